@@ -10,8 +10,8 @@ import type {
   TokenResponse,
 } from '../domain/accounts/identity-provider.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import type { RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
-import { createIdTokenVerifier, type IdTokenVerifier } from './id-token.ts'
+import type { IssuedRefreshToken, RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
+import { createIdTokenVerifier, type TokenLifetime, type VerifyLogin } from './id-token.ts'
 import { createKeySource } from './jwks.ts'
 import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'
 import { dayMs, minuteMs } from '../shared/durations.ts'
@@ -22,16 +22,21 @@ export const builtInClientId = 'otpd'
 export const idTokenSeconds = 15 * 60
 const setupTokenGrant = 'urn:otpd:setup-token'
 
-/** Creates a function that signs ID tokens of the built-in provider, valid for 15 minutes. */
+/**
+ * Creates a function that signs ID tokens of the built-in provider, valid for 15 minutes.
+ *
+ * @param sessionId the session that the token ends with; undefined for a token of the operator
+ */
 export function createIdTokenSigner(needs: {
   issuerUrl: () => string
   signingKeys: Pick<SigningKeys, 'current'>
   clock: Clock
 }) {
   const { issuerUrl, signingKeys, clock } = needs
-  return async (developer: Developer): Promise<string> => {
+  return async (developer: Developer, sessionId?: string): Promise<string> => {
     const { kid, privateKey } = await signingKeys.current()
-    const nowSeconds = Math.floor(clock.now() / 1000)
+    // Not before `tokensValidFrom`, which is up to a second ahead, or more if another node's clock is ahead of ours.
+    const nowSeconds = Math.floor(Math.max(clock.now(), developer.tokensValidFrom) / 1000)
     const claims = {
       iss: issuerUrl(),
       sub: developer.id,
@@ -42,6 +47,7 @@ export function createIdTokenSigner(needs: {
       // otpd sends no e-mail, so it cannot verify the address.
       email_verified: false,
       ...(developer.name !== null && { name: developer.name }),
+      ...(sessionId !== undefined && { sid: sessionId }),
     }
     const header = { alg: signingAlgorithm, typ: 'JWT', kid }
     return new SignJWT(claims).setProtectedHeader(header).sign(privateKey)
@@ -65,14 +71,21 @@ export function createBuiltInIssuer(needs: {
   const { issuerUrl, accounts, refreshTokens, signingKeys } = needs
   const sign = createIdTokenSigner(needs)
 
-  const tokenResponse = async (developer: Developer, refreshToken: string): Promise<TokenResponse> => ({
-    id_token: await sign(developer),
+  const tokenResponse = async (
+    developer: Developer,
+    { refreshToken, sessionId }: IssuedRefreshToken,
+  ): Promise<TokenResponse> => ({
+    id_token: await sign(developer, sessionId),
     refresh_token: refreshToken,
     token_type: 'Bearer',
     expires_in: idTokenSeconds,
   })
-  const startSession = async (developer: Developer, { origin }: Client, method: string) =>
-    tokenResponse(developer, await refreshTokens.issue({ ...developer, origin }, method))
+  const startSession = async (developer: Developer, { origin }: Client, method: string) => {
+    const issued = await refreshTokens.issue({ ...developer, origin }, method)
+    return issued
+      ? tokenResponse(developer, issued)
+      : grantError('invalid_grant', 'The account was changed during the login. Log in again.')
+  }
 
   const grants: Record<
     string,
@@ -92,7 +105,7 @@ export function createBuiltInIssuer(needs: {
       if (!token) return missingParameter('refresh_token')
       const rotated = await refreshTokens.rotate(token, origin)
       return rotated
-        ? tokenResponse(rotated.developer, rotated.refreshToken)
+        ? tokenResponse(rotated.developer, rotated)
         : grantError('invalid_grant', 'The session has ended. Log in again.')
     },
 
@@ -129,7 +142,7 @@ export function createBuiltInIssuer(needs: {
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: [signingAlgorithm],
       token_endpoint_auth_methods_supported: ['none'],
-      claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'email', 'email_verified', 'name'],
+      claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'email', 'email_verified', 'name', 'sid'],
     }),
   }
 }
@@ -145,16 +158,28 @@ export function createBuiltInVerifier(needs: {
   issuerUrl: () => string
   signingKeys: SigningKeys
   clock: Clock
-}): IdTokenVerifier {
-  const { issuerUrl, signingKeys, clock } = needs
+  lifetime: TokenLifetime
+}): { verify: VerifyLogin } {
+  const { issuerUrl, signingKeys, clock, lifetime } = needs
   const keys = createKeySource({
     load: signingKeys.publicKeySet,
     clock,
     limits: localKeyLimits,
     epoch: signingKeys.epoch,
   })
-  const { verify } = createIdTokenVerifier({ issuer: issuerUrl, audiences: [builtInClientId], keys, clock })
-  return { verify: async (token) => ({ ...(await verify(token)), issuer: builtInIssuer }) }
+  const { verify } = createIdTokenVerifier({
+    issuer: issuerUrl,
+    audiences: [builtInClientId],
+    keys,
+    clock,
+    lifetime,
+  })
+  return {
+    async verify(token) {
+      const { sid, ...login } = await verify(token)
+      return { ...login, issuer: builtInIssuer, sessionId: sid }
+    },
+  }
 }
 
 const grantError = (error: TokenErrorResponse['error'], description: string): TokenErrorResponse => ({

@@ -1,7 +1,9 @@
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
+import type { TokenLogin } from '../domain/accounts/developers.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
+import { hourMs, minuteMs } from '../shared/durations.ts'
 import { createTokenCache, type VerifiedIdToken } from './token-cache.ts'
 
 export type IdTokenVerifierOptions = {
@@ -11,9 +13,22 @@ export type IdTokenVerifierOptions = {
   audiences: readonly string[]
   keys: KeySource
   clock: Clock
+  lifetime: TokenLifetime
 }
 
-export type IdTokenVerifier = ReturnType<typeof createIdTokenVerifier>
+/** Limit for the lifetime of tokens, from `iat` to `exp`. */
+export type TokenLifetime = {
+  maxHours: number
+  /** Called at most once a minute when a token exceeds it, for the log. */
+  onExceeded?: ((hours: number) => void) | undefined
+}
+
+/**
+ * Verifies an ID token of one provider.
+ *
+ * @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE
+ */
+export type VerifyLogin = (token: string | undefined) => Promise<TokenLogin>
 
 const tokenBytesMax = 8 * 1024
 const toleranceSeconds = 30
@@ -27,10 +42,21 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
  * again each time.
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
-  const { audiences, keys, clock } = options
+  const { audiences, keys, clock, lifetime } = options
   const issuerOption = options.issuer
   const currentIssuer = typeof issuerOption === 'string' ? () => issuerOption : issuerOption
   const cache = createTokenCache(keys, toleranceSeconds * 1000)
+  let reportedAtMs = -Infinity
+
+  function requireShortLifetime({ issuedAtMs, expiresAtMs }: VerifiedIdToken, nowMs: number) {
+    const hours = (expiresAtMs - issuedAtMs) / hourMs
+    if (hours <= lifetime.maxHours) return
+    if (nowMs - reportedAtMs >= minuteMs) {
+      reportedAtMs = nowMs
+      lifetime.onExceeded?.(hours)
+    }
+    throw invalidToken()
+  }
 
   return {
     /**
@@ -44,6 +70,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       const issuer = currentIssuer()
       const cached = await cache.get(token, nowMs)
       if (cached?.issuer === issuer) return cached
+      if (!isStrictJws(token)) throw invalidToken()
       try {
         let keySet: KeySet | undefined
         const findKey: JWTVerifyGetKey = async (...keyArguments) => {
@@ -62,6 +89,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
         if (!isIdTokenType(protectedHeader.typ, payload)) throw invalidToken()
         if (!isAcceptedAudience(payload, audiences)) throw invalidToken()
         const verified = readClaims(payload, issuer, nowMs)
+        requireShortLifetime(verified, nowMs)
         if (keySet) cache.set(token, verified, keySet, nowMs)
         return verified
       } catch (error) {
@@ -74,6 +102,17 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       }
     },
   }
+}
+
+/**
+ * Whether a token is three parts of strict base64url (RFC 7515 §2): without padding, other characters, or bits after the
+ * last byte, which decoders ignore. One token so has one form, and its hash identifies it.
+ */
+function isStrictJws(token: string): boolean {
+  const parts = token.split('.')
+  return (
+    parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+  )
 }
 
 /**
@@ -96,17 +135,23 @@ function isAcceptedAudience(payload: JWTPayload, audiences: readonly string[]): 
 }
 
 function readClaims(payload: JWTPayload, issuer: string, nowMs: number): VerifiedIdToken {
-  const { sub, iat, exp, email, email_verified: emailVerified, name } = payload
+  const { sub, iat, exp, email, email_verified: emailVerified, name, sid } = payload
   if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw invalidToken()
   if (typeof iat !== 'number' || iat > nowMs / 1000 + toleranceSeconds) throw invalidToken()
   if (typeof exp !== 'number') throw invalidToken()
-  const verified: VerifiedIdToken = { issuer, subject: sub, expiresAtMs: exp * 1000 }
+  const verified: VerifiedIdToken = {
+    issuer,
+    subject: sub,
+    issuedAtMs: iat * 1000,
+    expiresAtMs: exp * 1000,
+  }
   if (typeof email === 'string' && email !== '') {
     verified.email = email
     // Some providers send the string 'true' instead of a boolean.
     verified.emailVerified = emailVerified === true || emailVerified === 'true'
   }
   if (typeof name === 'string' && name !== '') verified.name = name
+  if (typeof sid === 'string' && sid !== '') verified.sid = sid
   return verified
 }
 

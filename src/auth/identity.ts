@@ -1,5 +1,5 @@
 import { createAccountService, type AccountService } from '../domain/accounts/accounts.ts'
-import { createDeveloperService, type DeveloperService, type Login } from '../domain/accounts/developers.ts'
+import { createDeveloperService, type DeveloperService } from '../domain/accounts/developers.ts'
 import { cleanEmail } from '../domain/model/email.ts'
 import type { IdentityProvider, LoginSettings } from '../domain/accounts/identity-provider.ts'
 import type { NewId } from '../domain/model/ids.ts'
@@ -15,7 +15,7 @@ import { createTotpService, type TotpService } from '../domain/accounts/totp.ts'
 import type { Store } from '../domain/store/store.ts'
 import { builtInClientId, createBuiltInIssuer, createBuiltInVerifier } from './built-in-issuer.ts'
 import { createRemoteKeys } from './discovery.ts'
-import { createIdTokenVerifier } from './id-token.ts'
+import { createIdTokenVerifier, type TokenLifetime, type VerifyLogin } from './id-token.ts'
 import { createKeySource } from './jwks.ts'
 import { createPasswords } from './passwords.ts'
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
@@ -56,12 +56,7 @@ export type OidcSettings = {
 
 /** Authenticates developers, by the built-in or an external identity provider. */
 export type Identity = {
-  /**
-   * Verifies an ID token.
-   *
-   * @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE
-   */
-  verify(token: string | undefined): Promise<Login & { expiresAtMs: number }>
+  verify: VerifyLogin
   developers: DeveloperService
   loginSettings(): Promise<LoginSettings>
   /**
@@ -89,11 +84,11 @@ export type BuiltInIdentity = {
  * @param oidc.onKeysFailed called with the cause when loading the provider's keys fails, for the log
  */
 export function createExternalIdentity(
-  needs: IdentityNeeds,
+  needs: IdentityNeeds & { lifetime: TokenLifetime },
   oidc: OidcSettings & { onKeysFailed?: (cause: unknown) => void },
 ): Identity {
   const { issuer, audience, jwksUri, clientId, onKeysFailed } = oidc
-  const { clock, wall = clock } = needs
+  const { clock, wall = clock, lifetime } = needs
   const load = createRemoteKeys({ issuer, ...(jwksUri !== null && { jwksUri }) })
   const keys = createKeySource({
     load,
@@ -109,12 +104,14 @@ export function createExternalIdentity(
     setupTokenAwaited: false,
   }
   const developers = createDeveloperService(needs)
-  const { verify } = createIdTokenVerifier({ issuer, audiences: audience, keys, clock: wall })
+  const { verify } = createIdTokenVerifier({ issuer, audiences: audience, keys, clock: wall, lifetime })
   return {
     async verify(token) {
-      const login = await verify(token)
-      // Converts the expiry from the wall clock to ours, which callers compare it with.
-      return { ...login, expiresAtMs: login.expiresAtMs - wall.now() + clock.now() }
+      // The provider's session is none of ours.
+      const { sid: _sid, issuedAtMs, expiresAtMs, ...login } = await verify(token)
+      // Converts the times from the wall clock to ours, which callers compare them with.
+      const aheadMs = wall.now() - clock.now()
+      return { ...login, issuedAtMs: issuedAtMs - aheadMs, expiresAtMs: expiresAtMs - aheadMs }
     },
     developers,
     loginSettings: async () => settings,
@@ -131,15 +128,18 @@ export function createExternalIdentity(
  *
  * @param publicUrl public URL of the server, without a trailing slash; called each time
  */
-export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => string): Identity {
-  const { store, clock } = needs
+export function createBuiltInIdentity(
+  needs: IdentityNeeds & { lifetime: TokenLifetime },
+  publicUrl: () => string,
+): Identity {
+  const { store, clock, lifetime } = needs
   const issuerUrl = () => `${publicUrl()}/v1/auth`
   const { accounts, setupTokens, totp } = createAccounts(needs)
   const refreshTokens = createRefreshTokens(needs)
   const signingKeys = createSigningKeys(needs)
   const provider = createBuiltInIssuer({ issuerUrl, accounts, refreshTokens, signingKeys, clock })
   return {
-    verify: createBuiltInVerifier({ issuerUrl, signingKeys, clock }).verify,
+    verify: createBuiltInVerifier({ issuerUrl, signingKeys, clock, lifetime }).verify,
     developers: createDeveloperService(needs),
     async loginSettings() {
       const {

@@ -8,6 +8,9 @@ export type VerifiedIdToken = {
   email?: string
   emailVerified?: boolean
   name?: string
+  /** Session at the issuer (OpenID Connect Back-Channel Logout 1.0 §2.1). */
+  sid?: string
+  issuedAtMs: number
   expiresAtMs: number
 }
 

@@ -53,6 +53,8 @@ export type Config = {
   signup: 'open' | 'closed'
   /** Developers without TOTP can only enable it. */
   requireTotp: boolean
+  /** Longest accepted lifetime of ID tokens. */
+  tokenMaxHours: number
   /** E-mail address of the first account, created at start; its password is in `secrets`. */
   adminEmail: string | null
   /** CIDRs. */
@@ -136,6 +138,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const signup = read('signup', parseChoice('open', 'closed'), oidc ? 'open' : 'closed')
   const requireTotp = read('requireTotp', parseSwitch, false)
   if (requireTotp.value && oidc) reportProviderSetting(reader, requireTotp)
+  const tokenMaxHours = read('tokenMaxHours', parseInteger(1, 10_000), 24)
   const admin = readAdmin(reader, input)
   const allow = read('webhookAllow', parseWebhookAllow, { hosts: [], cidrs: [] }, { show: showAllow })
   const endpointsMax = read('webhookEndpointsMax', parseInteger(1, 10_000), 20)
@@ -163,6 +166,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     oidc,
     signup: signup.value,
     requireTotp: requireTotp.value,
+    tokenMaxHours: tokenMaxHours.value,
     adminEmail: admin.email,
     trustedProxies: trustedProxies.value,
     corsOrigins: corsOrigins.value,

@@ -146,6 +146,13 @@ export const settings = {
     description:
       'Require TOTP of every developer; until they enable it, they can do nothing else. Built-in provider only.',
   },
+  tokenMaxHours: {
+    name: 'auth.tokenMaxHours',
+    kind: 'integer',
+    variable: 'OTPD_TOKEN_MAX_HOURS',
+    default: '24',
+    description: 'Longest accepted lifetime of ID tokens in hours, from `iat` to `exp`; at most 10000.',
+  },
   adminEmail: {
     name: 'auth.adminEmail',
     kind: 'text',

@@ -4,7 +4,7 @@ import { createSigningKeys } from '../auth/signing-keys.ts'
 import type { Config } from '../config/config.ts'
 import { hostOrigin } from '../domain/model/audit.ts'
 import { recordAudit, type AuditDetails } from '../domain/accounts/audit.ts'
-import { createDeveloperService } from '../domain/accounts/developers.ts'
+import { createDeveloperService, validFromNextSecond } from '../domain/accounts/developers.ts'
 import { isAnonymized, type Developer, type DeveloperChanges } from '../domain/model/developer.ts'
 import { cleanEmail } from '../domain/model/email.ts'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
@@ -37,7 +37,7 @@ export type HostSetupToken = { token: string; expiresAt: string }
 
 /** As the server's identity needs, and the stores from which a deleted account's remains are counted. */
 type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {
-  store: Store<IdentityTables | 'applications' | 'projects'>
+  store: Store<IdentityTables | 'apiTokens' | 'applications' | 'projects'>
 }
 
 /** Creates the operator's account commands, for the built-in identity provider and external ones. */
@@ -69,7 +69,10 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
     const { id } = await find(idOrEmail)
     const changed = await store.write(async (tx) => {
       await tx.developers.lock(id)
-      if (changes.status === 'disabled') await tx.refreshTokens.deleteByDeveloper(id)
+      if (changes.status === 'disabled') {
+        await tx.refreshTokens.deleteByDeveloper(id)
+        await tx.developers.setTokensValidFrom(id, validFromNextSecond(clock.now()))
+      }
       await addAuditEntry(tx, id, details)
       return tx.developers.update(id, changes, clock.now())
     })
@@ -144,6 +147,7 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
         await tx.developers.lock(id)
         await tx.accounts.delete(id)
         await tx.refreshTokens.deleteByDeveloper(id)
+        await tx.apiTokens.deleteByDeveloper(id)
         await tx.developers.anonymize(id, clock.now())
         await addAuditEntry(tx, id, { action: 'account.deleted' })
         return { id, projects: await tx.projects.count(id), applications: await tx.applications.count(id) }

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/apps/authentication.ts'
+import type { ApiTokenService } from '../domain/apps/api-tokens.ts'
 import type { AnalyticsService } from '../domain/log/analytics.ts'
 import type { ApplicationService } from '../domain/apps/applications.ts'
 import type { AuditService } from '../domain/accounts/audit.ts'
@@ -36,6 +37,7 @@ import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { projectRoutes } from './routes/projects.ts'
 import { totpRoutes } from './routes/totp.ts'
+import { tokenRoutes } from './routes/tokens.ts'
 import { userRoutes } from './routes/users.ts'
 import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
@@ -49,6 +51,7 @@ export type AppServices = AuthServices & {
   /** Origins whose scripts may call the console routes. */
   corsOrigins: readonly string[]
   analytics: AnalyticsService
+  apiTokens: ApiTokenService
   appAuth: AppAuth
   applications: ApplicationService
   audit: AuditService
@@ -90,6 +93,7 @@ const createApi = (services: AppServices) =>
     .use(otpRoutes(services))
     .use(projectRoutes(services))
     .use(totpRoutes(services))
+    .use(tokenRoutes(services))
     .use(userRoutes(services))
     .use(webhookRoutes(services))
     .use(webhookDeliveryRoutes(services))

@@ -26,6 +26,7 @@ export const createClientReader =
         ip: address === '' ? null : address,
         userAgent: request.headers.get('user-agent'),
         traceId: typeof traceId === 'string' ? traceId : null,
+        tokenId: null,
       },
     }
   }

@@ -95,6 +95,7 @@ const documentation = {
     tag('Audit', 'The audit trail: who changed what in your account, and from where.'),
     tag('Analytics', 'Totals and daily counts.'),
     tag('Developer profile', 'Your profile and the limits of your plan.'),
+    tag('API tokens', 'Tokens with which programs call this API in your name, limited by scopes.'),
     tag(
       'Login',
       'The built-in identity provider: how to get an ID token, unless the server uses another provider.',
@@ -108,6 +109,12 @@ const documentation = {
         scheme: 'bearer',
         bearerFormat: 'JWT',
         description: 'ID token of the identity provider; `otpd auth token` prints one.',
+      },
+      apiToken: {
+        type: 'http' as const,
+        scheme: 'bearer',
+        description:
+          'API token of a program; `otpd token create` makes one. Scopes: `otp:read` reads codes, users, logs and analytics; `read` everything but webhook secrets and the inbox; `write` may do all but manage API tokens and the login.',
       },
       clientId: applicationHeader(
         'x-client-id',

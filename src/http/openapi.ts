@@ -1,5 +1,6 @@
 import { errorExample } from './error-examples.ts'
 import { isRecord } from '../shared/json.ts'
+import { requiredScope } from './scopes.ts'
 
 /** The document that the Swagger plugin generates from the routes; not quite valid OpenAPI. */
 export type GeneratedDocument = {
@@ -37,7 +38,12 @@ export function completeDocument(generated: GeneratedDocument, version: string):
     Object.fromEntries(
       Object.entries(operations).map(([method, operation]) => [
         method,
-        completeOperation(operation, namedSchemas),
+        completeOperation(
+          operation.security
+            ? { ...operation, security: withApiToken(operation.security, method, path) }
+            : operation,
+          namedSchemas,
+        ),
       ]),
     ),
   ])
@@ -53,6 +59,15 @@ export function completeDocument(generated: GeneratedDocument, version: string):
       schemas: Object.fromEntries([...namedSchemas].toSorted(([a], [b]) => a.localeCompare(b))),
     },
   }
+}
+
+/** Adds the scope with which API tokens may call an operation for developers. */
+function withApiToken(security: object[], method: string, path: string): object[] {
+  return security.flatMap((scheme) => {
+    if (!('console' in scheme)) return [scheme]
+    const scope = requiredScope(method, path.replaceAll(/\{(\w+)\}/g, ':$1'))
+    return scope === 'login' ? [scheme] : [scheme, { apiToken: [scope] }]
+  })
 }
 
 function completeOperation(operation: GeneratedOperation, namedSchemas: Map<string, unknown>): object {

@@ -37,7 +37,7 @@ export const requireEither = (
 ) =>
   new Elysia({ name: `require-either (${accepts})` }).derive(
     { as: 'scoped' },
-    async ({ headers, request, server, set }): Promise<{ caller: Caller }> => {
+    async ({ headers, request, server, set, route }): Promise<{ caller: Caller }> => {
       const credentials = readAppCredentials(headers)
       const isFromApplication =
         accepts === 'api_key_only'
@@ -48,6 +48,7 @@ export const requireEither = (
           request,
           server,
           set,
+          route,
         })
         return { caller: { kind: 'developer', developer } }
       }

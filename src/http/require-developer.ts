@@ -1,20 +1,27 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../domain/model/audit.ts'
-import type { DeveloperService, Login } from '../domain/accounts/developers.ts'
+import type { DeveloperService, TokenLogin } from '../domain/accounts/developers.ts'
+import type { ApiTokenService } from '../domain/apps/api-tokens.ts'
+import type { StreamAccess } from '../domain/log/stream.ts'
+import { apiTokenPrefix, includesScope, type ApiTokenScope } from '../domain/model/api-token.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
+import { requiredScope } from './scopes.ts'
 
-/** A developer, the origin of the request, and the expiry of its token, when log streams end as well. */
-export type AuthenticatedDeveloper = Actor & { tokenExpiresAt: number }
+/** A developer, the origin of the request, and the right to log streams, which end with the token. */
+export type AuthenticatedDeveloper = Actor & StreamAccess
 
 /** Authenticates a developer by the `Authorization` header. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
 export type AuthenticateDeveloper = (
   authorization: string | undefined,
-  incoming: IncomingRequest,
+  incoming: RoutedRequest,
 ) => Promise<AuthenticatedDeveloper>
 
+/** A request with the pattern of its route, such as `/v1/projects/:id`. */
+export type RoutedRequest = IncomingRequest & { route: string }
+
 /** Verifies a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
-export type VerifyToken = (token: string | undefined) => Promise<Login & { expiresAtMs: number }>
+export type VerifyToken = (token: string | undefined) => Promise<TokenLogin>
 
 /**
  * Plugin that authenticates a developer and adds `developer` to the context. It is a `derive`, which runs before
@@ -23,27 +30,42 @@ export type VerifyToken = (token: string | undefined) => Promise<Login & { expir
 export const requireDeveloper = (authenticate: AuthenticateDeveloper) =>
   new Elysia({ name: 'require-developer' }).derive(
     { as: 'scoped' },
-    async ({ headers, request, server, set }) => ({
-      developer: await authenticate(headers['authorization'], { request, server, set }),
+    async ({ headers, request, server, set, route }) => ({
+      developer: await authenticate(headers['authorization'], { request, server, set, route }),
     }),
   )
 
 /**
- * Creates the authentication of developers by bearer token (RFC 6750 §2.1). The developer is read from the database for
- * every request, so that disabling an account takes effect on the next one.
+ * Creates the authentication of developers by bearer token (RFC 6750 §2.1): an ID token, or an API token whose scopes
+ * include the route. The developer and the session or token are read from the database for every request, so that
+ * ending one takes effect on the next.
  */
 export function createDeveloperAuthenticator(needs: {
   verify: VerifyToken
-  developers: Pick<DeveloperService, 'resolveLogin'>
+  developers: Pick<DeveloperService, 'resolveLogin' | 'revalidateLogin'>
+  apiTokens: Pick<ApiTokenService, 'authenticate'>
   readClient: ReadClient
 }): AuthenticateDeveloper {
+  const { verify, developers, apiTokens, readClient } = needs
   return async (authorization, incoming) => {
-    const login = await needs.verify(bearerToken(authorization))
-    const { origin } = needs.readClient(incoming)
+    const bearer = bearerToken(authorization)
+    const { origin } = readClient(incoming)
+    if (bearer?.startsWith(apiTokenPrefix)) {
+      const { token, developer } = await apiTokens.authenticate(bearer)
+      requireScope(token.scopes, incoming)
+      return {
+        ...developer,
+        origin: { ...origin, tokenId: token.id },
+        tokenExpiresAt: token.expiresAt ?? Infinity,
+        revalidate: async () => void (await apiTokens.authenticate(bearer)),
+      }
+    }
+    const login = await verify(bearer)
     return {
-      ...(await needs.developers.resolveLogin(login, origin)),
+      ...(await developers.resolveLogin(login, origin)),
       origin,
       tokenExpiresAt: login.expiresAtMs,
+      revalidate: () => developers.revalidateLogin(login),
     }
   }
 }
@@ -64,6 +86,18 @@ export const requireTotp =
     )
   }
 
+/** @throws FORBIDDEN (SCOPE_MISSING) */
+function requireScope(scopes: readonly ApiTokenScope[], { request, route }: RoutedRequest) {
+  const scope = requiredScope(request.method, route)
+  if (includesScope(scopes, scope)) return
+  const message =
+    scope === 'login'
+      ? 'API tokens may not do this. Log in, and use an ID token.'
+      : `This API token lacks the scope ${scope}. Create a token with that scope.`
+  const metadata = { scope: scope === 'login' ? null : scope }
+  throw new ServiceError('FORBIDDEN', message, { reason: 'SCOPE_MISSING', metadata })
+}
+
 /** Extracts a bearer token. The scheme is case-insensitive (RFC 9110 §11.1). @returns undefined for other schemes */
 function bearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
@@ -73,9 +107,10 @@ function bearerToken(authorization: string | undefined): string | undefined {
  * Returns the `WWW-Authenticate` header that every 401 must have (RFC 9110 §11.6.1). For tokens it follows RFC 6750 §3,
  * without an error code if no token was sent. For applications it names otpd's own scheme and never the cause.
  *
- * @returns undefined for errors other than UNAUTHENTICATED
+ * @returns undefined for errors other than UNAUTHENTICATED and a missing scope
  */
 export function wwwAuthenticateFor({ code, reason }: ServiceError): string | undefined {
+  if (reason === 'SCOPE_MISSING') return 'Bearer realm="otpd", error="insufficient_scope"'
   if (code !== 'UNAUTHENTICATED') return undefined
   if (reason === 'TOKEN_MISSING') return 'Bearer realm="otpd"'
   const description = tokenErrorDescriptions[reason ?? '']
@@ -85,6 +120,7 @@ export function wwwAuthenticateFor({ code, reason }: ServiceError): string | und
 }
 
 const tokenErrorDescriptions: Record<string, string> = {
-  TOKEN_INVALID: 'The ID token is not valid here',
-  TOKEN_EXPIRED: 'The ID token has expired',
+  TOKEN_INVALID: 'The token is not valid here',
+  TOKEN_EXPIRED: 'The token has expired',
+  TOKEN_REVOKED: 'The session of the token has ended',
 }

@@ -32,6 +32,14 @@ export const timestamp = Type.String({
   documentedAs: { type: 'string', format: 'date-time' },
 })
 
+/** RFC 3339. The pattern is needed because the framework's `date-time` also accepts a bare date. */
+export const dateTime = Type.String({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
+  errorText: 'Expected a time such as 2026-11-20T12:00:00Z',
+  documentedAs: { type: 'string', format: 'date-time' },
+})
+
 /** One Unicode code point; beyond U+FFFF it is a surrogate pair of the JavaScript string. */
 const character = '(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|[^\\uD800-\\uDFFF])'
 

@@ -20,6 +20,7 @@ const replacements: readonly [RegExp, string | ((match: string) => string)][] = 
   // JSON Web Tokens: the first part always begins with the base64 of `{"`.
   [/\beyJ[\w-]+(?:\.[\w-]*){0,2}/g, redacted],
   [/\bph_(live|test)_(secret|api)_[0-9a-f]*/gi, `ph_$1_$2_${redacted}`],
+  [/\botpd_pat_[0-9a-f]*/gi, `otpd_pat_${redacted}`],
   [/\bwhsec_[\w+/=-]*/gi, `whsec_${redacted}`],
   // Setup tokens and refresh tokens.
   [/\b(st|rt)_[\w-]{8,}/g, `$1_${redacted}`],

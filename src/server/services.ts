@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Report } from '../delivery/dispatcher.ts'
 import { createAnalyticsService } from '../domain/log/analytics.ts'
 import { createApplicationService } from '../domain/apps/applications.ts'
+import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
 import { createGuard, revertGuardCounts } from '../domain/guard/guard.ts'
@@ -36,6 +37,7 @@ export type ServiceNeeds = {
     | 'oidc'
     | 'signup'
     | 'requireTotp'
+    | 'tokenMaxHours'
     | 'trustedProxies'
     | 'corsOrigins'
     | 'webhooks'
@@ -55,6 +57,8 @@ export type ServiceNeeds = {
   publicUrl: () => string
   /** Called when the keys of an external identity provider could not be loaded. */
   onKeysFailed?(cause: unknown): void
+  /** Called at most once a minute when an ID token exceeds the setting `auth.tokenMaxHours`. */
+  onTokenTooLong?(hours: number): void
   /** Logs events of message delivery, such as circuit changes. */
   report?: Report | undefined
   /** Called after each attempt to send a message through a provider. */
@@ -74,13 +78,18 @@ export function createServices(needs: ServiceNeeds) {
   const newId = createIds(clock, random)
   const base = { store, clock, newId, random, keys, plans }
 
-  const identityNeeds = { ...base, wall, signUp: config.signup }
+  const lifetime = {
+    maxHours: config.tokenMaxHours,
+    onExceeded: (hours: number) => needs.onTokenTooLong?.(hours),
+  }
+  const identityNeeds = { ...base, wall, signUp: config.signup, lifetime }
   const identity = config.oidc
     ? createExternalIdentity(identityNeeds, {
         ...config.oidc,
         onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
+  const apiTokens = createApiTokenService(base)
   const readClient = createClientReader(createClientAddressReader(config.trustedProxies))
   const targets = createTargetGuard(config.webhooks.allow)
   const send: SendWebhook = createWebhookSender({
@@ -107,7 +116,7 @@ export function createServices(needs: ServiceNeeds) {
   })
   const { delivery, attempts, receiveCallback } = messaging
 
-  const authenticateBeforeTotp = createDeveloperAuthenticator({ ...identity, readClient })
+  const authenticateBeforeTotp = createDeveloperAuthenticator({ ...identity, apiTokens, readClient })
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
 
   return {
@@ -116,6 +125,7 @@ export function createServices(needs: ServiceNeeds) {
     version,
     corsOrigins: config.corsOrigins,
     analytics: createAnalyticsService(base),
+    apiTokens,
     appAuth: createAppAuthenticator(base),
     applications: createApplicationService(base),
     audit: createAuditService(base),

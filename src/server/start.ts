@@ -114,6 +114,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       report: (level, text, fields) => log[level](text, fields),
       onProviderTried: metrics?.observeProviderSend,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
+      onTokenTooLong: (hours) =>
+        log.warn('an ID token was refused, because its lifetime exceeds auth.tokenMaxHours', {
+          hours: Math.round(hours),
+          maxHours: config.tokenMaxHours,
+        }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
     })
     wakeStreams = services.logStreams.wake

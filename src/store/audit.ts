@@ -20,6 +20,7 @@ export function createAuditStore(database: Database, executor: QueryExecutor): A
     ip: entries.ip,
     userAgent: entries.userAgent,
     traceId: entries.traceId,
+    tokenId: entries.tokenId,
     at: entries.at,
   }
   type ListFilter = { developerId: string | undefined } & AuditQuery

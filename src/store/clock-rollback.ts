@@ -21,6 +21,8 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     setupTokens,
     loginFailures,
     totpSecrets,
+    apiTokens,
+    developers,
     applications,
   } = database.tables
   // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
@@ -46,6 +48,10 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
           .where(isInTimeIndex(rateAdmissions))),
         ...(await executor.select({ at: latestAdmission('otp-send') }).from(applications)),
         ...(await executor.select({ at: latestAdmission('otp-verify') }).from(applications)),
+        // Up to a second ahead of the change that set it.
+        ...(await executor
+          .select({ at: sql<number | null>`max(${developers.tokensValidFrom}) - 1000` })
+          .from(developers)),
       ].flatMap(({ at }) => (at === null ? [] : [Number(at)]))
       return timestamps.length === 0 ? undefined : Math.max(...timestamps)
     },
@@ -84,8 +90,23 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
           createdAt: clampedToNow(refreshTokens.createdAt),
           expiresAt: shiftedBack(refreshTokens.expiresAt),
           usedAt: clampedToNow(refreshTokens.usedAt),
+          sessionEndsAt: shiftedBack(refreshTokens.sessionEndsAt),
         })
         .where(gt(refreshTokens.createdAt, now))
+      await executor
+        .update(apiTokens)
+        .set({ createdAt: clampedToNow(apiTokens.createdAt), expiresAt: shiftedBack(apiTokens.expiresAt) })
+        .where(gt(apiTokens.createdAt, now))
+      await executor
+        .update(apiTokens)
+        .set({ lastUsedAt: clampedToNow(apiTokens.lastUsedAt) })
+        .where(gt(apiTokens.lastUsedAt, now))
+      // Rounded up to a whole second.
+      const validFrom = Math.ceil(now / 1000) * 1000
+      await executor
+        .update(developers)
+        .set({ tokensValidFrom: validFrom })
+        .where(gt(developers.tokensValidFrom, validFrom))
       await executor
         .update(setupTokens)
         .set({

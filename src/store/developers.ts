@@ -1,20 +1,22 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { textParam } from './engine/query-params.ts'
 
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
-  const { developers } = database.tables
+  const { developers, refreshTokens } = database.tables
+  const hasSubject = and(
+    eq(developers.issuer, sql.placeholder('issuer')),
+    eq(developers.subject, sql.placeholder('subject')),
+  )
+  const selectBySubject = database.prepare(() => executor.select().from(developers).where(hasSubject))
+  const hasSession = sql`exists (select 1 from ${refreshTokens} where ${refreshTokens.family} = ${textParam('sessionId')})`
   // Prepared because every console request runs it.
-  const selectBySubject = database.prepare(() =>
+  const selectLogin = database.prepare(() =>
     executor
-      .select()
+      .select({ ...getTableColumns(developers), hasSession: hasSession.mapWith(Boolean) })
       .from(developers)
-      .where(
-        and(
-          eq(developers.issuer, sql.placeholder('issuer')),
-          eq(developers.subject, sql.placeholder('subject')),
-        ),
-      ),
+      .where(hasSubject),
   )
 
   return {
@@ -26,6 +28,13 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
     async findBySubject(issuer, subject) {
       const [developer] = await selectBySubject({ issuer, subject })
       return developer
+    },
+
+    async findLogin(issuer, subject, sessionId) {
+      const [row] = await selectLogin({ issuer, subject, sessionId })
+      if (!row) return undefined
+      const { hasSession, ...developer } = row
+      return { developer, hasSession }
     },
 
     async findByVirtualPhone(phone) {
@@ -62,6 +71,10 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .where(eq(developers.id, id))
         .returning()
       return developer
+    },
+
+    async setTokensValidFrom(id, tokensValidFrom) {
+      await executor.update(developers).set({ tokensValidFrom }).where(eq(developers.id, id))
     },
 
     async anonymize(id, now) {

@@ -3,7 +3,12 @@ import type { RefreshTokenStore } from '../domain/store/refresh-tokens.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
-export function createRefreshTokenStore(database: Database, executor: QueryExecutor): RefreshTokenStore {
+/** @param onAccessEnded called with the developer's id before a transaction commits that ends sessions */
+export function createRefreshTokenStore(
+  database: Database,
+  executor: QueryExecutor,
+  onAccessEnded: (developerId: string) => void,
+): RefreshTokenStore {
   const { refreshTokens: tokens } = database.tables
 
   return {
@@ -25,12 +30,14 @@ export function createRefreshTokenStore(database: Database, executor: QueryExecu
       return used.length === 1
     },
 
-    async deleteFamily(family) {
+    async deleteFamily(developerId, family) {
       await executor.delete(tokens).where(eq(tokens.family, family))
+      onAccessEnded(developerId)
     },
 
     async deleteByDeveloper(developerId) {
       await executor.delete(tokens).where(eq(tokens.developerId, developerId))
+      onAccessEnded(developerId)
     },
 
     deleteExpired: (now, batchSize) => deleteOldestByTime(executor, tokens, tokens.expiresAt, now, batchSize),

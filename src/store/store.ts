@@ -1,6 +1,7 @@
 import type { Store, Stores } from '../domain/store/store.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
+import { createApiTokenStore } from './api-tokens.ts'
 import { createApplicationStore } from './applications.ts'
 import { createAuditStore } from './audit.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -33,7 +34,8 @@ import { createScanLimitStore } from './scan-limit.ts'
  * Creates the domain's store on SQLite or PostgreSQL.
  *
  * @param listeners.onDelivery called after the commit of a transaction that left webhook deliveries to send
- * @param listeners.onEvent called after the commit of a transaction that wrote log entries, once per developer
+ * @param listeners.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
+ *   tokens, once per developer
  */
 export function createStore(database: Database, listeners: StoreListeners = {}): Store {
   const { onDelivery = () => {}, onEvent = () => {} } = listeners
@@ -84,6 +86,7 @@ function bindStores(
   return {
     accounts: createAccountStore(database, executor),
     analytics: createAnalyticsStore(database, executor),
+    apiTokens: createApiTokenStore(database, executor, onEvent),
     applications: createApplicationStore(database, executor),
     audit: createAuditStore(database, executor),
     checkBudgets: createCheckBudgetStore(database, executor),
@@ -100,7 +103,7 @@ function bindStores(
     otpRequests: createOtpRequestStore(database, executor),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
-    refreshTokens: createRefreshTokenStore(database, executor),
+    refreshTokens: createRefreshTokenStore(database, executor, onEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
     retention: createRetentionStore(database, executor),
     setupTokens: createSetupTokenStore(database, executor),

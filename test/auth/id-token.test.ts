@@ -9,6 +9,8 @@ import { makeSigningKey, startFakeOidcProvider, startOidcProvider, type SigningK
 const nowMs = Date.UTC(2026, 10, 20, 12)
 const nowSeconds = nowMs / 1000
 const clock = { now: () => nowMs }
+const exceeded: number[] = []
+const lifetime = { maxHours: 24, onExceeded: (hours: number) => void exceeded.push(hours) }
 
 let forger: Awaited<ReturnType<typeof startFakeOidcProvider>>
 let stranger: SigningKey
@@ -19,7 +21,7 @@ beforeAll(async () => {
   stranger = await makeSigningKey('RS256', 'k1')
   const keys = createKeySource({ load: createRemoteKeys({ issuer: forger.issuer }), clock })
   const audiences = [forger.audience, 'client-2']
-  verify = createIdTokenVerifier({ issuer: forger.issuer, audiences, keys, clock }).verify
+  verify = createIdTokenVerifier({ issuer: forger.issuer, audiences, keys, clock, lifetime }).verify
 })
 afterAll(() => forger.stop())
 
@@ -36,6 +38,7 @@ describe('accepts', () => {
       email: 'ada@example.com',
       emailVerified: true,
       name: 'Ada',
+      issuedAtMs: nowMs,
       expiresAtMs: nowMs + 3_600_000,
     })
   })
@@ -43,7 +46,13 @@ describe('accepts', () => {
   test.each(['PS256', 'ES256', 'EdDSA'])('a token signed with %s', async (alg) => {
     const key = await makeSigningKey(alg)
     const keys = createKeySource({ load: async () => ({ keys: [key.publicJwk] }), clock })
-    const verifier = createIdTokenVerifier({ issuer: forger.issuer, audiences: ['client-1'], keys, clock })
+    const verifier = createIdTokenVerifier({
+      issuer: forger.issuer,
+      audiences: ['client-1'],
+      keys,
+      clock,
+      lifetime,
+    })
     expect(await verifier.verify(await forger.sign(nowMs, {}, {}, key))).toMatchObject({ subject: 'user-1' })
   })
 
@@ -123,6 +132,42 @@ describe('refuses', () => {
     await expectInvalid(await forger.sign(nowMs, {}, header))
   })
 
+  test('a lifetime of more than the allowed hours, and reports it once a minute', async () => {
+    const day = 24 * 3600
+    expect(await verify(await forger.sign(nowMs, { exp: nowSeconds + day }))).toBeDefined()
+    for (const exp of [nowSeconds + day + 1, nowSeconds + 3650 * day])
+      await expectInvalid(await forger.sign(nowMs, { exp }))
+    expect(exceeded).toEqual([24 + 1 / 3600])
+  })
+
+  test('any other form of the same token', async () => {
+    const token = await forger.sign(nowMs)
+    const [header = '', payload = '', signature = ''] = token.split('.')
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    /** The same bytes, with another bit after the last. */
+    const withTrailingBit = (part: string) =>
+      part.slice(0, -1) + (alphabet[alphabet.indexOf(part.slice(-1)) ^ 1] ?? '')
+    expect(Buffer.from(withTrailingBit(signature), 'base64url')).toEqual(Buffer.from(signature, 'base64url'))
+    const forms = [
+      `${header}.${payload}.${withTrailingBit(signature)}`,
+      `${token}==`,
+      `${header}.${payload}.${signature.slice(0, 9)}\n${signature.slice(9)}`,
+      `${header}.${payload}.${signature.slice(0, 9)} ${signature.slice(9)}`,
+      `${header}.${payload}.${signature}!`,
+      `${header}=.${payload}.${signature}`,
+      `${header}.${payload}=.${signature}`,
+      `${header}.${payload}.${signature.replaceAll('-', '+').replaceAll('_', '/')}=`,
+      `${token}.`,
+      `.${token}`,
+    ]
+    for (const form of forms) {
+      // With and without the original in the cache.
+      await expectInvalid(form)
+      expect(await verify(token)).toBeDefined()
+      await expectInvalid(form)
+    }
+  })
+
   test('another key under the same kid, embedded or not', async () => {
     await expectInvalid(await forger.sign(nowMs, {}, {}, stranger))
     await expectInvalid(await forger.sign(nowMs, {}, { jwk: stranger.publicJwk, kid: undefined }, stranger))
@@ -145,7 +190,13 @@ describe('refuses', () => {
   test('an algorithm of the provider that is not on the allow-list', async () => {
     const key = await makeSigningKey('RS512', 'k512')
     const keys = createKeySource({ load: async () => ({ keys: [key.publicJwk] }), clock })
-    const verifier = createIdTokenVerifier({ issuer: forger.issuer, audiences: ['client-1'], keys, clock })
+    const verifier = createIdTokenVerifier({
+      issuer: forger.issuer,
+      audiences: ['client-1'],
+      keys,
+      clock,
+      lifetime,
+    })
     await expect(verifier.verify(await forger.sign(nowMs, {}, {}, key))).rejects.toMatchObject({
       reason: 'TOKEN_INVALID',
     })
@@ -192,7 +243,13 @@ test('a token of a certified provider is accepted, but not for another client', 
     const wallClock = { now: () => Date.now() }
     const keys = createKeySource({ load: createRemoteKeys({ issuer: provider.issuer }), clock: wallClock })
     const verifierFor = (audience: string) =>
-      createIdTokenVerifier({ issuer: provider.issuer, audiences: [audience], keys, clock: wallClock })
+      createIdTokenVerifier({
+        issuer: provider.issuer,
+        audiences: [audience],
+        keys,
+        clock: wallClock,
+        lifetime,
+      })
     expect(await verifierFor(provider.clientId).verify(token)).toMatchObject({
       issuer: provider.issuer,
       ...person,

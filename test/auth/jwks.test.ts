@@ -28,7 +28,13 @@ function verifier(options: { jwksUri?: string; issuer?: string } = {}) {
   const issuer = options.issuer ?? provider.issuer
   const load = createRemoteKeys({ timeoutMs: 200, fetch: fetchKeys, ...options, issuer })
   const keys = createKeySource({ load, clock, onLoadFailed: (cause) => failures.push(cause) })
-  return createIdTokenVerifier({ issuer, audiences: [provider.audience], keys, clock })
+  return createIdTokenVerifier({
+    issuer,
+    audiences: [provider.audience],
+    keys,
+    clock,
+    lifetime: { maxHours: 240 },
+  })
 }
 
 /** A token valid for ten days, so that only the keys' age matters. */

@@ -30,7 +30,13 @@ beforeEach(() => {
       return { key: await set.find(...token), set }
     },
   }
-  verify = createIdTokenVerifier({ issuer, audiences: ['client'], keys, clock: { now: () => nowMs } }).verify
+  verify = createIdTokenVerifier({
+    issuer,
+    audiences: ['client'],
+    keys,
+    clock: { now: () => nowMs },
+    lifetime: { maxHours: 24 },
+  }).verify
 })
 
 const sign = (claims: Record<string, unknown> = {}) =>

@@ -25,6 +25,7 @@ test('works without any configuration', () => {
     oidc: null,
     signup: 'closed',
     requireTotp: false,
+    tokenMaxHours: 24,
     adminEmail: null,
     trustedProxies: [],
     corsOrigins: [],

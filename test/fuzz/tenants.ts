@@ -35,6 +35,7 @@ export const tenants: FuzzPart = {
         webhookId: newId('whk'),
         deliveryId: newId('dlv'),
         eventId: newId('evt'),
+        tokenId: newId('tok'),
         phone: `+1415556${1000 + Math.floor(random() * 9000)}`,
       }
       const attempts = [

@@ -31,6 +31,8 @@ export type Tenant = {
   webhookId: string
   /** A delivery of that webhook. */
   deliveryId: string
+  /** An API token with every scope. */
+  tokenId: string
   /** Phone of a verified identity. */
   phone: string
 }
@@ -43,6 +45,7 @@ export const nonexistentIds = {
   webhookId: 'whk_01h455vb4pex5vsknk084sn02q',
   deliveryId: 'dlv_01h455vb4pex5vsknk084sn02q',
   eventId: 'evt_01h455vb4pex5vsknk084sn02q',
+  tokenId: 'tok_01h455vb4pex5vsknk084sn02q',
   phone: '+14155550199',
 }
 
@@ -82,7 +85,12 @@ export async function createApiTester(options: TestOptions = {}) {
       { as: developer },
     )
     const deliveryId = deliveries.data[0]?.id ?? nonexistentIds.deliveryId
-    return { developer, application, requestId, webhookId, deliveryId, phone }
+    const token = await service.request<{ id: string }>('POST', '/v1/tokens', {
+      as: developer,
+      body: { name: 'ci', scopes: ['write'] },
+    })
+    const tokenId = token.data.id
+    return { developer, application, requestId, webhookId, deliveryId, tokenId, phone }
   }
 
   /** Fills the parameters of an operation's path with the ids of a tenant. */
@@ -93,6 +101,7 @@ export async function createApiTester(options: TestOptions = {}) {
       applications: tenant.application.id,
       otp: tenant.requestId,
       webhooks: tenant.webhookId,
+      tokens: tenant.tokenId,
     }
     return path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const { deliveryId } = tenant
@@ -205,6 +214,7 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
     description: 'Orders',
     headers: { 'x-api-key': 'of the receiver' },
   },
+  createApiToken: { name: 'nightly', scopes: ['otp:read', 'read'], expiresAt: '2026-12-20T00:00:00.000Z' },
   recoverWebhook: { since: '2026-11-20T00:00:00.000Z' },
 })
 

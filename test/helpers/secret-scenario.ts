@@ -93,7 +93,24 @@ export function createSecretScenario() {
       grant_type: 'refresh_token',
       refresh_token: refreshed['refresh_token'] ?? '',
     })
-    const bearer = { authorization: `Bearer ${login['id_token']}` }
+    const console = await grant('another login', {
+      grant_type: 'password',
+      username: 'ada@example.com',
+      password,
+    })
+    const bearer = { authorization: `Bearer ${console['id_token']}` }
+
+    // API tokens: created, used, repeated, revoked and used again.
+    const tokenKey = { ...bearer, 'idempotency-key': 'token' }
+    const token = await call('POST', '/v1/tokens', tokenKey, { name: 'ci', scopes: ['read'] })
+    const apiToken = { authorization: `Bearer ${recordSecret('API token', token.json.data['token'])}` }
+    await call('POST', '/v1/tokens', tokenKey, { name: 'ci', scopes: ['read'] })
+    await call('POST', '/v1/tokens', bearer, { name: 'ci', scopes: ['read'] })
+    await call('GET', '/v1/projects', apiToken)
+    await call('POST', '/v1/projects', apiToken, { name: 'Shop' })
+    await call('GET', '/v1/tokens', bearer)
+    await call('DELETE', `/v1/tokens/${token.json.data['id']}`, bearer)
+    await call('GET', '/v1/projects', apiToken)
 
     // A second factor, with a wrong code, and its removal.
     const proposed = await call('POST', '/v1/developer/me/totp', bearer)

@@ -87,7 +87,7 @@ export async function createTestService(options: TestOptions = {}) {
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const store = createStore(database)
-  const configured = requireConfig(loadEnv(options.env ?? {}))
+  const configured = requireConfig(loadEnv({ OTPD_TOKEN_MAX_HOURS: '10000', ...options.env }))
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },
     store,

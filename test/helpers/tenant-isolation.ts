@@ -31,6 +31,7 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
       requestId: absent.requestId,
       webhookId: absent.webhookId,
       deliveryId: absent.deliveryId,
+      tokenId: absent.tokenId,
       phone: absent.phone,
     }
     const buildRequest = (owner: Tenant) => ({

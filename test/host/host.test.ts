@@ -297,7 +297,7 @@ describe('an erasure', () => {
     }
     await server.write(async (tx) => {
       const { developers, events, identities } = server.tables
-      const times = { createdAt: 1, updatedAt: 1 }
+      const times = { tokensValidFrom: 0, createdAt: 1, updatedAt: 1 }
       await tx
         .insert(developers)
         .values({ id: 'dev_x', plan: 'free', virtualPhone: '+9990000000001', status: 'active', ...times })

@@ -103,6 +103,7 @@ describe('a resource of another developer', () => {
       ada.application.clientId,
       ada.requestId,
       ada.webhookId,
+      ada.tokenId,
       ada.phone,
     ]
     for (const operation of apiTester.operations) {

@@ -7,7 +7,7 @@ import {
   type Client,
   type Origin,
 } from '../model/audit.ts'
-import { builtInIssuer, cleanName, insertDeveloper } from './developers.ts'
+import { builtInIssuer, cleanName, insertDeveloper, validFromNextSecond } from './developers.ts'
 import type { Developer } from '../model/developer.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
@@ -106,6 +106,7 @@ export function createAccountService(needs: {
       await tx.developers.lock(developerId)
       await tx.accounts.updatePassword(developerId, passwordHash, clock.now())
       await tx.refreshTokens.deleteByDeveloper(developerId)
+      await tx.developers.setTokensValidFrom(developerId, validFromNextSecond(clock.now()))
       const auditActor = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }
       const action = actor ? 'password.changed' : 'password.reset'
       await recordAudit(tx, newId, auditActor, { action, targetId: developerId }, clock.now())
@@ -175,9 +176,10 @@ export function createAccountService(needs: {
       return attempt<VerifiedLogin | 'mfa_required' | undefined>(subject, async (hasher) => {
         const failed = { outcome: 'failed', value: undefined } as const
         const account = await store.read.accounts.findByEmail(address)
+        // Read before the password is compared, so that `issue` notices a reset during the comparison.
+        const developer = account && (await store.read.developers.find(account.developerId))
         if (!(await hasher.verify(password, account?.passwordHash)) || !account) return failed
         const { developerId, passwordHash } = account
-        const developer = await store.read.developers.find(developerId)
         if (developer?.status !== 'active') return failed
         if (hasher.isOutdated(passwordHash)) {
           const newHash = await hasher.hash(password)

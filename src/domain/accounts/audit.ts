@@ -35,7 +35,7 @@ export async function recordAudit(
   at: number,
 ): Promise<string> {
   const id = newId('aud')
-  const { source, ip, traceId } = origin
+  const { source, ip, traceId, tokenId } = origin
   const userAgent = origin.userAgent?.slice(0, userAgentMax) ?? null
   await tx.audit.insert({
     id,
@@ -49,6 +49,7 @@ export async function recordAudit(
     ip,
     userAgent,
     traceId,
+    tokenId,
     at,
   })
   return id

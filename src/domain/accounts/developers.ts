@@ -9,6 +9,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { Developer } from '../model/developer.ts'
+import { secondMs } from '../../shared/durations.ts'
 
 /** Claims of a verified login, from any identity provider. */
 export type Login = {
@@ -17,6 +18,14 @@ export type Login = {
   email?: string | undefined
   emailVerified?: boolean | undefined
   name?: string | undefined
+}
+
+/** A login by a verified ID token, with the facts that decide whether the token is still valid. */
+export type TokenLogin = Login & {
+  issuedAtMs: number
+  expiresAtMs: number
+  /** Session of the built-in provider; undefined for a token that has none. */
+  sessionId?: string | undefined
 }
 
 /** A developer with the limits of their plan. */
@@ -68,6 +77,22 @@ export function createDeveloperService(needs: {
       return auditFirstLogin(await insertDeveloper(tx, newDeveloper, random), 'account.created')
     })
 
+  /**
+   * Finds the developer of a login. One read, so that a token costs no more than before: the end of a session, a new
+   * password and a disabled account take effect on the next request, on every node.
+   *
+   * @returns undefined if there is no developer yet
+   */
+  const findActive = async (login: TokenLogin): Promise<Developer | undefined> => {
+    const { issuer, subject, sessionId = null, issuedAtMs } = login
+    const found = await store.read.developers.findLogin(issuer, subject, sessionId)
+    if (!found) return undefined
+    const { developer, hasSession } = found
+    if (developer.status !== 'active') throw notAllowed()
+    if ((sessionId !== null && !hasSession) || issuedAtMs < developer.tokensValidFrom) throw tokenRevoked()
+    return developer
+  }
+
   const toProfile = (developer: Developer): Profile => ({
     ...developer,
     limits: resolvePlan(plans, developer.plan),
@@ -79,13 +104,18 @@ export function createDeveloperService(needs: {
      * account is bound once, by its verified e-mail address. Atomic: concurrent logins yield one developer.
      *
      * @param origin origin of the request, for the audit trail
-     * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) the developer is disabled, or unknown while sign-up is closed
+     * @throws UNAUTHENTICATED (TOKEN_REVOKED) the session has ended; FORBIDDEN (ACCOUNT_NOT_ALLOWED) the developer is
+     *   disabled, or unknown while sign-up is closed
      */
-    async resolveLogin(login: Login, origin: Origin): Promise<Developer> {
-      const existing = await store.read.developers.findBySubject(login.issuer, login.subject)
-      const developer = existing ?? (await provision(login, origin))
+    async resolveLogin(login: TokenLogin, origin: Origin): Promise<Developer> {
+      const developer = (await findActive(login)) ?? (await provision(login, origin))
       if (developer?.status !== 'active') throw notAllowed()
       return developer
+    },
+
+    /** Checks again that a resolved login is valid. @throws UNAUTHENTICATED (TOKEN_REVOKED); FORBIDDEN */
+    async revalidateLogin(login: TokenLogin): Promise<void> {
+      if (!(await findActive(login))) throw notAllowed()
     },
 
     toProfile,
@@ -170,6 +200,7 @@ export async function insertDeveloper(
       plan,
       virtualPhone: makeVirtualPhone(random),
       status: 'active',
+      tokensValidFrom: 0,
       createdAt: now,
       updatedAt: now,
     }
@@ -191,6 +222,17 @@ export function cleanName(name: string): string | null {
   const printable = name.replaceAll(/\p{Cc}+/gu, ' ').trim()
   return [...printable].slice(0, developerNameMax).join('') || null
 }
+
+/**
+ * Returns the `tokensValidFrom` that refuses every ID token issued until now: the next whole second, because `iat` has
+ * no fractions. The built-in provider issues no token before it.
+ */
+export const validFromNextSecond = (now: number) => (Math.floor(now / secondMs) + 1) * secondMs
+
+const tokenRevoked = () =>
+  new ServiceError('UNAUTHENTICATED', 'The session of this ID token has ended. Log in again.', {
+    reason: 'TOKEN_REVOKED',
+  })
 
 /** Builds the error for a disabled or unknown account. */
 export const notAllowed = () =>

@@ -11,9 +11,14 @@ import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /** A session ends after this time without use. */
 const lifetimeMs = 30 * dayMs
+/** A session ends this long after its login, however often it is used. */
+const sessionMaxMs = 90 * dayMs
 /** Grace period in which a used token returns its successor again: for concurrent processes and lost responses. */
 const graceMs = minuteMs
 const prefix = 'rt_'
+
+/** A refresh token, and the id of its session: the token's family, which is no secret. */
+export type IssuedRefreshToken = { refreshToken: string; sessionId: string }
 
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
@@ -38,32 +43,45 @@ export function createRefreshTokens(needs: {
   const insert = (
     tx: Pick<Stores, 'refreshTokens'>,
     token: string,
-    family: string,
-    developerId: string,
+    session: { family: string; developerId: string; sessionEndsAt: number },
     now: number,
   ) =>
     tx.refreshTokens.insert({
+      ...session,
       hash: hashToken(token),
-      family,
-      developerId,
       createdAt: now,
-      expiresAt: now + lifetimeMs,
+      expiresAt: Math.min(now + lifetimeMs, session.sessionEndsAt),
       usedAt: null,
     })
 
   return {
-    /** Starts a new family after a login. @param method login method, for the audit trail */
-    async issue(developer: Actor, method: string): Promise<string> {
-      const token = newToken(prefix, 32, random)
-      await store.write(async (tx) => {
+    /**
+     * Starts a new family after a login.
+     *
+     * @param developer as read before the password was compared
+     * @param method login method, for the audit trail
+     * @returns undefined if the password was changed or the developer disabled since
+     */
+    async issue(developer: Actor, method: string): Promise<IssuedRefreshToken | undefined> {
+      const refreshToken = newToken(prefix, 32, random)
+      const sessionId = newToken('', 16, random)
+      return store.write(async (tx) => {
         const now = clock.now()
-        // Lock, so that a concurrent password reset either ends this session too or comes first.
+        // Lock, so that a concurrent password reset either ends this session too or comes first and is noticed.
         await tx.developers.lock(developer.id)
-        await insert(tx, token, newToken('', 16, random), developer.id, now)
+        const current = await tx.developers.find(developer.id)
+        if (current?.status !== 'active' || current.tokensValidFrom !== developer.tokensValidFrom)
+          return undefined
+        const session = {
+          family: sessionId,
+          developerId: developer.id,
+          sessionEndsAt: now + sessionMaxMs,
+        }
+        await insert(tx, refreshToken, session, now)
         const details = { action: 'login.succeeded', targetId: developer.id, detail: method } as const
         await recordAudit(tx, newId, selfActor(developer), details, now)
+        return { refreshToken, sessionId }
       })
-      return token
     },
 
     /**
@@ -75,7 +93,7 @@ export function createRefreshTokens(needs: {
     rotate: (
       token: string,
       origin: Origin,
-    ): Promise<{ developer: Developer; refreshToken: string } | undefined> =>
+    ): Promise<(IssuedRefreshToken & { developer: Developer }) | undefined> =>
       store.write(async (tx) => {
         const now = clock.now()
         const hash = hashToken(token)
@@ -85,16 +103,17 @@ export function createRefreshTokens(needs: {
         await tx.developers.lock(presentedToken.developerId)
         const developer = await tx.developers.find(presentedToken.developerId)
         const refreshToken = deriveSuccessor(token)
+        const { family, developerId, sessionEndsAt, expiresAt } = presentedToken
         if (await tx.refreshTokens.use(hash, now)) {
-          if (presentedToken.expiresAt <= now || developer?.status !== 'active') return undefined
-          await insert(tx, refreshToken, presentedToken.family, developer.id, now)
-          return { developer, refreshToken }
+          if (expiresAt <= now || developer?.status !== 'active') return undefined
+          await insert(tx, refreshToken, { family, developerId, sessionEndsAt }, now)
+          return { developer, refreshToken, sessionId: family }
         }
         const usedToken = await tx.refreshTokens.find(hash)
         if (!usedToken || developer?.status !== 'active') return undefined
-        if (now - (usedToken.usedAt ?? 0) <= graceMs) return { developer, refreshToken }
-        await tx.refreshTokens.deleteFamily(usedToken.family)
-        const { developerId } = usedToken
+        if (now - (usedToken.usedAt ?? 0) <= graceMs)
+          return expiresAt <= now ? undefined : { developer, refreshToken, sessionId: family }
+        await tx.refreshTokens.deleteFamily(developerId, family)
         const unknownActor = { developerId, actorId: null, origin }
         await recordAudit(
           tx,
@@ -113,7 +132,7 @@ export function createRefreshTokens(needs: {
         if (!presentedToken) return
         const { developerId } = presentedToken
         await tx.developers.lock(developerId)
-        await tx.refreshTokens.deleteFamily(presentedToken.family)
+        await tx.refreshTokens.deleteFamily(developerId, presentedToken.family)
         const auditActor = { developerId, actorId: developerId, origin }
         await recordAudit(
           tx,

@@ -14,8 +14,6 @@ export const streamsPerDeveloperMax = 20
 export const logStart = `evt_${'0'.repeat(26)}`
 
 const entriesPerRead = 100
-/** Maximum time for which a disabled developer can continue to read. */
-const revalidateMs = 10_000
 
 export type LogStreamFilter = {
   appId?: string | undefined
@@ -24,8 +22,16 @@ export type LogStreamFilter = {
   after?: string | undefined
 }
 
+/** The reader's right to a stream. */
+export type StreamAccess = {
+  /** Milliseconds since the epoch; infinite for a token that does not expire. */
+  tokenExpiresAt: number
+  /** Checks the token again. @throws UNAUTHENTICATED it was revoked; FORBIDDEN the developer is disabled */
+  revalidate(): Promise<void>
+}
+
 /** Reason why the stream has ended; `closed` means by its reader. */
-export type StreamEndReason = 'draining' | 'token_expired' | 'not_allowed' | 'closed'
+export type StreamEndReason = 'draining' | 'token_expired' | 'token_revoked' | 'not_allowed' | 'closed'
 
 export type LogBatch = {
   /** In commit order, without duplicates across reads. */
@@ -51,12 +57,9 @@ export type LogStream = {
 export type LogStreams = ReturnType<typeof createLogStreams>
 
 /** Creates live streams of the log for any number of readers. */
-export function createLogStreams(needs: {
-  store: Store<'developers' | 'events' | 'scanLimits'>
-  clock: Clock
-}) {
+export function createLogStreams(needs: { store: Store<'events' | 'scanLimits'>; clock: Clock }) {
   const { clock } = needs
-  const { events, developers } = needs.store.read
+  const { events } = needs.store.read
   const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
@@ -104,21 +107,18 @@ export function createLogStreams(needs: {
     /**
      * Opens a stream.
      *
-     * @param developer.tokenExpiresAt milliseconds since the epoch
      * @param onDrain called when the service shuts down, even if the stream is not being read
      * @throws INVALID_ARGUMENT `after` is unknown; RATE_LIMITED (STREAM_LIMIT) the developer has 20 open streams;
      *   UNAVAILABLE the service is shutting down
      */
     async open(
-      developer: Developer & { tokenExpiresAt: number },
+      developer: Developer & StreamAccess,
       { appId, types, after }: LogStreamFilter,
       onDrain?: () => void,
     ): Promise<LogStream> {
       let dirty = true
       let closed = false
       let notify: (() => void) | undefined
-      let checkedAt = clock.now()
-      let isAllowed = true
       const wake = () => {
         dirty = true
         notify?.()
@@ -138,13 +138,17 @@ export function createLogStreams(needs: {
       const findEndReason = async (): Promise<StreamEndReason | null> => {
         if (closed) return 'closed'
         if (draining) return 'draining'
-        const now = clock.now()
-        if (now >= developer.tokenExpiresAt) return 'token_expired'
-        if (now - checkedAt >= revalidateMs) {
-          checkedAt = now
-          isAllowed = (await developers.find(developer.id))?.status === 'active'
+        if (clock.now() >= developer.tokenExpiresAt) return 'token_expired'
+        // Before every page: no entry may reach a reader whose session has ended, on another node too.
+        try {
+          await developer.revalidate()
+          return null
+        } catch (error) {
+          const code = error instanceof ServiceError ? error.code : undefined
+          if (code === 'UNAUTHENTICATED') return 'token_revoked'
+          if (code === 'FORBIDDEN') return 'not_allowed'
+          throw error
         }
-        return isAllowed ? null : 'not_allowed'
       }
       const emptyBatch = (endReason: StreamEndReason | null): LogBatch => ({
         entries: [],
@@ -177,7 +181,10 @@ export function createLogStreams(needs: {
       }
     },
 
-    /** Signals that there may be new entries, of one developer or of any. Cheap to call often. */
+    /**
+     * Signals that there may be new entries or that access may have ended, of one developer or of any. Cheap to call
+     * often.
+     */
     wake(developerId?: string): void {
       const groups =
         developerId === undefined ? [...openStreams.values()] : [openStreams.get(developerId) ?? []]

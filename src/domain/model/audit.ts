@@ -20,6 +20,8 @@ export const auditActions = [
   'totp.disable_failed',
   'totp.reset',
   'token.issued',
+  'token.created',
+  'token.revoked',
   'setup_token.created',
   'signing_key.rotated',
   'master_key.rotated',
@@ -52,6 +54,8 @@ export type Origin = {
   userAgent: string | null
   /** Trace id of the request, as in its response. */
   traceId: string | null
+  /** Id of the API token of the request; null for any other request, and without one. */
+  tokenId: string | null
 }
 
 /** An authenticated developer with the origin of the request. */
@@ -61,7 +65,7 @@ export type Actor = Developer & { origin: Origin }
 export type Client = { network: string; origin: Origin }
 
 /** Origin of operator commands. */
-export const hostOrigin: Origin = { source: 'host', ip: null, userAgent: null, traceId: null }
+export const hostOrigin: Origin = { source: 'host', ip: null, userAgent: null, traceId: null, tokenId: null }
 
 export const serverOrigin: Origin = { ...hostOrigin, source: 'server' }
 

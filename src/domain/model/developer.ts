@@ -12,6 +12,8 @@ export type Developer = {
   /** `+999` and ten digits; unique. */
   virtualPhone: string
   status: 'active' | 'disabled'
+  /** ID tokens issued before this time are refused; whole seconds, in milliseconds since the epoch. */
+  tokensValidFrom: number
   createdAt: number
   updatedAt: number
 }

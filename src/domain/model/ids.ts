@@ -3,9 +3,9 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, HTTP requests.
+ * identities, audit entries, API tokens, HTTP requests.
  */
-export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'req'
+export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req'
 
 export type NewId = (prefix: IdPrefix) => string
 

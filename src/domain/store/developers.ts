@@ -3,6 +3,16 @@ import type { Developer, DeveloperChanges } from '../model/developer.ts'
 export type DeveloperStore = {
   find(id: string): Promise<Developer | undefined>
   findBySubject(issuer: string, subject: string): Promise<Developer | undefined>
+  /**
+   * Finds the developer of an ID token, and whether its session exists, in one read.
+   *
+   * @param sessionId null for a token without a session
+   */
+  findLogin(
+    issuer: string,
+    subject: string,
+    sessionId: string | null,
+  ): Promise<{ developer: Developer; hasSession: boolean } | undefined>
   findByVirtualPhone(phone: string): Promise<Developer | undefined>
   /** Several may match: one person may have two subjects at an external provider. */
   findByEmail(email: string): Promise<Developer[]>
@@ -17,6 +27,8 @@ export type DeveloperStore = {
     now: number,
   ): Promise<Developer | undefined>
   update(id: string, changes: DeveloperChanges, now: number): Promise<Developer | undefined>
+  /** Refuses all ID tokens that were issued before a time. */
+  setTokensValidFrom(id: string, validFrom: number): Promise<void>
   /**
    * Removes a developer's personal data and disables the account. The row stays as the owner of its resources; a later
    * login of the same person, or an account with the same address, is a new developer.

@@ -7,6 +7,8 @@ export type RefreshToken = {
   expiresAt: number
   /** Time at which it was exchanged for its successor. */
   usedAt: number | null
+  /** No successor outlives this time, however often the session is used. */
+  sessionEndsAt: number
 }
 
 export type RefreshTokenStore = {
@@ -15,7 +17,7 @@ export type RefreshTokenStore = {
   insert(token: RefreshToken): Promise<void>
   /** Marks an unused token as used. @returns true for exactly one of several concurrent callers */
   use(hash: string, now: number): Promise<boolean>
-  deleteFamily(family: string): Promise<void>
+  deleteFamily(developerId: string, family: string): Promise<void>
   deleteByDeveloper(developerId: string): Promise<void>
   /** Deletes a batch of expired tokens. @returns true if there may be more */
   deleteExpired(now: number, batchSize: number): Promise<boolean>

@@ -1,5 +1,6 @@
 import type { AccountStore } from './accounts.ts'
 import type { AnalyticsStore } from './analytics.ts'
+import type { ApiTokenStore } from './api-tokens.ts'
 import type { AuditStore } from './audit.ts'
 import type { ApplicationStore } from './applications.ts'
 import type { DeadlineStore } from './clock-rollback.ts'
@@ -34,6 +35,7 @@ import type { ScanLimitStore } from './scan-limit.ts'
 export type Stores = {
   accounts: AccountStore
   analytics: AnalyticsStore
+  apiTokens: ApiTokenStore
   applications: ApplicationStore
   audit: AuditStore
   checkBudgets: CheckBudgetStore

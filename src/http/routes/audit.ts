@@ -26,6 +26,9 @@ const auditEntry = object(
     ),
     userAgent: nullable(Type.String()),
     traceId: nullable(Type.String({ description: 'X-Request-Id of the API request.' })),
+    tokenId: nullable(
+      Type.String({ description: 'API token that was used; null after a login, and for other sources.' }),
+    ),
     at: timestamp,
   },
   'AuditEntry',
@@ -42,6 +45,7 @@ const present = (row: AuditEntry) => ({
   ip: row.ip,
   userAgent: row.userAgent,
   traceId: row.traceId,
+  tokenId: row.tokenId,
   at: formatTime(row.at),
 })
 

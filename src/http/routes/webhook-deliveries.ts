@@ -15,6 +15,7 @@ import {
   consoleBodyErrors,
   consoleErrors,
   data,
+  dateTime,
   errorBody,
   idParams,
   nullable,
@@ -87,14 +88,6 @@ const presentDetail = ({ delivery, attempts }: DeliveryWithAttempts) => ({
 })
 
 const params = object({ id: Type.String(), deliveryId: Type.String() })
-
-/** RFC 3339. The pattern is needed because the framework's `date-time` also accepts a bare date. */
-const dateTime = Type.String({
-  format: 'date-time',
-  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
-  errorText: 'Expected a time such as 2026-11-20T12:00:00Z',
-  documentedAs: { type: 'string', format: 'date-time' },
-})
 
 /** Routes that list, redeliver and recover webhook deliveries. */
 export function webhookDeliveryRoutes(services: {

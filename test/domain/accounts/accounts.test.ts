@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createPasswords } from '../../../src/auth/passwords.ts'
 import { createAccountService, type AccountService } from '../../../src/domain/accounts/accounts.ts'
+import type { Developer } from '../../../src/domain/model/developer.ts'
 import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts.ts'
@@ -10,6 +11,7 @@ import { createTotpService } from '../../../src/domain/accounts/totp.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
+import { dayMs } from '../../../src/shared/durations.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 
@@ -220,15 +222,27 @@ describeEachDatabase('accounts', (database) => {
     })
   })
 
+  const startSession = async (developer: Developer) =>
+    (await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password'))?.refreshToken ?? ''
+
   describe('a new password', () => {
     test('set by the operator ends all sessions', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
+      const session = await startSession(developer)
       await accounts.resetPassword(email.toUpperCase(), 'another password!')
       expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
       expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
       expect(await refreshTokens.rotate(session, hostOrigin)).toBeUndefined()
+    })
+
+    test('leaves no session to a login that began with the old one', async () => {
+      const email = newEmail()
+      await accounts.create({ email, password })
+      const login = await accounts.authenticate(email, password, client('192.0.2.1'))
+      await accounts.resetPassword(email, 'another password!')
+      if (typeof login !== 'object') throw new Error('the login failed')
+      expect(await refreshTokens.issue({ ...login.developer, origin: hostOrigin }, 'password')).toBeUndefined()
     })
 
     test('is rejected if it is too short or the account is unknown', async () => {
@@ -243,7 +257,7 @@ describeEachDatabase('accounts', (database) => {
     test('chosen by the developer requires the current one, and ends all sessions', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
+      const session = await startSession(developer)
       const change = (current: string) =>
         accounts.changePassword(
           { ...developer, origin: hostOrigin },
@@ -264,7 +278,7 @@ describeEachDatabase('accounts', (database) => {
   describe('refresh tokens', () => {
     const begin = async () => {
       const developer = await accounts.create({ email: newEmail(), password })
-      return { developer, token: await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password') }
+      return { developer, token: await startSession(developer) }
     }
     const successor = async (token: string) => (await refreshTokens.rotate(token, hostOrigin))?.refreshToken
 
@@ -286,7 +300,7 @@ describeEachDatabase('accounts', (database) => {
 
     test('reuse after 60 seconds revokes the family, and no other', async () => {
       const { developer, token } = await begin()
-      const otherSession = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
+      const otherSession = await startSession(developer)
       const second = (await successor(token)) ?? ''
       const third = (await successor(second)) ?? ''
       clock.advance(60_001)
@@ -311,6 +325,19 @@ describeEachDatabase('accounts', (database) => {
       expect(next).toBeString()
       clock.advance(minutes(60) * 24 * 30)
       expect(await successor(next ?? '')).toBeUndefined()
+    })
+
+    test('end 90 days after the login, however often they are used', async () => {
+      const { token } = await begin()
+      let current: string | undefined = token
+      for (let day = 0; day < 90; day += 10) {
+        current = await successor(current ?? '')
+        expect(current).toBeString()
+        clock.advance(10 * dayMs - 1)
+      }
+      expect(await successor(current ?? '')).toBeString()
+      clock.advance(9)
+      expect(await successor(current ?? '')).toBeUndefined()
     })
 
     test('are not issued to a disabled developer', async () => {

@@ -37,6 +37,7 @@ describeEachDatabase('the clock-rollback repair', (database) => {
       developerId: ada.developer.id,
       createdAt: sentAt,
       expiresAt: sentAt + 30 * dayMs,
+      sessionEndsAt: sentAt + 90 * dayMs,
     }
     await store.write(async (tx) => {
       await tx.checkBudgets.put('app', 'phone', { refilledAt: sentAt, consecutiveFailures: 100, lockedUntil })
@@ -56,7 +57,12 @@ describeEachDatabase('the clock-rollback repair', (database) => {
     })
     expect(await read.select().from(phoneCheckBudgets)).toMatchObject([{ lockedUntil: clock.now() + dayMs }])
     expect(await read.select().from(refreshTokens)).toMatchObject([
-      { createdAt: clock.now(), usedAt: clock.now(), expiresAt: clock.now() + 30 * dayMs },
+      {
+        createdAt: clock.now(),
+        usedAt: clock.now(),
+        expiresAt: clock.now() + 30 * dayMs,
+        sessionEndsAt: clock.now() + 90 * dayMs,
+      },
     ])
     await service.dispose()
   })

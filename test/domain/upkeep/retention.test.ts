@@ -230,7 +230,7 @@ describeEachDatabase('retention', (database, kind) => {
         requestVisible: 1,
         sentAt: now,
       })
-      await tx.refreshTokens.insert({ ...token, expiresAt: now + dayMs })
+      await tx.refreshTokens.insert({ ...token, expiresAt: now + dayMs, sessionEndsAt: now + dayMs })
       await tx.checkBudgets.put(name, 'hash', {
         refilledAt: now - 29 * dayMs,
         consecutiveFailures: 1,

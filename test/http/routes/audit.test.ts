@@ -143,10 +143,10 @@ describeEachDatabase('the audit trail', (database) => {
       const { id_token: token } = (await response.json()) as { id_token: string }
       const verified = await builtIn.accounts.authenticate(email, password, {
         network: '192.0.2.200',
-        origin: { source: 'api', ip: null, userAgent: null, traceId: null },
+        origin: { source: 'api', ip: null, userAgent: null, traceId: null, tokenId: null },
       })
       if (typeof verified !== 'object') throw new Error('the login failed')
-      const origin = { source: 'host', ip: null, userAgent: null, traceId: null } as const
+      const origin = { source: 'host', ip: null, userAgent: null, traceId: null, tokenId: null } as const
       return { developer: { ...verified.developer, origin }, headers: { authorization: `Bearer ${token}` } }
     }
     const actions = async (as: TestDeveloper) =>
@@ -214,11 +214,21 @@ describeEachDatabase('the audit trail', (database) => {
         }),
       )
       expect((await actions(bob)).at(-1)).toBe('login.ended')
+      const newPassword = 'another horse battery'
       const change = (currentPassword: string) =>
-        call('POST', '/v1/auth/password', bob, { currentPassword, newPassword: 'another horse battery' })
+        call('POST', '/v1/auth/password', bob, { currentPassword, newPassword })
       expect((await change('wrong horse battery')).status).toBe(400)
       expect((await change(password)).status).toBe(200)
-      expect((await actions(bob)).slice(-2)).toEqual(['password.change_failed', 'password.changed'])
+      // The change ended the session that made it.
+      const { id_token: idToken } = (await (await login('bob@example.com', newPassword)).json()) as {
+        id_token: string
+      }
+      const changed = { ...bob, headers: { authorization: `Bearer ${idToken}` } }
+      expect((await actions(changed)).slice(-3)).toEqual([
+        'password.change_failed',
+        'password.changed',
+        'login.succeeded',
+      ])
     })
   })
 

@@ -54,6 +54,9 @@ async function expectFailure(apiResponse: Promise<Response>, status: number, bod
   return response
 }
 
+const expectRevoked = (idToken: string) =>
+  expectFailure(server.get('/v1/developer/me', idToken), 401, { error: { reason: 'TOKEN_REVOKED' } })
+
 const expectProfile = async (idToken: string, status = 200) => {
   const response = await server.get('/v1/developer/me', idToken)
   expect(response.status).toBe(status)
@@ -107,6 +110,7 @@ describe('the password grant', () => {
       email,
       email_verified: false,
       name: developer.name ?? '',
+      sid: expect.stringMatching(/^[\w-]{22}$/),
     })
   })
 
@@ -160,17 +164,22 @@ describe('the refresh grant', () => {
     service.clock.advance(60_001)
     await expectFailure(refresh(first.refresh_token), 400, { error: 'invalid_grant' })
     await expectFailure(refresh(second.refresh_token), 400, { error: 'invalid_grant' })
+    for (const { id_token: idToken } of [first, second]) await expectRevoked(idToken)
   })
 
   test('revoking ends the session; an unknown token is no error', async () => {
     const { email } = await newAccount()
-    const { refresh_token: token } = await readTokens(login(email))
+    const { refresh_token: token, id_token: idToken } = await readTokens(login(email))
+    const other = await readTokens(login(email))
+    await expectProfile(idToken)
     for (const revoked of [token, token, 'unknown']) {
       const response = await server.postForm('/v1/auth/revoke', { token: revoked })
       expect([response.status, await response.text()]).toEqual([200, '{}'])
     }
     await expectFailure(refresh(token), 400, { error: 'invalid_grant' })
     await expectFailure(server.postForm('/v1/auth/revoke', {}), 400, { error: 'invalid_request' })
+    await expectRevoked(idToken)
+    await expectProfile(other.id_token)
   })
 })
 
@@ -246,7 +255,13 @@ describe('signing keys', () => {
     const { id_token: idToken } = await readTokens(login(email))
     const issuer = `${server.url}/v1/auth`
     const keys = createKeySource({ load: createRemoteKeys({ issuer }), clock: service.clock })
-    const { verify } = createIdTokenVerifier({ issuer, audiences: ['otpd'], keys, clock: service.clock })
+    const { verify } = createIdTokenVerifier({
+      issuer,
+      audiences: ['otpd'],
+      keys,
+      clock: service.clock,
+      lifetime: { maxHours: 24 },
+    })
     expect(await verify(idToken)).toMatchObject({ subject: developer.id, email })
   })
 
@@ -313,7 +328,9 @@ describe('a password change', () => {
     const changed = await change(tokens.id_token, { currentPassword: password, newPassword })
     expect(await changed.json()).toEqual({ data: { changed: true } })
     await expectFailure(refresh(tokens.refresh_token), 400, { error: 'invalid_grant' })
-    await readTokens(login(email, newPassword))
+    await expectRevoked(tokens.id_token)
+    // In the same second.
+    await expectProfile((await readTokens(login(email, newPassword))).id_token)
   })
 
   test('is 401 without a token, 400 with a short password', async () => {

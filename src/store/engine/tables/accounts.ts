@@ -12,6 +12,7 @@ export function defineAccountsTables(c: ColumnKit) {
     plan: c.text('plan').notNull(),
     virtualPhone: c.text('virtual_phone').notNull(),
     status: c.text('status').notNull().$type<'active' | 'disabled'>(),
+    tokensValidFrom: c.timestampMs('tokens_valid_from').notNull(),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
@@ -80,6 +81,20 @@ export function defineAccountsTables(c: ColumnKit) {
     createdAt: c.timestampMs('created_at').notNull(),
     expiresAt: c.timestampMs('expires_at').notNull(),
     usedAt: c.timestampMs('used_at'),
+    sessionEndsAt: c.timestampMs('session_ends_at').notNull(),
+  })
+
+  const apiTokens = c.table('api_tokens', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    name: c.text('name').notNull(),
+    scopes: c.text('scopes').notNull(),
+    preview: c.text('preview').notNull(),
+    salt: c.text('salt').notNull(),
+    hash: c.text('hash').notNull(),
+    createdAt: c.timestampMs('created_at').notNull(),
+    expiresAt: c.timestampMs('expires_at'),
+    lastUsedAt: c.timestampMs('last_used_at'),
   })
 
   const signingKeys = c.table('signing_keys', {
@@ -102,6 +117,7 @@ export function defineAccountsTables(c: ColumnKit) {
     ip: c.text('ip'),
     userAgent: c.text('user_agent'),
     traceId: c.text('trace_id'),
+    tokenId: c.text('token_id'),
     at: c.timestampMs('at').notNull(),
   })
 
@@ -115,6 +131,7 @@ export function defineAccountsTables(c: ColumnKit) {
     recoveryCodes,
     setupTokens,
     refreshTokens,
+    apiTokens,
     signingKeys,
     auditEntries,
   }

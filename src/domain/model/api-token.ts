@@ -1,0 +1,52 @@
+import type { Random } from './random.ts'
+
+/**
+ * Scopes of API tokens; each includes the ones before it. `otp:read` reads codes, users, logs and analytics, `read`
+ * everything but secrets, and `write` does what a login can do, except managing access to the account.
+ */
+export const apiTokenScopes = ['otp:read', 'read', 'write'] as const
+
+export type ApiTokenScope = (typeof apiTokenScopes)[number]
+
+/** Requirement of a route: a scope, or a login, which no API token replaces. */
+export type RequiredScope = ApiTokenScope | 'login'
+
+/** A token with which a program calls the console routes in a developer's name. */
+export type ApiToken = {
+  id: string
+  developerId: string
+  /** Unique among the tokens of a developer. */
+  name: string
+  scopes: readonly ApiTokenScope[]
+  /** First and last four hex digits: the only part that is shown again, and the lookup key. */
+  preview: string
+  createdAt: number
+  /** Null: never. */
+  expiresAt: number | null
+  /** Precise to a minute. */
+  lastUsedAt: number | null
+}
+
+export const apiTokenPrefix = 'otpd_pat_'
+
+const hexDigits = 48
+const format = new RegExp(`^${apiTokenPrefix}[0-9a-f]{${hexDigits}}$`)
+
+/** Generates the value of an API token: 192 random bits after a prefix, for people and secret scanners. */
+export function makeApiToken(random: Random): string {
+  const bytes = new Uint8Array(hexDigits / 2)
+  random(bytes)
+  return apiTokenPrefix + bytes.toHex()
+}
+
+/** Cheap format check before any lookup. */
+export const hasApiTokenFormat = (value: string) => format.test(value)
+
+/** Formats a preview as `otpd_pat_1a2b****9f0e`. */
+export const maskApiToken = (preview: string) =>
+  `${apiTokenPrefix}${preview.slice(0, 4)}****${preview.slice(4)}`
+
+/** Whether scopes suffice for a route. */
+export const includesScope = (scopes: readonly ApiTokenScope[], required: RequiredScope) =>
+  required !== 'login' &&
+  scopes.some((scope) => apiTokenScopes.indexOf(scope) >= apiTokenScopes.indexOf(required))

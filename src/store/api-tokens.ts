@@ -1,0 +1,86 @@
+import { and, count, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm'
+import { apiTokenScopes } from '../domain/model/api-token.ts'
+import type { ApiTokenStore } from '../domain/store/api-tokens.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+
+/** @param onAccessEnded called with the developer's id before a transaction commits that revokes tokens */
+export function createApiTokenStore(
+  database: Database,
+  executor: QueryExecutor,
+  onAccessEnded: (developerId: string) => void,
+): ApiTokenStore {
+  const { apiTokens: tokens, developers } = database.tables
+  // Prepared because every request with an API token runs it.
+  const selectByPreview = database.prepare(() =>
+    executor
+      .select({ token: tokens, developer: developers })
+      .from(tokens)
+      .innerJoin(developers, eq(developers.id, tokens.developerId))
+      .where(eq(tokens.preview, sql.placeholder('preview'))),
+  )
+  type ListFilter = { developerId: string; limit: number; before: string | undefined }
+  const list = prepareFiltered(database, ({ developerId, limit, before }: FilterPlaceholders<ListFilter>) =>
+    executor
+      .select()
+      .from(tokens)
+      .where(and(eq(tokens.developerId, developerId), before && lt(tokens.id, before)))
+      .orderBy(orderByLimit(desc(tokens.id), limit)),
+  )
+
+  return {
+    async findByPreview(preview) {
+      const rows = await selectByPreview({ preview })
+      return rows.map(({ token, developer }) => ({ token: withScopes(token), developer }))
+    },
+
+    async list(developerId, limit, before) {
+      const rows = await list({ developerId, limit, before })
+      return rows.map(({ salt: _salt, hash: _hash, ...token }) => withScopes(token))
+    },
+
+    async count(developerId) {
+      const [row] = await executor
+        .select({ count: count() })
+        .from(tokens)
+        .where(eq(tokens.developerId, developerId))
+      return row?.count ?? 0
+    },
+
+    async insert(token) {
+      const inserted = await executor
+        .insert(tokens)
+        .values({ ...token, scopes: token.scopes.join(' ') })
+        .onConflictDoNothing()
+        .returning({ id: tokens.id })
+      return inserted.length === 1
+    },
+
+    async markUsed(id, now, usedUntil) {
+      await executor
+        .update(tokens)
+        .set({ lastUsedAt: now })
+        .where(and(eq(tokens.id, id), or(isNull(tokens.lastUsedAt), lte(tokens.lastUsedAt, usedUntil))))
+    },
+
+    async delete(developerId, id) {
+      const [deleted] = await executor
+        .delete(tokens)
+        .where(and(eq(tokens.id, id), eq(tokens.developerId, developerId)))
+        .returning({ name: tokens.name })
+      if (deleted) onAccessEnded(developerId)
+      return deleted?.name
+    },
+
+    async deleteByDeveloper(developerId) {
+      await executor.delete(tokens).where(eq(tokens.developerId, developerId))
+      onAccessEnded(developerId)
+    },
+  }
+}
+
+/** Splits the stored scopes; a scope of a later version is dropped. */
+const withScopes = <T extends { scopes: string }>({ scopes, ...token }: T) => ({
+  ...token,
+  scopes: apiTokenScopes.filter((scope) => scopes.split(' ').includes(scope)),
+})
