@@ -23,6 +23,7 @@ import { addProviderCommands } from './commands/provider.ts'
 import { addRotateCommand } from './commands/rotate.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
+import { addTokenCommands } from './commands/token.ts'
 import { addUserCommands } from './commands/user.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
@@ -112,6 +113,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['login', 'logout', 'whoami', 'auth'], register: addAccountCommands },
       { names: ['context'], register: addContextCommands },
       { names: ['profile'], register: addProfileCommands },
+      { names: ['token', 'tokens'], register: addTokenCommands },
     ],
   },
   {

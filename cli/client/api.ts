@@ -138,6 +138,7 @@ const commandNouns: Partial<Record<string, string>> = {
   otp: 'otp',
   webhooks: 'webhook',
   users: 'user',
+  tokens: 'token',
 }
 
 /** Suggests a list to look at after a 404. */

@@ -28,6 +28,14 @@ export const findApplication = (api: Api, idOrName: string) =>
 export const listApplications = (api: Api) =>
   loadAllPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
 
+/** Finds the id of an API token by id or name. @throws CliError NOT_FOUND */
+export const findToken = (api: Api, idOrName: string) =>
+  findByIdOrName('token', 'tok', idOrName, () => listTokens(api))
+
+/** Lists all API tokens of the developer. */
+export const listTokens = (api: Api) =>
+  loadAllPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
+
 async function findByIdOrName(
   noun: string,
   prefix: string,

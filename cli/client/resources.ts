@@ -6,6 +6,7 @@ export type Project = ResponseData<'GET', '/v1/projects'>[number]
 export type Application = ResponseData<'GET', '/v1/applications'>[number]
 /** Response of the create call, the only one with every credential. */
 export type CreatedApplication = ResponseData<'POST', '/v1/applications'>
+export type ApiToken = ResponseData<'GET', '/v1/tokens'>[number]
 export type AuditEntry = ResponseData<'GET', '/v1/audit'>[number]
 export type LogEntry = ResponseData<'GET', '/v1/logs'>[number]
 export type InboxItem = ResponseData<'GET', '/v1/inbox'>[number]

@@ -20,7 +20,7 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
       '--callback-port <port>',
       'port that the browser returns to, if the provider requires a fixed one',
     )
-    .option('--token-stdin', 'read an ID token from standard input and use it until it expires')
+    .option('--token-stdin', 'read an ID token or an API token from standard input')
     .addHelpText(
       'after',
       examples(

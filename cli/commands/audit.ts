@@ -51,7 +51,9 @@ export function auditText(
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
     printable(entry.detail ?? ''),
-    entry.actorId === null && entry.source === 'api' ? 'unknown' : formatActor(entry.actorId ?? 'operator'),
+    entry.actorId === null && entry.source === 'api'
+      ? 'unknown'
+      : formatActor(entry.tokenId ?? entry.actorId ?? 'operator'),
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
   ])

@@ -179,10 +179,15 @@ async function checkAtServer(
   const email = emailFromToken(idToken)
   const headers = { authorization: `Bearer ${idToken}` }
   const response = await send({ method: 'GET', path: '/v1/developer/me', headers })
-  if (response.status >= 400)
+  // An API token that may not read the profile is valid nevertheless.
+  const isOutOfScope = responseReason(response.json) === 'SCOPE_MISSING'
+  if (response.status >= 400 && !isOutOfScope)
     throw responseError(server, response, refusalHints(response.status, provider, email))
   return { ...tokens, email, isNew: false }
 }
+
+const responseReason = (json: unknown) =>
+  isRecord(json) && isRecord(json.error) ? json.error.reason : undefined
 
 function refusalHints(status: number, provider: OidcProvider | null, email: string | null) {
   if (provider === null) return ['The token came from standard input.']

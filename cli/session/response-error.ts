@@ -42,6 +42,9 @@ const nextSteps: Partial<Record<string, string>> = {
   PROJECT_NOT_EMPTY: 'List its applications with: otpd app list',
   TOTP_REQUIRED: 'Enable it with: otpd profile totp enable',
   PLAN_LIMIT_REACHED: 'Delete one, or ask an operator for another plan: otpd admin set-plan',
+  TOKEN_NAME_TAKEN: 'Revoke it with: otpd token revoke NAME',
+  TOKEN_LIMIT_REACHED: 'Revoke one with: otpd token list, otpd token revoke TOKEN',
+  SCOPE_MISSING: 'Create a token with: otpd token create NAME --scope SCOPE',
   ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }
 

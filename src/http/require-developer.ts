@@ -3,9 +3,10 @@ import type { Actor } from '../domain/model/audit.ts'
 import type { DeveloperService, TokenLogin } from '../domain/accounts/developers.ts'
 import type { ApiTokenService } from '../domain/apps/api-tokens.ts'
 import type { StreamAccess } from '../domain/log/stream.ts'
-import { apiTokenPrefix, includesScope, type ApiTokenScope } from '../domain/model/api-token.ts'
+import { apiTokenPrefix, includesScope } from '../domain/model/api-token.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
+import type { ApiTokenScope } from '../shared/api-token-scopes.ts'
 import { requiredScope } from './scopes.ts'
 
 /** A developer, the origin of the request, and the right to log streams, which end with the token. */

@@ -1,8 +1,8 @@
 import type { RequiredScope } from '../domain/model/api-token.ts'
 
 /**
- * What each route for developers requires of an API token. The OpenAPI document shows it, and a test fails for a route
- * that is missing here.
+ * Required scope of each route for developers. The OpenAPI document shows it, and a test fails for a route that is
+ * missing here.
  */
 export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/analytics/summary': 'otp:read',

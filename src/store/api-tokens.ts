@@ -1,6 +1,6 @@
 import { and, count, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm'
-import { apiTokenScopes } from '../domain/model/api-token.ts'
 import type { ApiTokenStore } from '../domain/store/api-tokens.ts'
+import { apiTokenScopes } from '../shared/api-token-scopes.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 

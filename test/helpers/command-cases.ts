@@ -255,6 +255,19 @@ export const commandCases: [
     () => ({ args: ['here'], stdout: /^✓ Using here/, stderr: /OTPD_SERVER is set/, json: 'own' }),
   ],
   ['context remove', () => ({ args: ['here'], stdout: /^✓ Removed here/, json: 'own' })],
+  [
+    'token create',
+    () => ({
+      args: ['ci', '--scope', 'otp:read', '--expires', 'never'],
+      stdout: /^otpd_pat_[0-9a-f]{48}\n$/,
+      stderr: /✓ API token ci: otp:read; expires never\n {2}Store it now/,
+    }),
+  ],
+  [
+    'token list',
+    () => ({ args: [], stdout: /^ID +NAME +SCOPES +TOKEN +EXPIRES +USED\n.* otpd_pat_\w{4}\*{4}/ }),
+  ],
+  ['token revoke', () => ({ args: ['ci', '--yes'], stdout: '✓ API token ci revoked\n' })],
   ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +TARGET +DETAIL +ACTOR/ })],
   ['doctor', () => ({ args: [], stdout: /^✓ configuration /m, json: 'own' })],
   ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +SOURCE\n/, json: 'own' })],

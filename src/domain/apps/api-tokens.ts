@@ -1,7 +1,7 @@
 import { recordAudit, selfActor } from '../accounts/audit.ts'
 import { notAllowed } from '../accounts/developers.ts'
 import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
-import { hasApiTokenFormat, makeApiToken, type ApiToken, type ApiTokenScope } from '../model/api-token.ts'
+import { hasApiTokenFormat, makeApiToken, type ApiToken } from '../model/api-token.ts'
 import type { Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
@@ -12,6 +12,7 @@ import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagi
 import type { Random } from '../model/random.ts'
 import { reject } from '../model/rejected.ts'
 import type { Store } from '../store/store.ts'
+import type { ApiTokenScope } from '../../shared/api-token-scopes.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import { compareWithDummy, hashCredential, matchesCredential, previewCredential } from './credentials.ts'
 

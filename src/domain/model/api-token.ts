@@ -1,12 +1,5 @@
+import { apiTokenScopes, type ApiTokenScope } from '../../shared/api-token-scopes.ts'
 import type { Random } from './random.ts'
-
-/**
- * Scopes of API tokens; each includes the ones before it. `otp:read` reads codes, users, logs and analytics, `read`
- * everything but secrets, and `write` does what a login can do, except managing access to the account.
- */
-export const apiTokenScopes = ['otp:read', 'read', 'write'] as const
-
-export type ApiTokenScope = (typeof apiTokenScopes)[number]
 
 /** Requirement of a route: a scope, or a login, which no API token replaces. */
 export type RequiredScope = ApiTokenScope | 'login'

@@ -1,0 +1,125 @@
+import type { Command } from 'commander'
+import { apiTokenScopes, type ApiTokenScope } from '../../src/shared/api-token-scopes.ts'
+import { dayMs, hourMs } from '../../src/shared/durations.ts'
+import { findToken, listTokens } from '../client/find.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import type { ApiToken } from '../client/resources.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { usageError } from '../terminal/errors.ts'
+import type { Output } from '../terminal/output.ts'
+import { printable } from '../terminal/text.ts'
+
+type CreateOptions = { scope: string; expires?: string }
+
+/** Registers the commands for API tokens. */
+export function addTokenCommands(program: Command, runCommand: RunCommand) {
+  const token = program
+    .command('token')
+    .alias('tokens')
+    .description('API tokens, with which programs call the API')
+
+  token
+    .command('create')
+    .alias('new')
+    .argument('<name>', 'name of the token, 1 to 80 characters')
+    .description('create an API token, and print it once')
+    .option(
+      '--scope <scopes>',
+      `${apiTokenScopes.join(', ')}; each includes the ones before it (default read)`,
+      'read',
+    )
+    .option('--expires <time>', 'lifetime like 12h or 30d, or never (default 90d)')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd token create dashboard --scope otp:read',
+        'OTPD_TOKEN="$(otpd token create deploy --scope write --expires 1h --quiet)" otpd project list',
+      ),
+    )
+    .action((name: string, { scope, expires }: CreateOptions, command: Command) =>
+      runCommand(command, async ({ io, connect, output }) => {
+        const expiresAt = expires === undefined ? undefined : readExpiry(expires, io.now())
+        const body = { name, scopes: readScopes(scope), ...(expiresAt !== undefined && { expiresAt }) }
+        const response = await connect().api.asDeveloper('POST', '/v1/tokens', { body })
+        const { data } = response
+        output.printResult(response.body, () => data.token)
+        const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output)}`
+        output.note(`${output.paintError.green('✓')} API token ${printable(data.name)}: ${facts}`)
+        output.note('  Store it now: it is not shown again. Programs use it as OTPD_TOKEN.')
+      }),
+    )
+
+  addListOptions(token.command('list').alias('ls').description('list your API tokens, newest first'))
+    .addHelpText('after', examples('otpd token list', 'otpd token list --json'))
+    .action((options: ListOptions, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const query = listQuery(options)
+        const response = await connect().api.asDeveloper('GET', '/v1/tokens', { query })
+        output.printResult(response.body, () => listText(response.data, output))
+        printNextPageHint(output, response)
+      }),
+    )
+
+  token
+    .command('revoke')
+    .alias('rm')
+    .argument('<token>', 'id or name of the token')
+    .description('revoke an API token; programs that use it are refused at once')
+    .addHelpText('after', examples('otpd token revoke dashboard --yes'))
+    .action((idOrName: string, _options: unknown, command: Command) =>
+      runCommand(command, async (context) => {
+        const { connect, output } = context
+        const { api } = connect()
+        const id = await confirm(context, {
+          find: () => findToken(api, idOrName),
+          async describe(id) {
+            const name = (await listTokens(api)).find((listed) => listed.id === id)?.name ?? id
+            return { question: `Revoke the API token ${printable(name)}?`, name }
+          },
+        })
+        const response = await api.asDeveloper('DELETE', '/v1/tokens/:id', { params: { id } })
+        output.printResult(
+          response.body,
+          () => `${output.paint.green('✓')} API token ${output.paint.bold(printable(idOrName))} revoked`,
+        )
+      }),
+    )
+}
+
+function listText(tokens: ApiToken[], output: Output) {
+  if (tokens.length === 0) return 'No API tokens yet. Create one: otpd token create NAME'
+  return output.formatTable(
+    ['ID', 'NAME', 'SCOPES', 'TOKEN', 'EXPIRES', 'USED'],
+    tokens.map((listed) => [
+      listed.id,
+      printable(listed.name),
+      listed.scopes.join(','),
+      listed.preview,
+      expiryText(listed, output),
+      listed.lastUsedAt === null ? 'never' : output.formatTime(listed.lastUsedAt),
+    ]),
+  )
+}
+
+const expiryText = ({ expiresAt }: Pick<ApiToken, 'expiresAt'>, { formatTime }: Output) =>
+  expiresAt === null ? 'never' : formatTime(expiresAt)
+
+/** @throws usage error for an unknown scope */
+function readScopes(text: string): ApiTokenScope[] {
+  return text.split(',').map((word) => {
+    const scope = apiTokenScopes.find((known) => known === word.trim())
+    if (scope === undefined)
+      throw usageError(`--scope must be one or more of ${apiTokenScopes.join(', ')}, separated by commas.`)
+    return scope
+  })
+}
+
+/** Converts a lifetime to a time, or `never` to null. @throws usage error */
+function readExpiry(text: string, nowMs: number): string | null {
+  if (text === 'never') return null
+  const [, count, unit] = /^([1-9]\d{0,4})(h|d)$/.exec(text) ?? []
+  if (count === undefined) throw usageError('--expires must be a lifetime like 12h or 30d, or never.')
+  return new Date(nowMs + Number(count) * (unit === 'h' ? hourMs : dayMs)).toISOString()
+}
