@@ -96,7 +96,8 @@ function listText(tokens: ApiToken[], output: Output) {
       listed.id,
       printable(listed.name),
       listed.scopes.join(','),
-      listed.preview,
+      // Without the prefix that all have.
+      listed.preview.replace(/^.*_/, ''),
       expiryText(listed, output),
       listed.lastUsedAt === null ? 'never' : output.formatTime(listed.lastUsedAt),
     ]),

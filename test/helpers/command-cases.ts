@@ -265,7 +265,7 @@ export const commandCases: [
   ],
   [
     'token list',
-    () => ({ args: [], stdout: /^ID +NAME +SCOPES +TOKEN +EXPIRES +USED\n.* otpd_pat_\w{4}\*{4}/ }),
+    () => ({ args: [], stdout: /^ID +NAME +SCOPES +TOKEN +EXPIRES +USED\n.* [0-9a-f]{4}\*{4}[0-9a-f]{4} / }),
   ],
   ['token revoke', () => ({ args: ['ci', '--yes'], stdout: '✓ API token ci revoked\n' })],
   ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +TARGET +DETAIL +ACTOR/ })],

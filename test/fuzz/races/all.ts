@@ -2,5 +2,6 @@ import { credentialRaces } from './credentials.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
+import { tokenRaces } from './tokens.ts'
 
-export const races = [...otpRaces, ...identityRaces, ...limitRaces, ...credentialRaces]
+export const races = [...otpRaces, ...identityRaces, ...limitRaces, ...credentialRaces, ...tokenRaces]
