@@ -142,7 +142,7 @@ export function createBuiltInIssuer(needs: {
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: [signingAlgorithm],
       token_endpoint_auth_methods_supported: ['none'],
-      claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'email', 'email_verified', 'name', 'sid'],
+      claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'email', 'email_verified', 'name'],
     }),
   }
 }

@@ -57,6 +57,9 @@ export async function makeForgeries(
     ['a subject that is a list', { sub: ['user-1'] }],
     ['no subject', { sub: undefined }],
     ['a subject of 256 characters', { sub: 'x'.repeat(256) }],
+    ['an expiry in ten years', { exp: now + 3650 * 86_400 }],
+    ['an expiry a second beyond a day', { exp: now + 86_401 }],
+    ['a time of issue of 1970', { iat: 0 }],
     ['an expiry an hour ago', { exp: now - 3600 }],
     ['an expiry of 1970', { exp: 0 }],
     ['a negative expiry', { exp: -1 }],
@@ -119,6 +122,12 @@ export async function makeForgeries(
     ['no signature', `${header}.${payload}.`],
     ['two parts', `${header}.${payload}`],
     ['four parts', `${token}.x`],
+    ['padding after the signature', `${token}=`],
+    ['padding after the claims', `${header}.${payload}=.${signature}`],
+    ['a line break in the signature', `${header}.${payload}.${signature.slice(0, 9)}\n${signature.slice(9)}`],
+    ['a space in the claims', `${header}.${payload.slice(0, 9)} ${payload.slice(9)}.${signature}`],
+    ['a character that is not base64url', `${header}.${payload}.${signature}!`],
+    ['bits after the last byte of the signature', `${header}.${payload}.${changeLastBit(signature)}`],
     ['five parts, as an encrypted token has', `${header}.${payload}.${signature}.${signature}.${signature}`],
     ['an empty header', `.${payload}.${signature}`],
     ['a header that is not an object', `${base64url('1')}.${payload}.${signature}`],
@@ -130,3 +139,9 @@ export async function makeForgeries(
   ]
   return Promise.all(cases.map(async ([name, created]) => ({ name, token: await created })))
 }
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** Changes the last bit of base64url text: one of those after the last byte, unless the length is a multiple of three. */
+const changeLastBit = (text: string) =>
+  text.slice(0, -1) + (alphabet[alphabet.indexOf(text.slice(-1)) ^ 1] ?? '')

@@ -63,7 +63,7 @@ describe.each(apiTokenScopes.map((scope) => [scope]))('a token with the scope %s
       const isGranted =
         required !== 'login' && apiTokenScopes.indexOf(held) >= apiTokenScopes.indexOf(required)
       if (isGranted) granted.push(operation.operationId)
-      const { error } = JSON.parse(/^\{/.test(response.text) ? response.text : '{}')
+      const { error } = JSON.parse(response.text.startsWith('{') ? response.text : '{}')
       const observed = { of: operation.operationId, isRefused: error?.reason === 'SCOPE_MISSING' }
       expect(observed).toEqual({ of: operation.operationId, isRefused: !isGranted })
       if (isGranted) {

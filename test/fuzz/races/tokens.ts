@@ -39,7 +39,21 @@ export const tokenRaces: Race[] = [
           const as = await service.createDeveloper()
           const create = (name: string) =>
             service.request('POST', '/v1/tokens', { as, body: { name, scopes: ['read'] } })
-          for (let index = 0; index < apiTokensMax - 10; index++) await create(`early ${index}`)
+          await service.store.write(async (tx) => {
+            for (let index = 0; index < apiTokensMax - 10; index++)
+              await tx.apiTokens.insert({
+                id: service.services.newId('tok'),
+                developerId: as.developer.id,
+                name: `early ${index}`,
+                scopes: ['read'],
+                preview: '00000000',
+                salt: '00',
+                hash: '00',
+                createdAt: 0,
+                expiresAt: null,
+                lastUsedAt: null,
+              })
+          })
           const responses = await runConcurrently(concurrentCalls, random, (index) => create(`late ${index}`))
           expect(countByOutcome(responses)).toEqual({
             '201': 10,
