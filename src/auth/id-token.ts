@@ -64,7 +64,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
      * @throws UNAVAILABLE with reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be loaded
      */
     async verify(token: string | undefined): Promise<VerifiedIdToken> {
-      if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token is required.')
+      if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token or an API token is required.')
       if (token.length > tokenBytesMax) throw invalidToken()
       const nowMs = clock.now()
       const issuer = currentIssuer()

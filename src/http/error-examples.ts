@@ -66,6 +66,17 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'cancelOtp 409': alreadyVerified,
   'createProject 403': planLimitReached('projects', 10),
   'createApplication 403': planLimitReached('applications', 5),
+  'createApiToken 403': {
+    code: 'FORBIDDEN',
+    message: 'API tokens may not do this. Log in, and use an ID token.',
+    reason: 'SCOPE_MISSING',
+    metadata: { scope: null },
+  },
+  'createApiToken 409': {
+    code: 'CONFLICT',
+    message: 'You already have an API token with this name. Revoke it, or choose another name.',
+    reason: 'TOKEN_NAME_TAKEN',
+  },
   'deleteProject 409': {
     code: 'CONFLICT',
     message: 'This project still has applications. Delete them first.',
@@ -90,7 +101,7 @@ const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
     message: 'Invalid request. name: Required, but missing.',
     details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'Required, but missing.' }],
   },
-  401: { code: 'UNAUTHENTICATED', message: 'An ID token is required.', reason: 'TOKEN_MISSING' },
+  401: { code: 'UNAUTHENTICATED', message: 'An ID token or an API token is required.', reason: 'TOKEN_MISSING' },
   403: {
     code: 'FORBIDDEN',
     message: 'This account is not allowed to use the service. Ask the operator for access.',

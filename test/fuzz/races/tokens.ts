@@ -76,7 +76,7 @@ export const tokenRaces: Race[] = [
         clock,
         newId,
         random: (bytes) => crypto.getRandomValues(bytes),
-        key: keys.refreshToken,
+        keys,
       })
       const outcomeCounts = { 'login first': 0, 'reset first': 0 }
       return {
