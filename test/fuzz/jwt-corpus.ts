@@ -124,7 +124,7 @@ export async function makeForgeries(
     ['four parts', `${token}.x`],
     ['padding after the signature', `${token}=`],
     ['padding after the claims', `${header}.${payload}=.${signature}`],
-    ['a line break in the signature', `${header}.${payload}.${signature.slice(0, 9)}\n${signature.slice(9)}`],
+    ['a tab in the signature', `${header}.${payload}.${signature.slice(0, 9)}\t${signature.slice(9)}`],
     ['a space in the claims', `${header}.${payload.slice(0, 9)} ${payload.slice(9)}.${signature}`],
     ['a character that is not base64url', `${header}.${payload}.${signature}!`],
     ['bits after the last byte of the signature', `${header}.${payload}.${changeLastBit(signature)}`],
