@@ -46,7 +46,12 @@ export async function startWorkers(needs: {
   const keyWalks = createKeyWalks({
     store,
     keyring,
-    walks: createAllKeyWalks({ keys, clock, newId }),
+    walks: createAllKeyWalks({
+      keys,
+      clock,
+      newId,
+      random: (bytes) => crypto.getRandomValues(bytes),
+    }),
     onEnded: ({ name }) => log.info('rows were brought to the newest keys', { walk: name }),
   })
   cleanups.push(

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, lt } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, isNull, lt } from 'drizzle-orm'
 import type { TotpSecretStore } from '../domain/store/totp-secrets.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
@@ -8,6 +8,18 @@ export function createTotpSecretStore(database: Database, executor: QueryExecuto
     and(eq(secrets.developerId, developerId), isNotNull(secrets.confirmedAt))
 
   return {
+    list: async (after, limit) =>
+      executor
+        .select({ developerId: secrets.developerId, secret: secrets.secret })
+        .from(secrets)
+        .where(gt(secrets.developerId, after))
+        .orderBy(asc(secrets.developerId))
+        .limit(limit),
+
+    async reseal(developerId, secret) {
+      await executor.update(secrets).set({ secret }).where(eq(secrets.developerId, developerId))
+    },
+
     async find(developerId) {
       const [secret] = await executor.select().from(secrets).where(eq(secrets.developerId, developerId))
       return secret

@@ -23,6 +23,33 @@ export type TotpMethod = 'totp' | 'recovery_code'
 
 export type TotpService = ReturnType<typeof createTotpService>
 
+type SealedTotpSecret = Pick<TotpSecret, 'developerId' | 'secret'>
+
+/** Encrypts the secret of a developer. The text names the version of its key. */
+export function sealTotpSecret(
+  { keys, random }: { keys: Pick<Keys, 'seals'>; random: Random },
+  developerId: string,
+  secret: Uint8Array,
+): string {
+  const { version } = keys.seals
+  const key = findSealKey(keys, version)
+  const text = Buffer.from(secret).toString('base64url')
+  return `${version}.${seal(key, sealContext(developerId), text, random)}`
+}
+
+/** Decrypts the secret of a developer. */
+export function openTotpSecret(keys: Pick<Keys, 'seals'>, { developerId, secret }: SealedTotpSecret): Buffer {
+  const [version = '', sealed = ''] = secret.split('.')
+  const text = unseal(findSealKey(keys, Number(version)), sealContext(developerId), sealed)
+  return Buffer.from(text, 'base64url')
+}
+
+function findSealKey(keys: Pick<Keys, 'seals'>, version: number): Buffer {
+  const key = keys.seals.find(version)
+  if (!key) throw new Error(`there is no seal key of version ${version}`)
+  return key
+}
+
 /** Creates the service for second factors of the built-in provider's accounts: time-based codes (RFC 6238). */
 export function createTotpService(needs: {
   store: Store<'accounts' | 'audit' | 'developers' | 'totpSecrets'>
@@ -40,19 +67,7 @@ export function createTotpService(needs: {
     random(bytes)
     return bytes
   }
-  const sealSecret = (developerId: string, secret: Uint8Array) => {
-    const { version, find } = keys.seals
-    const key = find(version)
-    if (!key) throw new Error(`there is no seal key of version ${version}`)
-    const text = Buffer.from(secret).toString('base64url')
-    return `${version}.${seal(key, sealContext(developerId), text, random)}`
-  }
-  const unsealSecret = ({ developerId, secret }: TotpSecret) => {
-    const [version = '', sealed = ''] = secret.split('.')
-    const key = keys.seals.find(Number(version))
-    if (!key) throw new Error(`there is no seal key of version ${version}`)
-    return Buffer.from(unseal(key, sealContext(developerId), sealed), 'base64url')
-  }
+  const unsealSecret = (secret: SealedTotpSecret) => openTotpSecret(keys, secret)
 
   return {
     /** Whether logins of the developer need a code. */
@@ -69,12 +84,15 @@ export function createTotpService(needs: {
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw noPassword()
       const secret = randomBytes(totpSecretBytes)
-      const row = {
-        developerId: developer.id,
-        secret: sealSecret(developer.id, secret),
-        createdAt: clock.now(),
-      }
-      if (!(await store.write((tx) => tx.totpSecrets.propose(row))))
+      const isProposed = await store.write((tx) =>
+        tx.totpSecrets.propose({
+          developerId: developer.id,
+          // Sealed in the transaction: the key may have been replaced just before it.
+          secret: sealTotpSecret({ keys, random }, developer.id, secret),
+          createdAt: clock.now(),
+        }),
+      )
+      if (!isProposed)
         throw new ServiceError('CONFLICT', 'TOTP is enabled already. Disable it first to set it up again.', {
           reason: 'TOTP_ENABLED',
         })

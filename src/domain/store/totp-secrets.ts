@@ -11,6 +11,10 @@ export type TotpSecret = {
 }
 
 export type TotpSecretStore = {
+  /** Lists secrets in the order of their developers. @param after the last one of the page before */
+  list(after: string, limit: number): Promise<Pick<TotpSecret, 'developerId' | 'secret'>[]>
+  /** Replaces the encrypted form of a secret. */
+  reseal(developerId: string, secret: string): Promise<void>
   find(developerId: string): Promise<TotpSecret | undefined>
   /** Inserts an unconfirmed secret, or replaces one. @returns false if there is a confirmed one */
   propose(secret: Omit<TotpSecret, 'lastStep' | 'confirmedAt'>): Promise<boolean>

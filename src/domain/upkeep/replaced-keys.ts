@@ -1,7 +1,9 @@
+import { openTotpSecret, sealTotpSecret } from '../accounts/totp.ts'
 import { codeKeysOf } from '../model/code.ts'
 import type { Clock } from '../model/clock.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
+import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { closeRequests, publishClosed } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
@@ -82,8 +84,23 @@ export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
   ]
 }
 
+/** Creates the walk that encrypts the secrets of second factors with the newest key. */
+export const createTotpWalk = (needs: { keys: Pick<Keys, 'seals'>; random: Random }): KeyWalk => ({
+  name: 'seals.totp_secrets',
+  purpose: 'seals',
+  async step(tx, position, limit) {
+    const rows = await tx.totpSecrets.list(position, limit)
+    for (const row of rows) {
+      const { developerId, secret } = row
+      if (secret.startsWith(`${needs.keys.seals.version}.`)) continue
+      const sealed = sealTotpSecret(needs, developerId, openTotpSecret(needs.keys, row))
+      await tx.totpSecrets.reseal(developerId, sealed)
+    }
+    return rows.at(-1)?.developerId
+  },
+})
+
 /** Creates all walks that follow a replacement of data keys. */
-export const createAllKeyWalks = (needs: Parameters<typeof createEndedCodesWalk>[0]): KeyWalk[] => [
-  createEndedCodesWalk(needs),
-  ...createPseudonymWalks(needs.keys),
-]
+export const createAllKeyWalks = (
+  needs: Parameters<typeof createEndedCodesWalk>[0] & { random: Random },
+): KeyWalk[] => [createEndedCodesWalk(needs), ...createPseudonymWalks(needs.keys), createTotpWalk(needs)]

@@ -56,7 +56,7 @@ test('no two subkeys are the same', () => {
   for (const dataKeys of [firstKeys(), dataKeysOf010(masterKey, random)]) {
     const { endedCodes, seals, audit, ...keys } = createKeyring(dataKeys).keys
     const all = [...Object.values(keys).flat(), seals.find(1), audit.key].map((key) => key?.toString('hex'))
-    expect(new Set(all).size).toBe(15)
+    expect(new Set(all).size).toBe(all.length)
     expect(endedCodes).toEqual([])
   }
 })

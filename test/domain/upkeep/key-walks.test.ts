@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createKeyring, newDataKey, purposes, type Keyring } from '../../../src/domain/model/keys.ts'
 import { deriveCode, hashCode } from '../../../src/domain/model/code.ts'
@@ -30,7 +31,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
   /** Runs the walks, with an interruption after each batch if `isInterrupted`. */
   async function run(isInterrupted: boolean): Promise<string[]> {
     const ended: string[] = []
-    const walks = createAllKeyWalks({ keys: ring.keys, clock, newId })
+    const walks = createAllKeyWalks({ keys: ring.keys, clock, newId, random })
     const { run: runWalks } = createKeyWalks({
       store,
       keyring: ring,
@@ -57,6 +58,33 @@ describeEachDatabase('after the keys were replaced', (database) => {
     return request
   }
 
+  /** Gives a developer with a password a second factor. */
+  async function insertTotpSecret(secret: string) {
+    const { tables } = database()
+    await database().write(async (tx) => {
+      const at = { createdAt: 0, updatedAt: 0 }
+      const developer = {
+        id: 'dev_totp',
+        plan: 'free',
+        virtualPhone: '+15550000000',
+        status: 'active' as const,
+      }
+      await tx
+        .insert(tables.developers)
+        .values({ ...developer, ...at })
+        .onConflictDoNothing()
+      const account = { developerId: 'dev_totp', email: 'ada@example.com', passwordHash: 'x' }
+      await tx
+        .insert(tables.accounts)
+        .values({ ...account, ...at })
+        .onConflictDoNothing()
+      await tx
+        .insert(tables.totpSecrets)
+        .values({ developerId: 'dev_totp', secret, createdAt: 0 })
+        .onConflictDoUpdate({ target: tables.totpSecrets.developerId, set: { secret } })
+    })
+  }
+
   test.each([false, true])(
     'codes of before are canceled and pseudonyms are hashed again (interrupted: %p)',
     async (isInterrupted) => {
@@ -65,6 +93,10 @@ describeEachDatabase('after the keys were replaced', (database) => {
       if (!hidden) throw new Error('no request')
       const pseudonym = derivePseudonym(ring.keys, hidden.developerId, hidden.phone)
       await store.write((tx) => tx.retention.replaceInRequest(hidden.id, pseudonym))
+
+      const sealing = { keys: ring.keys, random }
+      const totp = new Uint8Array(20).fill(7)
+      await insertTotpSecret(sealTotpSecret(sealing, 'dev_totp', totp))
 
       ring.replace([...first, ...versionOf(2)])
       const later = await insert('+31612345681')
@@ -75,6 +107,11 @@ describeEachDatabase('after the keys were replaced', (database) => {
       expect(await status(later.id)).toBe('pending')
       const rehashed = await store.read.otpRequests.find(hidden.id)
       expect(rehashed?.phone).toBe(derivePseudonym(ring.keys, hidden.developerId, '+31612345678'))
+      const sealed = await store.read.totpSecrets.find('dev_totp')
+      expect(sealed?.secret).toStartWith('2.')
+      expect(openTotpSecret(ring.keys, { developerId: 'dev_totp', secret: sealed?.secret ?? '' })).toEqual(
+        Buffer.from(totp),
+      )
       const states = await store.read.keyWalks.list()
       expect(states.every(({ version, position }) => version === 2 && position === null)).toBe(true)
       await store.write(async (tx) => {
