@@ -101,7 +101,11 @@ const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
     message: 'Invalid request. name: Required, but missing.',
     details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'Required, but missing.' }],
   },
-  401: { code: 'UNAUTHENTICATED', message: 'An ID token or an API token is required.', reason: 'TOKEN_MISSING' },
+  401: {
+    code: 'UNAUTHENTICATED',
+    message: 'An ID token or an API token is required.',
+    reason: 'TOKEN_MISSING',
+  },
   403: {
     code: 'FORBIDDEN',
     message: 'This account is not allowed to use the service. Ask the operator for access.',

@@ -242,7 +242,9 @@ describeEachDatabase('accounts', (database) => {
       const login = await accounts.authenticate(email, password, client('192.0.2.1'))
       await accounts.resetPassword(email, 'another password!')
       if (typeof login !== 'object') throw new Error('the login failed')
-      expect(await refreshTokens.issue({ ...login.developer, origin: hostOrigin }, 'password')).toBeUndefined()
+      expect(
+        await refreshTokens.issue({ ...login.developer, origin: hostOrigin }, 'password'),
+      ).toBeUndefined()
     })
 
     test('is rejected if it is too short or the account is unknown', async () => {
