@@ -9,6 +9,8 @@ import { addOtpRequestCommands } from './otp-requests.ts'
 
 type EnvFileOption = { envFile?: string }
 
+type SendOptions = EnvFileOption & { clientIp?: string; deviceId?: string }
+
 type ResendOptions = EnvFileOption & { channel?: (typeof channels)[number] }
 
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
@@ -26,13 +28,20 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     .command('send')
     .argument('<phone>', 'with country code, like +14155550100')
     .description('send a code to a phone')
+    .option('--client-ip <address>', "end user's IP address; known networks have limits of their own")
+    .option('--device-id <id>', "name of the end user's device; known devices have limits of their own")
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp send +14155550100 --env-file .env.otpd'))
-    .action((phone: string, options: EnvFileOption, command: Command) =>
+    .action((phone: string, options: SendOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { api, credentials } = connectAsApplication(context, options)
+        const { clientIp, deviceId } = options
         const response = await api.asApplication('POST', '/v1/otp/send', credentials, {
-          body: { phone },
+          body: {
+            phone,
+            ...(clientIp !== undefined && { clientIp }),
+            ...(deviceId !== undefined && { deviceId }),
+          },
         })
         printSentOtp(context, options, response)
       }),

@@ -201,15 +201,15 @@ export const settings = {
     kind: 'integer',
     variable: 'OTPD_PHONE_CHECK_BUDGET',
     default: '25',
-    description:
-      'Failed checks allowed per application and phone, refilled by one an hour; 0 disables the limit.',
+    description: 'Failed checks allowed per phone and lane, refilled by one an hour; 0 disables the limit.',
   },
   phoneSendBudget: {
     name: 'limits.phoneSendBudget',
     kind: 'text',
     variable: 'OTPD_PHONE_SEND_BUDGET',
     default: 'monitor',
-    description: 'Limit of sends to one phone (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
+    description:
+      'Limit of sends per phone and lane (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },
   ...guardSettings,
   metricsListen: {

@@ -6,6 +6,7 @@ import type { AuditQuery } from '../domain/store/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
+import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
 import { hostClock, openStore } from './open.ts'
@@ -55,6 +56,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   }
   ensureDatabase(dataDir, config, hostClock().now(), warn)
   const { store, keys, clock, random, newId, close } = openStore(dataDir, config)
+  await moveIdentities({ store, keys, random })
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
 
   return {

@@ -197,6 +197,7 @@ const examples: Record<string, unknown> = {
   code: '424242',
   company: 'Analytical Engines',
   country: 'US',
+  deviceId: 'b1c2e3f4a5',
   locale: 'en',
   metadata: { order: '1042' },
   otpTtlSeconds: 300,

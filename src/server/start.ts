@@ -3,6 +3,8 @@ import { tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
+import { moveIdentities } from '../domain/upkeep/move-identities.ts'
+import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
@@ -52,6 +54,8 @@ export type ServerNeeds = {
   version: string
   clock?: Clock
 }
+
+const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
 
 const setupTokenCheckMs = 10_000
 /** Wakes streams for entries that another process wrote and for tokens that expired. */
@@ -109,7 +113,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       clock,
       wall,
       version,
-      random: (bytes) => crypto.getRandomValues(bytes),
+      random: fillRandom,
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
       onProviderTried: metrics?.observeProviderSend,
@@ -122,6 +126,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
     })
     wakeStreams = services.logStreams.wake
+    const movedIdentities = await moveIdentities({ store, keys: services.keys, random: fillRandom })
+    if (movedIdentities > 0) log.info('users moved to the new table of phones', { users: movedIdentities })
     const rollbackMs = await repairAfterClockRollback({ store, clock })
     if (rollbackMs > 0) {
       const seconds = Math.round(rollbackMs / 1000)

@@ -123,9 +123,9 @@ export function createApplicationStore(database: Database, executor: QueryExecut
     },
 
     async findOwner(id) {
-      const { developerId, name } = applications
+      const { developerId, name, environment } = applications
       const [owner] = await executor
-        .select({ developerId, name })
+        .select({ developerId, name, environment })
         .from(applications)
         .where(eq(applications.id, id))
       return owner

@@ -1,8 +1,10 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { LaneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { createPhoneStore } from './phones.ts'
 import { isInTimeIndex } from './rate-limits.ts'
 
 /**
@@ -16,6 +18,7 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     webhookDeliveries,
     webhookEndpoints,
     phoneCheckBudgets,
+    phones,
     rateAdmissions,
     refreshTokens,
     setupTokens,
@@ -34,6 +37,32 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     select ${rateAdmissions.at} from ${rateAdmissions}
     where ${rateAdmissions}.subject = ${applications}.id and ${rateAdmissions.policy} = ${policy}
     order by ${rateAdmissions.at} desc limit 1))`
+
+  /** Scans the table. Times of sends are clamped as admissions are; budgets end earlier. */
+  async function shiftPhones(rollbackMs: number, now: number): Promise<void> {
+    const store = createPhoneStore(database, executor)
+    const ahead = await executor
+      .select({ hash: phones.phoneHash })
+      .from(phones)
+      .where(
+        or(
+          gt(phones.lastSentAt, now),
+          ...[phones.knownRefilledAt, phones.knownLockedUntil].map((column) => gt(column, now)),
+          ...[phones.strangerRefilledAt, phones.strangerLockedUntil].map((column) => gt(column, now)),
+        ),
+      )
+    for (const { hash } of ahead) {
+      const record = await store.find(hash)
+      if (!record) continue
+      const { known, stranger } = record.lanes
+      const lanes = {
+        known: rollBack(known, rollbackMs, now),
+        stranger: rollBack(stranger, rollbackMs, now),
+      }
+      const slot = await store.load(hash, record)
+      await store.save(slot, { ...record, lanes, lastSentAt: Math.min(record.lastSentAt, now) })
+    }
+  }
 
   return {
     async latestTimestamp(now) {
@@ -84,6 +113,7 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
           lockedUntil: shiftedBack(phoneCheckBudgets.lockedUntil),
         })
         .where(or(gt(phoneCheckBudgets.refilledAt, now), gt(phoneCheckBudgets.lockedUntil, now)))
+      await shiftPhones(rollbackMs, now)
       await executor
         .update(refreshTokens)
         .set({
@@ -121,3 +151,12 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     },
   }
 }
+
+const rollBack = ({ sends, checks }: LaneUsage, rollbackMs: number, now: number): LaneUsage => ({
+  sends: sends.map((at) => Math.min(at, now)),
+  checks: checks && {
+    ...checks,
+    refilledAt: checks.refilledAt - rollbackMs,
+    lockedUntil: checks.lockedUntil && checks.lockedUntil - rollbackMs,
+  },
+})

@@ -85,6 +85,8 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .where(eq(developers.id, id))
     },
 
-    lock: (id) => database.lock(executor, developers, developers.id, id),
+    async lock(id) {
+      await database.lock(executor, developers, developers.id, id)
+    },
   }
 }

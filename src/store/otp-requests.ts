@@ -19,6 +19,7 @@ type Row = InferSelectModel<Tables['otpRequests']>
 /** The assertions hold because `insert` below is the only writer of metadata and channel. */
 export const toOtpRequest = (row: Row): OtpRequest => ({
   ...row,
+  contexts: row.contexts === null ? [] : row.contexts.split(' '),
   channel: row.channel as Channel,
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
 })
@@ -47,6 +48,12 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
+  const findPrevious = database.prepare(() =>
+    executor
+      .select({ previousRequest: otp.previousRequest })
+      .from(otp)
+      .where(eq(otp.id, p('id'))),
+  )
   const insert = database.prepare(() =>
     executor.insert(otp).values({
       id: p('id'),
@@ -69,6 +76,9 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
       createdAt: p('createdAt'),
       sentAt: p('sentAt'),
       expiresAt: p('expiresAt'),
+      previousRequest: p('previousRequest'),
+      lane: p('lane'),
+      contexts: p('contexts'),
       updatedAt: p('updatedAt'),
     }),
   )
@@ -160,8 +170,20 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
     },
 
     async insert(request) {
-      const { metadata } = request
-      await insert({ ...request, metadata: metadata === null ? null : JSON.stringify(metadata) })
+      const { metadata, contexts } = request
+      await insert({
+        ...request,
+        metadata: metadata === null ? null : JSON.stringify(metadata),
+        contexts: contexts.length === 0 ? null : contexts.join(' '),
+      })
+    },
+
+    async findPrevious(id) {
+      return (await findPrevious({ id }))[0]?.previousRequest ?? undefined
+    },
+
+    async cutPrevious(id) {
+      await executor.update(otp).set({ previousRequest: null }).where(eq(otp.id, id))
     },
 
     async countAttempt(id, isRight, now) {

@@ -57,7 +57,9 @@ export function createProjectStore(database: Database, executor: QueryExecutor):
       return updated.length === 1
     },
 
-    lock: (id) => database.lock(executor, projects, projects.id, id),
+    async lock(id) {
+      await database.lock(executor, projects, projects.id, id)
+    },
 
     async deleteIfEmpty(developerId, id) {
       const containedApplications = executor

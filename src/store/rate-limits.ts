@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lte, sql, type SQL } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -82,16 +82,6 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
         .where(and(eq(admissions.subject, subject), eq(admissions.policy, policy), gt(admissions.at, time)))
     },
 
-    async listSubjectsByPhone(phoneHash) {
-      // chargePhoneBudget names its subjects so: application id, colon, phone hash.
-      const subjectSuffix = sql`substr(${admissions.subject}, length(${admissions.subject}) - ${phoneHash.length})`
-      const rows = await executor
-        .selectDistinct({ subject: admissions.subject })
-        .from(admissions)
-        .where(sql`${subjectSuffix} = ${`:${phoneHash}`}`)
-      return rows.map(({ subject }) => subject)
-    },
-
     async deleteSubject(subject) {
       return (
         await executor
@@ -99,16 +89,6 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
           .where(eq(admissions.subject, subject))
           .returning({ at: admissions.at })
       ).length
-    },
-
-    async deleteByApplication(appId) {
-      // Not the key range from `app:` to `app;`, because PostgreSQL orders punctuation by locale.
-      const hasApplicationPrefix = sql`substr(${admissions.subject} || ':', 1, ${appId.length + 1}) = ${`${appId}:`}`
-      const deleted = await executor
-        .delete(admissions)
-        .where(and(gte(admissions.subject, appId), hasApplicationPrefix))
-        .returning({ at: admissions.at })
-      return deleted.length
     },
 
     async clampToNow(now) {

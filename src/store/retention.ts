@@ -1,4 +1,4 @@
-import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, sql } from 'drizzle-orm'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
@@ -11,7 +11,6 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
     inboxMessages,
     idempotencyKeys,
     events,
-    identities,
     webhookDeliveries: deliveries,
     webhookAttempts: attempts,
   } = database.tables
@@ -21,7 +20,13 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
   const replaceInRequest = database.prepare(() =>
     executor
       .update(requests)
-      .set({ phone: sql`${p('phone')}`, clientIp: null, metadata: null })
+      .set({
+        phone: sql`${p('phone')}`,
+        clientIp: null,
+        contexts: null,
+        metadata: null,
+        previousRequest: null,
+      })
       .where(eq(requests.id, p('id'))),
   )
   const replaceInEvent = database.prepare(() =>
@@ -46,7 +51,12 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
 
     listRequests: async (after, before, limit) =>
       executor
-        .select({ id: requests.id, developerId: requests.developerId, phone: requests.phone })
+        .select({
+          id: requests.id,
+          developerId: requests.developerId,
+          environment: requests.environment,
+          phone: requests.phone,
+        })
         .from(requests)
         .where(and(gt(requests.id, after), before === undefined ? undefined : lt(requests.id, before)))
         .orderBy(asc(requests.id))
@@ -66,19 +76,6 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
         .orderBy(asc(events.seq))
         .limit(limit),
 
-    listIdentities: async (after, limit) =>
-      executor
-        .select({
-          id: identities.id,
-          developerId: identities.developerId,
-          phone: identities.phone,
-          lastVerifiedAt: identities.lastVerifiedAt,
-        })
-        .from(identities)
-        .where(gt(identities.id, after))
-        .orderBy(asc(identities.id))
-        .limit(limit),
-
     listDeliveries: async (after, limit) =>
       executor
         .select({ id: deliveries.id, eventSeq: deliveries.eventSeq })
@@ -93,25 +90,6 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
 
     async replaceInEvent(seq, phone, payload) {
       await replaceInEvent({ seq, phone, payload })
-    },
-
-    async replaceInIdentity(id, currentPhone, phone, verifiedUntil) {
-      const replaced = await executor
-        .update(identities)
-        .set({ phone })
-        .where(
-          and(
-            eq(identities.id, id),
-            eq(identities.phone, currentPhone),
-            lte(identities.lastVerifiedAt, verifiedUntil),
-          ),
-        )
-        .returning({ id: identities.id })
-      return replaced.length === 1
-    },
-
-    async deleteIdentity(id) {
-      await executor.delete(identities).where(eq(identities.id, id))
     },
 
     async clearResponses(from, to) {

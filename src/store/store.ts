@@ -10,13 +10,14 @@ import { createDeveloperStore } from './developers.ts'
 import { createEventStore } from './events.ts'
 import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
-import { createIdentityStore } from './identities.ts'
+import { createOldIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
 import { createKeyWalkStore } from './key-walks.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
-import { createCheckBudgetStore } from './phone-budgets.ts'
+import { createCheckBudgetStore } from './check-budgets.ts'
+import { createPhoneStore } from './phones.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
@@ -95,12 +96,13 @@ function bindStores(
     events: createEventStore(database, executor, onEvent),
     guard: createGuardStore(database, executor),
     idempotency: createIdempotencyStore(database, executor),
-    identities: createIdentityStore(database, executor),
     inbox: createInboxStore(database, executor),
     keyWalks: createKeyWalkStore(database, executor),
     loginAttempts: createLoginAttemptStore(database, executor),
+    oldIdentities: createOldIdentityStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor),
     otpRequests: createOtpRequestStore(database, executor),
+    phones: createPhoneStore(database, executor),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, onEvent),

@@ -50,7 +50,7 @@ const invariantQueries: Record<string, string> = {
      - (select count(*) from events where type = 'otp.verified')`,
   'otp.verified events of the same request': `select count(*) - count(distinct request_id) from events where type = 'otp.verified'`,
   'verified requests and verifications of identities': `select (select count(*) from otp_requests where status = 'verified')
-     - (select coalesce(sum(verification_count), 0) from identities)`,
+     - (select coalesce(sum(verification_count), 0) from phones)`,
   'verified requests and the daily counts': `select (select count(*) from otp_requests where status = 'verified')
      - (select coalesce(sum(verified), 0) from daily_counts)`,
   'requests and the daily counts': `select (select count(*) from otp_requests) - (select coalesce(sum(requests), 0) from daily_counts)`,

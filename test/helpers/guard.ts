@@ -24,6 +24,8 @@ export const guardOff: GuardSettings = {
   caps: { applicationPerDay: 0, totalPerDay: 0 },
 }
 
+const stranger = { isKnownPhone: false, contexts: [] }
+
 /** Creates a guard on a real store, called as sends and verifications call it. */
 export function createGuardFixture(store: Store, settings: GuardSettings, clock = testClock()) {
   const faults: unknown[] = []
@@ -43,12 +45,15 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
       provider: null,
       createdAt: clock.now(),
       resends: 0,
+      contexts: [],
       ...overrides,
     }
   }
 
   const evaluate = (request: GuardedRequest) =>
-    withGuard(guard, (trackedGuard) => store.write((tx) => trackedGuard.evaluate(tx, request, clock.now())))
+    withGuard(guard, (trackedGuard) =>
+      store.write((tx) => trackedGuard.evaluate(tx, request, stranger, clock.now())),
+    )
 
   return {
     clock,

@@ -25,6 +25,9 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   sentAt: createdAt,
   expiresAt: createdAt + 300_000,
   verifiedAt: null,
+  previousRequest: null,
+  lane: 'stranger',
+  contexts: [],
   updatedAt: createdAt,
   ...overrides,
 })

@@ -160,6 +160,7 @@ export async function createTestService(options: TestOptions = {}) {
 
   return {
     clock,
+    random,
     database,
     store,
     services,

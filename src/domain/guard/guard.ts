@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { networkOf, isInRange, parseRange } from '../model/network.ts'
-import { guardHistoryDays, guardWindowMs, windowStart, type GuardRule } from '../model/guard.ts'
+import { guardHistoryDays, guardWindowMs, windowStart, type GuardRule, type Sender } from '../model/guard.ts'
 import {
   violatedCountryRules,
   violatedListRules,
@@ -20,7 +20,15 @@ export type GuardVerdict = { blocked: boolean; violatedRules: GuardRule[] }
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
   OtpRequest,
-  'appId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
+  | 'appId'
+  | 'environment'
+  | 'phone'
+  | 'country'
+  | 'clientIp'
+  | 'provider'
+  | 'createdAt'
+  | 'resends'
+  | 'contexts'
 >
 
 /**
@@ -29,7 +37,12 @@ export type GuardedRequest = Pick<
  */
 export type Guard = {
   /** Decides whether a message of this request may be sent, and counts it if so. */
-  evaluate(tx: Pick<Stores, 'guard'>, request: GuardedRequest, now: number): Promise<GuardVerdict>
+  evaluate(
+    tx: Pick<Stores, 'guard'>,
+    request: GuardedRequest,
+    sender: Sender,
+    now: number,
+  ): Promise<GuardVerdict>
   /** Records that the code was verified: its messages no longer count as unverified. */
   recordConversion(tx: Pick<Stores, 'guard'>, request: GuardedRequest, now: number): Promise<void>
   /**
@@ -65,7 +78,7 @@ export function createGuard(needs: {
 }): Guard & { configure(settings: GuardSettings): void } {
   let evaluator = createEvaluator(needs.settings, needs.keys)
   return {
-    evaluate: (tx, request, now) => evaluator.evaluate(tx, request, now),
+    evaluate: (tx, request, sender, now) => evaluator.evaluate(tx, request, sender, now),
     recordConversion: (tx, request, now) => evaluator.recordConversion(tx, request, now),
     revert: (tx, request) => evaluator.revert(tx, request),
     onFault: needs.onFault,
@@ -166,7 +179,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
   }
 
   return {
-    async evaluate(tx, request, now) {
+    async evaluate(tx, request, _sender, now) {
       if (isExempt(request)) return allowedVerdict
       const country = request.country ?? noCountry
       const subjects = toSubjects(request)

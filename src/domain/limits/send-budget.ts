@@ -1,7 +1,4 @@
 import { ServiceError } from '../model/errors.ts'
-import { measureUsage, recordAdmission, waitMsFor, type Usage } from './rate-limit.ts'
-import type { RateLimit } from '../model/rate-limit.ts'
-import type { Stores } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /**
@@ -10,35 +7,24 @@ import { dayMs, minuteMs } from '../../shared/durations.ts'
  */
 export type SendBudgetMode = 'off' | 'monitor' | 'enforce'
 
-const shortWindow = { limit: 5, windowMs: 10 * minuteMs }
-const dayWindow = { limit: 20, windowMs: dayMs }
-
-/** A measured send budget that the send has not been charged to yet. */
-export type SendBudget = { limit: RateLimit; usage: Usage; isExceeded: boolean }
+const windows = [
+  { limit: 5, windowMs: 10 * minuteMs },
+  { limit: 20, windowMs: dayMs },
+] as const
+/** As many times as the largest limit: older ones decide nothing. */
+const sendsKept = 20
 
 /**
- * Measures the send budget of a phone in one application: 5 sends in 10 minutes and 20 a day. Charges
- * nothing; `chargeSendBudget` does, once every other limit has admitted the send.
+ * Checks that one more code may be sent to a phone in one lane: 5 sends in 10 minutes and 20 a day, in every window of
+ * that length (sliding-window log).
  *
- * @param subject application id and hashed phone
- * @returns undefined in mode `off`
+ * @param sends times of the newest sends, oldest first
+ * @returns whether the budget is exceeded, which only mode `monitor` lets pass
  * @throws RATE_LIMITED (PHONE_SEND_BUDGET) when the budget is exceeded and enforced
  */
-export async function requireSendBudget(
-  tx: Pick<Stores, 'rateLimits'>,
-  mode: SendBudgetMode,
-  subject: string,
-  now: number,
-): Promise<SendBudget | undefined> {
-  if (mode === 'off') return undefined
-  const dayLimit = toLimit(subject, dayWindow)
-  const dayUsage = await measureUsage(tx, dayLimit, now)
-  let waitMs = await waitMsIfExhausted(tx, dayLimit, dayUsage, now)
-  if (dayUsage.used >= shortWindow.limit) {
-    const shortLimit = toLimit(subject, shortWindow)
-    const shortUsage = await measureUsage(tx, shortLimit, now, dayUsage)
-    waitMs = Math.max(waitMs, await waitMsIfExhausted(tx, shortLimit, shortUsage, now))
-  }
+export function requireSendBudget(mode: SendBudgetMode, sends: readonly number[], now: number): boolean {
+  if (mode === 'off') return false
+  const waitMs = Math.max(...windows.map((window) => waitMsFor(sends, window, now)))
   if (mode === 'enforce' && waitMs > 0) {
     throw new ServiceError(
       'RATE_LIMITED',
@@ -49,26 +35,22 @@ export async function requireSendBudget(
       },
     )
   }
-  return { limit: dayLimit, usage: dayUsage, isExceeded: waitMs > 0 }
+  return waitMs > 0
 }
 
-/** Charges one send to a budget that was measured in the same transaction. */
-export const chargeSendBudget = (
-  tx: Pick<Stores, 'rateLimits'>,
-  { limit, usage }: SendBudget,
-  now: number,
-): Promise<void> => recordAdmission(tx, limit, usage, now)
+/** Returns the times of the newest sends, with one more. */
+export const afterSend = (sends: readonly number[], now: number): number[] =>
+  [...sends.filter((at) => at > now - dayMs && !isAhead(at, now)), now].slice(-sendsKept)
 
-const toLimit = (subject: string, window: { limit: number; windowMs: number }): RateLimit => ({
-  policy: 'phone-send',
-  subject,
-  ...window,
-})
-
-/** Milliseconds until one more send fits; 0 if it fits now. */
-const waitMsIfExhausted = async (
-  tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
-  usage: Usage,
+/** Milliseconds until the send that fills the window has left it; 0 or less if one more fits now. */
+function waitMsFor(
+  sends: readonly number[],
+  { limit, windowMs }: (typeof windows)[number],
   now: number,
-): Promise<number> => (usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0)
+): number {
+  const filling = sends.filter((at) => !isAhead(at, now)).at(-limit)
+  return filling === undefined ? 0 : filling + windowMs - now
+}
+
+/** Detects a send from a clock that ran far ahead: it must not block the phone until that time. */
+const isAhead = (at: number, now: number) => at > now + dayMs

@@ -1,4 +1,4 @@
-import { indexHash, type HashForm, type Keys } from './keys.ts'
+import { indexHash, upgradeHash, type HashForm, type Keys } from './keys.ts'
 import { networkOf } from './network.ts'
 
 /** 72 bits: enough that the contexts of one developer do not collide. */
@@ -22,3 +22,7 @@ export function hashContexts(
     ...(sender.deviceId === null ? [] : [hash('device', sender.deviceId)]),
   ]
 }
+
+/** Brings the hash of a context to the newest version of the key. */
+export const upgradeContext = (keys: Pick<Keys, 'context'>, hash: string): string =>
+  upgradeHash(keys.context, hash, form)

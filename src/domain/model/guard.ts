@@ -51,3 +51,11 @@ export const guardLifetimes = {
  * `createdAt`, so that its verification can correct their counts.
  */
 export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
+
+/** The end user behind a send, as far as the backend tells. */
+export type Sender = {
+  /** Whether this developer verified this phone within 180 days. */
+  isKnownPhone: boolean
+  /** Hashed contexts of the send. */
+  contexts: readonly string[]
+}

@@ -1,13 +1,8 @@
-/** A phone number whose possession was verified. One per developer and phone. */
-export type Identity = {
-  id: string
+import type { PhoneIdentity } from './phone-record.ts'
+
+/** A phone number whose possession was verified. One per developer, environment and phone. */
+export type Identity = PhoneIdentity & {
   developerId: string
   phone: string
   country: string | null
-  verificationCount: number
-  firstVerifiedAt: number
-  lastVerifiedAt: number
 }
-
-/** An identity with the ids of the applications that verified it, in the order of their creation. */
-export type IdentityWithApplications = Identity & { applications: string[] }

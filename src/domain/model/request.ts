@@ -1,4 +1,5 @@
 import { ServiceError } from './errors.ts'
+import type { Lane } from './phone-record.ts'
 
 export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
 export type OtpStatus = (typeof otpStatuses)[number]
@@ -62,6 +63,12 @@ export type OtpRequest = {
   sentAt: number
   expiresAt: number
   verifiedAt: number | null
+  /** The phone's request before this one; null for the first, and where retention cut the list. */
+  previousRequest: string | null
+  /** Lane of the send; null if 0.1.0 made the request. */
+  lane: Lane | null
+  /** Hashed contexts of the send. */
+  contexts: readonly string[]
   updatedAt: number
 }
 

@@ -1,96 +1,110 @@
 import { utcDay } from '../log/analytics.ts'
+import { afterSuccess } from '../limits/check-budget.ts'
 import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import { derivePseudonym } from '../model/pseudonyms.ts'
-import type { Store, Stores } from '../store/store.ts'
-import type { Identity, IdentityWithApplications } from '../model/identity.ts'
-
-export type Verification = {
-  developerId: string
-  appId: string
-  phone: string
-  country: string | null
-  verifiedAt: number
-}
+import { isPlainPhone } from '../model/pseudonyms.ts'
+import type { Store } from '../store/store.ts'
+import type { Identity } from '../model/identity.ts'
+import { rememberContexts, withLane, type PhoneIdentity, type PhoneRecord } from '../model/phone-record.ts'
+import type { OtpRequest } from '../model/request.ts'
+import { findPhone, laneOf } from './phones.ts'
 
 /**
- * Creates the identity at its first verification and counts later ones, in the transaction that verifies.
- * Correct also if several applications of one developer verify the same phone concurrently, and if the phone
- * was pseudonymized since its last verification.
+ * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
+ * send known, and ends the consecutive failures of its lane.
  *
- * @returns the UTC days to adjust in the count of active identities
+ * @returns the record, and the UTC days to adjust in the count of active identities
  */
-export async function recordVerification(
-  tx: Pick<Stores, 'identities'>,
+export function afterVerification(
+  record: PhoneRecord,
   newId: NewId,
-  keys: Pick<Keys, 'pseudonym'>,
-  verification: Verification,
-): Promise<{ removedFromDay: number | undefined; addedToDay: number | undefined }> {
-  const { developerId, phone, appId, verifiedAt } = verification
-  const today = utcDay(verifiedAt)
-  const pseudonym = derivePseudonym(keys, developerId, phone)
-  for (;;) {
-    const existing = await tx.identities.findByPhone(developerId, phone, pseudonym)
-    if (existing && existing.phone !== phone) {
-      await tx.identities.restorePhone(existing, phone)
-      continue
-    }
-    const identity = existing ?? newIdentity(newId, verification)
-    const isWritten = existing
-      ? await tx.identities.countVerification(existing, verifiedAt)
-      : await tx.identities.insert(identity)
-    // Another application was faster. Its write is committed by now: read again.
-    if (!isWritten) continue
-    await tx.identities.addApplication(identity.id, appId)
-    if (!existing) return { removedFromDay: undefined, addedToDay: today }
-    const lastDay = utcDay(existing.lastVerifiedAt)
-    return lastDay === today
-      ? { removedFromDay: undefined, addedToDay: undefined }
-      : { removedFromDay: lastDay, addedToDay: today }
+  request: Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'contexts' | 'lane'>,
+  now: number,
+): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
+  const { identity } = record
+  const lane = laneOf(request)
+  const verified: PhoneRecord = {
+    ...withLane(record, lane, { checks: afterSuccess(record.lanes[lane].checks) }),
+    phone: request.phone,
+    country: request.country,
+    contexts: rememberContexts(record, request.contexts, now),
+    identity: countVerification(identity, newId, request.appId, now),
   }
+  const lastDay = identity ? utcDay(identity.lastVerifiedAt) : undefined
+  const today = utcDay(now)
+  return lastDay === today
+    ? { record: verified, removedFromDay: undefined, addedToDay: undefined }
+    : { record: verified, removedFromDay: lastDay, addedToDay: today }
 }
 
-const newIdentity = (newId: NewId, { developerId, phone, country, verifiedAt }: Verification): Identity => ({
-  id: newId('idn'),
-  developerId,
-  phone,
-  country,
-  verificationCount: 1,
-  firstVerifiedAt: verifiedAt,
-  lastVerifiedAt: verifiedAt,
-})
+function countVerification(
+  identity: PhoneIdentity | null,
+  newId: NewId,
+  appId: string,
+  now: number,
+): PhoneIdentity {
+  if (!identity) {
+    return {
+      id: newId('idn'),
+      verificationCount: 1,
+      firstVerifiedAt: now,
+      lastVerifiedAt: now,
+      applications: [appId],
+    }
+  }
+  const { applications, verificationCount } = identity
+  return {
+    ...identity,
+    verificationCount: verificationCount + 1,
+    lastVerifiedAt: now,
+    applications: applications.includes(appId) ? applications : [...applications, appId],
+  }
+}
 
 export type IdentityService = ReturnType<typeof createIdentityService>
 
 /** Reads identities for their developer. */
-export function createIdentityService(needs: { store: Store<'identities'>; keys: Pick<Keys, 'pseudonym'> }) {
-  const { identities } = needs.store.read
-
-  async function withApplications(rows: Identity[]): Promise<IdentityWithApplications[]> {
-    const applications = await identities.applicationsByIdentity(rows.map((row) => row.id))
-    return rows.map((row) => ({ ...row, applications: applications.get(row.id) ?? [] }))
-  }
+export function createIdentityService(needs: {
+  store: Store<'phones'>
+  keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>
+}) {
+  const { read } = needs.store
 
   return {
-    /** Lists identities, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
-    async list(developer: Developer, page: PageRequest): Promise<Page<IdentityWithApplications>> {
+    /** Lists identities of both environments, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<Identity>> {
       const before = readIdCursor(page, 'idn')
-      const rows = await identities.list(developer.id, page.limit + 1, before)
-      const identityPage = toPage(rows, page.limit, (row) => row.id)
-      return { ...identityPage, items: await withApplications(identityPage.items) }
+      const records = await read.phones.listIdentities(developer.id, page.limit + 1, before)
+      return toPage(records.flatMap(toIdentities), page.limit, ({ id }) => id)
     },
 
-    /** Finds the identity of a phone. @param phone E.164 @throws NOT_FOUND */
-    async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
-      const pseudonym = derivePseudonym(needs.keys, developerId, phone)
-      const found = await identities.findByPhone(developerId, phone, pseudonym)
-      const [identity] = found ? await withApplications([found]) : []
-      if (!identity) throw notFound()
-      // The stored phone may be a pseudonym; the caller knows the number.
-      return { ...identity, phone }
+    /**
+     * Finds the identity of a phone, under any of its spellings: that of the caller's environment, or else of the other.
+     *
+     * @param phone E.164
+     * @param environment of the calling application; live for a developer
+     * @throws NOT_FOUND
+     */
+    async getByPhone(
+      developerId: string,
+      phone: string,
+      environment: 'live' | 'test' = 'live',
+    ): Promise<Identity> {
+      for (const next of [environment, environment === 'live' ? 'test' : 'live'] as const) {
+        const found = await findPhone(read, needs.keys, { developerId, environment: next, phone })
+        const [identity] = found ? toIdentities(found.record) : []
+        // The record may have a pseudonym; the caller knows the number.
+        if (identity) return { ...identity, phone: isPlainPhone(identity.phone) ? identity.phone : phone }
+      }
+      throw notFound()
     },
   }
 }
+
+const toIdentities = ({ identity, developerId, phone, country }: PhoneRecord): Identity[] =>
+  identity === null
+    ? []
+    : [{ ...identity, developerId, phone, country, applications: identity.applications.toSorted() }]

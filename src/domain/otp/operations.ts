@@ -18,9 +18,9 @@ export type OtpTables =
   | 'developers'
   | 'guard'
   | 'idempotency'
-  | 'identities'
   | 'inbox'
   | 'otpDeliveries'
+  | 'phones'
   | 'rateLimits'
   | 'scanLimits'
 

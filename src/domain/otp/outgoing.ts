@@ -17,6 +17,8 @@ export type SendInput = {
   metadata?: Record<string, string> | undefined
   /** End user's IP address. */
   clientIp?: string | undefined
+  /** Names the end user's device; stored only as a keyed hash. */
+  deviceId?: string | undefined
 }
 
 export type SentOtp = {
@@ -51,6 +53,7 @@ export function buildRequest(
     codeSource: Pick<CodeSource, 'id' | 'codeSalt'>
     application: CallingApplication
     phone: Phone
+    origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
     input: SendInput
     routes: DestinationRoutes
     channels: readonly Channel[]
@@ -84,6 +87,7 @@ export function buildRequest(
     sentAt: now,
     expiresAt: now + ttlSeconds * 1000,
     verifiedAt: null,
+    ...send.origin,
     updatedAt: now,
   }
 }

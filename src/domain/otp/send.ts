@@ -10,10 +10,11 @@ import type { GuardVerdict } from '../guard/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId } from '../model/ids.ts'
-import { hashPhone } from '../model/keys.ts'
+import { hashContexts } from '../model/context.ts'
+import { isKnownPhone, laneFor } from '../model/phone-record.ts'
 import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
-import { otpRateLimit } from './rate-limits.ts'
+import { chargeSendLimits, otpRateLimit } from './rate-limits.ts'
 import { rejectIfClosed } from './lifecycle.ts'
 import {
   buildRequest,
@@ -26,11 +27,11 @@ import {
   type SendInput,
   type SentOtp,
 } from './outgoing.ts'
-import { closedRequestError, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
+import { closedRequestError, isExpired, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import { chargeSendBudget, requireSendBudget } from '../limits/send-budget.ts'
+import { hasPhoneBudgets, laneOf, loadPhone, withRequest } from './phones.ts'
 import { commitOnce, type Outcome, type Replay } from './send-once.ts'
 import type { Stores } from '../store/store.ts'
 
@@ -72,7 +73,13 @@ export function createOtpSend(needs: OtpNeeds) {
         await revalidateCaller(tx, application)
         // First: invalid numbers are all refused alike, whatever the limits say.
         const inboxOwnerId = await requireInboxOwnerId(tx, phone, application)
-        const { rate, isOverBudget } = await chargeLimits(tx, application, phone.phone, now)
+        const { developerId, environment } = application
+        const loaded = await loadPhone(tx, keys, { ...phone, developerId, environment })
+        const { clientIp = null, deviceId = null } = input
+        const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
+        const lane = laneFor(loaded.record, contexts, now)
+        const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets({ environment, ...phone }) }
+        const { rate, record, isOverBudget } = await chargeSendLimits(tx, needs, application, usage, now)
         const routes = delivery.routesFor({
           environment: application.environment,
           appId: application.id,
@@ -80,8 +87,15 @@ export function createOtpSend(needs: OtpNeeds) {
         })
         const channels = input.channel ? [input.channel] : [...routes.channels]
         const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
-        const request = buildRequest(keys, { codeSource, application, phone, input, routes, channels }, now)
-        const verdict = await guard.evaluate(tx, request, now)
+        const origin = { contexts, lane, previousRequest: record.newestRequest }
+        const request = buildRequest(
+          keys,
+          { codeSource, application, phone, origin, input, routes, channels },
+          now,
+        )
+        await tx.phones.save(loaded, withRequest(record, request))
+        const sender = { isKnownPhone: isKnownPhone(record, now), contexts }
+        const verdict = await guard.evaluate(tx, request, sender, now)
         if (verdict.blocked) return charged(rate, await recordBlockedSend(tx, newId, request, verdict, now))
         await tx.otpRequests.insert(request)
         await enqueue(tx, request, channels, now)
@@ -110,18 +124,28 @@ export function createOtpSend(needs: OtpNeeds) {
         await revalidateCaller(tx, application)
         const existing = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
         const request = existing?.appId === application.id ? existing : undefined
-        const { rate, isOverBudget } = await chargeLimits(tx, application, request?.phone, now)
-        // Charged, so that ids cannot be probed for free.
-        if (!request) return charged(rate, reject(notFound()))
-        const rejected = await rejectIfClosed(tx, newId, request, now)
-        if (rejected) return charged(rate, rejected)
+        if (request?.status !== 'pending' || isExpired(request, now)) {
+          // Charged, so that ids cannot be probed for free.
+          const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')
+          const rejected = request && (await rejectIfClosed(tx, newId, request, now))
+          return charged(rate, rejected ?? reject(notFound()))
+        }
+        const loaded = await loadPhone(tx, keys, request)
+        const usage = {
+          record: loaded.record,
+          lane: laneOf(request),
+          isLimited: hasPhoneBudgets(request),
+        }
+        const { rate, record, isOverBudget } = await chargeSendLimits(tx, needs, application, usage, now)
+        await tx.phones.save(loaded, record)
         // Both checked before the guard, which counts every message that it lets pass.
         if (request.resends >= resendsMax) return charged(rate, reject(resendsExhausted()))
         if (isTooSoon(request, now)) throw resendTooSoon(request, now)
         const destination = toDestination(request)
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, input.channel)
-        const verdict = await guard.evaluate(tx, request, now)
+        const sender = { isKnownPhone: isKnownPhone(record, now), contexts: request.contexts }
+        const verdict = await guard.evaluate(tx, request, sender, now)
         if (verdict.blocked) return charged(rate, await recordBlockedResend(tx, newId, request, verdict, now))
         const nextDelivery = startDelivery(routes, channels, request)
         const resent = await tx.otpRequests.countResend(request.id, nextDelivery, now)
@@ -184,25 +208,6 @@ export function createOtpSend(needs: OtpNeeds) {
     if (application.environment !== 'test') return undefined
     const request = await store.read.otpRequests.find(requestId)
     return request && codeToShow(application, request)
-  }
-
-  /**
-   * Charges the application's rate and, for a known phone, the phone's send budget. Both are checked before
-   * either is charged: a refusal writes nothing.
-   */
-  async function chargeLimits(
-    tx: Pick<Stores, 'rateLimits'>,
-    application: CallingApplication,
-    phone: string | undefined,
-    now: number,
-  ): Promise<{ rate: RateState | undefined; isOverBudget: boolean }> {
-    const budget =
-      phone === undefined
-        ? undefined
-        : await requireSendBudget(tx, needs.sendBudget, `${application.id}:${hashPhone(keys, phone)}`, now)
-    const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')
-    if (budget) await chargeSendBudget(tx, budget, now)
-    return { rate, isOverBudget: budget?.isExceeded ?? false }
   }
 
   /**

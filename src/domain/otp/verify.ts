@@ -5,61 +5,57 @@ import { notFound, ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent, type EventTables } from '../log/events.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
-import { recordVerification } from './identities.ts'
+import { afterVerification } from './identities.ts'
 import { isId } from '../model/ids.ts'
-import { hashPhone } from '../model/keys.ts'
+import { withLane, type PhoneRecord } from '../model/phone-record.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit } from './rate-limits.ts'
 import { closeRequests, publishClosed, rejectIfClosed, type LifecycleTables } from './lifecycle.ts'
 import { closedRequestError, type OtpRequest } from '../model/request.ts'
-import { afterFailure, afterSuccess, requireCheckBudget } from '../limits/phone-budgets.ts'
-import type { CheckBudget } from '../store/phone-budgets.ts'
+import { afterFailure, requireCheckBudget } from '../limits/check-budget.ts'
+import type { LoadedPhone } from '../store/phones.ts'
+import { hasPhoneBudgets, laneOf, loadPhone } from './phones.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
-/** A phone's check budget as read in this transaction. `budget` is undefined before the first failure. */
-type LoadedBudget = { appId: string; phoneHash: string; budget: CheckBudget | undefined }
-
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
 
-  /**
-   * Loads the check budget of a phone.
-   *
-   * @returns undefined if failed attempts are not limited
-   * @throws RATE_LIMITED (PHONE_CHECK_BUDGET)
-   */
-  async function loadCheckBudget(
-    tx: Pick<Stores, 'checkBudgets'>,
-    application: CallingApplication,
-    phone: string,
-    now: number,
-  ): Promise<LoadedBudget | undefined> {
-    if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
-    const phoneHash = hashPhone(keys, phone)
-    const budget = await tx.checkBudgets.find(application.id, phoneHash)
-    requireCheckBudget(budget, needs.checkFailuresMax, now)
-    return { appId: application.id, phoneHash, budget }
+  /** Checks the budget of the request's lane. @throws RATE_LIMITED (PHONE_CHECK_BUDGET) */
+  function requireBudget(request: OtpRequest, { record }: LoadedPhone, now: number) {
+    if (isLimited(request)) requireCheckBudget(checksOf(request, record), needs.checkFailuresMax, now)
   }
+
+  /** Counts a wrong code in the lane of the send that made the request. */
+  async function recordFailure(
+    tx: Pick<Stores, 'phones'>,
+    request: OtpRequest,
+    phone: LoadedPhone,
+    now: number,
+  ): Promise<void> {
+    if (!isLimited(request)) return
+    const checks = afterFailure(checksOf(request, phone.record), now)
+    await tx.phones.save(phone, withLane(phone.record, laneOf(request), { checks }))
+  }
+
+  const isLimited = (request: OtpRequest) => needs.checkFailuresMax > 0 && hasPhoneBudgets(request)
 
   /**
    * Counts the attempt and, with the right code, verifies the request in one conditional UPDATE. If that
    * statement finds the request closed or its attempts used up, the result of the comparison is discarded.
-   *
-   * @param attempt.budget undefined if failed attempts are not limited
    */
   async function check(
-    tx: Pick<Stores, LifecycleTables | 'checkBudgets' | 'guard' | 'identities'>,
+    tx: Pick<Stores, LifecycleTables | 'guard' | 'phones'>,
     guard: Guard,
-    attempt: { request: OtpRequest; code: string; budget: LoadedBudget | undefined },
+    attempt: { request: OtpRequest; code: string; phone: LoadedPhone },
     now: number,
   ): Promise<OtpRequest | Rejected> {
-    const { request, code, budget } = attempt
+    const { request, code, phone } = attempt
     const rejected = await rejectIfClosed(tx, newId, request, now)
     if (rejected) return rejected
     const isRight = matchesCode(keys, request.id, code, request.codeHash)
@@ -67,7 +63,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     if (!counted) return reject(closedRequestError((await tx.otpRequests.find(request.id)) ?? request))
     const countedRequest = { ...request, ...counted }
     if (!isRight) {
-      if (budget) await recordFailure(tx, budget, now)
+      await recordFailure(tx, request, phone, now)
       const attemptsRemaining = attemptsMax - countedRequest.attempts
       const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const
       // Closed before any log entry and published after: lock order, see closeRequests.
@@ -82,23 +78,21 @@ export function createOtpVerify(needs: OtpNeeds) {
         }),
       )
     }
-    if (budget) await recordSuccess(tx, budget)
+    const { record, ...days } = afterVerification(phone.record, newId, countedRequest, now)
+    await tx.phones.save(phone, record)
     await guard.recordConversion(tx, countedRequest, now)
-    await recordVerified(tx, countedRequest, now)
+    await recordVerified(tx, countedRequest, days, now)
     return countedRequest
   }
 
-  /** Records a verified request: its identity, counters and log entry. */
+  /** Records a verified request: its counters and log entry. */
   async function recordVerified(
-    tx: Pick<Stores, EventTables | 'analytics' | 'identities'>,
+    tx: Pick<Stores, EventTables | 'analytics'>,
     request: OtpRequest,
+    { removedFromDay, addedToDay }: Omit<ReturnType<typeof afterVerification>, 'record'>,
     now: number,
   ) {
     const { developerId } = request
-    const { removedFromDay, addedToDay } = await recordVerification(tx, newId, keys, {
-      ...request,
-      verifiedAt: now,
-    })
     if (removedFromDay !== undefined) await tx.analytics.add(developerId, removedFromDay, { active: -1 })
     await tx.analytics.add(developerId, utcDay(now), {
       verified: 1,
@@ -129,11 +123,12 @@ export function createOtpVerify(needs: OtpNeeds) {
           await revalidateCaller(tx, application)
           const existing = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
           const request = existing?.appId === application.id ? existing : undefined
-          const budget = request && (await loadCheckBudget(tx, application, request.phone, now))
+          const phone = request && (await loadPhone(tx, keys, request))
+          if (phone) requireBudget(request, phone, now)
           const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')
           // The rate was charged for an unknown request too, so that ids cannot be probed for free.
-          if (!request) return { rate, result: reject(notFound()) }
-          return { rate, result: await check(tx, guard, { request, code, budget }, now) }
+          if (!phone) return { rate, result: reject(notFound()) }
+          return { rate, result: await check(tx, guard, { request, code, phone }, now) }
         }),
       )
       if (isRejected(result)) throw attachRate(result, rate)
@@ -142,16 +137,4 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 }
 
-const recordFailure = (
-  tx: Pick<Stores, 'checkBudgets'>,
-  { appId, phoneHash, budget }: LoadedBudget,
-  now: number,
-): Promise<void> => tx.checkBudgets.put(appId, phoneHash, afterFailure(budget, now))
-
-async function recordSuccess(
-  tx: Pick<Stores, 'checkBudgets'>,
-  { appId, phoneHash, budget }: LoadedBudget,
-): Promise<void> {
-  if (!budget || budget.consecutiveFailures === 0) return
-  await tx.checkBudgets.put(appId, phoneHash, afterSuccess(budget))
-}
+const checksOf = (request: OtpRequest, record: PhoneRecord) => record.lanes[laneOf(request)].checks

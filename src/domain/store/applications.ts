@@ -30,7 +30,9 @@ export type ApplicationStore = {
   /** Deletes an application with its credentials, webhook endpoints and their deliveries, and nothing else. */
   delete(developerId: string, id: string): Promise<boolean>
   /** Finds any developer's application, for the operator. */
-  findOwner(id: string): Promise<{ developerId: string; name: string } | undefined>
+  findOwner(
+    id: string,
+  ): Promise<{ developerId: string; name: string; environment: 'live' | 'test' } | undefined>
   /** Several may match: a preview has only eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**

@@ -1,20 +1,19 @@
-import type { Identity } from '../model/identity.ts'
+/** An identity as 0.1.0 stored it: one per developer and phone, for both environments. */
+export type OldIdentity = {
+  id: string
+  developerId: string
+  /** E.164, or its pseudonym. */
+  phone: string
+  country: string | null
+  verificationCount: number
+  firstVerifiedAt: number
+  lastVerifiedAt: number
+  applications: Array<{ id: string; environment: 'live' | 'test' }>
+}
 
-export type IdentityStore = {
-  /** Finds the identity by phone or by the phone's pseudonym. */
-  findByPhone(developerId: string, phone: string, pseudonym: string): Promise<Identity | undefined>
-  applicationsByIdentity(identityIds: string[]): Promise<Map<string, string[]>>
-  list(developerId: string, limit: number, before?: string): Promise<Identity[]>
-  /** @returns false if the developer already has one for this phone */
-  insert(identity: Identity): Promise<boolean>
-  /** Replaces the pseudonym of an identity by its number. */
-  restorePhone(existing: Identity, phone: string): Promise<void>
-  /**
-   * Counts a verification.
-   *
-   * @returns false if `existing` is stale: another one was counted, or its phone was replaced
-   */
-  countVerification(existing: Identity, now: number): Promise<boolean>
-  /** Links the application; does nothing if it is already linked. */
-  addApplication(identityId: string, appId: string): Promise<void>
+/** Identities of 0.1.0, which the first start of a later version moves to the records of phones. */
+export type OldIdentityStore = {
+  hasAny(): Promise<boolean>
+  /** Deletes and returns the first ones in the order of their ids. Of concurrent callers each gets others. */
+  take(limit: number): Promise<OldIdentity[]>
 }

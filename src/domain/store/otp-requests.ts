@@ -30,6 +30,10 @@ export type OtpRequestStore = {
   /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
   listPending(after: Pick<OtpRequest, 'expiresAt' | 'id'>, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
+  /** Finds the id of the phone's request before this one. */
+  findPrevious(id: string): Promise<string | undefined>
+  /** Ends the list of the phone's requests here. */
+  cutPrevious(id: string): Promise<void>
   /**
    * Counts an attempt, if fewer than `attemptsMax` were made and the code has not expired. A right one
    * verifies.

@@ -13,12 +13,8 @@ export type RateLimitStore = {
   deleteUntil(subject: string, policy: string, time: number): Promise<void>
   /** Deletes admissions after `time`, recorded by a clock that was wrong. */
   deleteAfter(subject: string, policy: string, time: number): Promise<void>
-  /** Lists the subjects of a phone in every application. */
-  listSubjectsByPhone(phoneHash: string): Promise<string[]>
   /** Deletes a subject's admissions under every policy. @returns how many */
   deleteSubject(subject: string): Promise<number>
-  /** Deletes admissions of the application and of all its phones. @returns how many */
-  deleteByApplication(appId: string): Promise<number>
   /** Moves admissions of all subjects that are later than `now` back to `now`. */
   clampToNow(now: number): Promise<void>
   /**

@@ -1,8 +1,10 @@
+import type { Subscriber } from '../model/phone-record.ts'
+
 /** A resumable scan of a table, from its oldest rows on. The names are stored. */
 export type ScanName = 'requests' | 'events' | 'answers'
 
 /** Row of an OTP request, keyed by id. */
-export type RequestRow = { id: string; developerId: string; phone: string }
+export type RequestRow = Subscriber & { id: string }
 
 export type EventRow = {
   seq: number
@@ -13,8 +15,6 @@ export type EventRow = {
   at: number
 }
 
-export type IdentityRow = { id: string; developerId: string; phone: string; lastVerifiedAt: number }
-
 /** Queries for pseudonymization and erasure. Lists are in key order and start after `after`. */
 export type RetentionStore = {
   /** Returns how far a scan has come; undefined before its first step. */
@@ -23,15 +23,11 @@ export type RetentionStore = {
   /** @param before an id; lists lower ids only */
   listRequests(after: string, before: string | undefined, limit: number): Promise<RequestRow[]>
   listEvents(afterSeq: number, limit: number): Promise<EventRow[]>
-  listIdentities(after: string, limit: number): Promise<IdentityRow[]>
   /** Lists deliveries with the sequence numbers of their events. */
   listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
-  /** Replaces the phone number, and clears the client IP address and metadata, which may identify the same person. */
+  /** Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, links. */
   replaceInRequest(id: string, phone: string): Promise<void>
   replaceInEvent(seq: number, phone: string, payload: string | null): Promise<void>
-  /** Replaces the phone number if it is still `currentPhone` and was last verified by `verifiedUntil`. */
-  replaceInIdentity(id: string, currentPhone: string, phone: string, verifiedUntil: number): Promise<boolean>
-  deleteIdentity(id: string): Promise<void>
   /** Clears the stored response bodies of deliveries in an id range, both ends included. */
   clearResponses(from: string, to: string): Promise<void>
   /** Finds the last delivery id of the next batch of responses; undefined if there are none left. */

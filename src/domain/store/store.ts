@@ -8,13 +8,14 @@ import type { DeveloperStore } from './developers.ts'
 import type { EventStore } from './events.ts'
 import type { GuardStore } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
-import type { IdentityStore } from './identities.ts'
+import type { OldIdentityStore } from './identities.ts'
 import type { KeyWalkStore } from './key-walks.ts'
 import type { InboxStore } from './inbox.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
-import type { CheckBudgetStore } from './phone-budgets.ts'
+import type { CheckBudgetStore } from './check-budgets.ts'
+import type { PhoneStore } from './phones.ts'
 import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limits.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
@@ -44,12 +45,13 @@ export type Stores = {
   events: EventStore
   guard: GuardStore
   idempotency: IdempotencyStore
-  identities: IdentityStore
   inbox: InboxStore
   keyWalks: KeyWalkStore
   loginAttempts: LoginAttemptStore
+  oldIdentities: OldIdentityStore
   otpDeliveries: OtpDeliveryStore
   otpRequests: OtpRequestStore
+  phones: PhoneStore
   projects: ProjectStore
   rateLimits: RateLimitStore
   refreshTokens: RefreshTokenStore

@@ -1,14 +1,17 @@
 import { hostOrigin } from '../model/audit.ts'
 import { recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
-import { hashPhone, type Keys } from '../model/keys.ts'
+import type { Keys } from '../model/keys.ts'
 import { closeAndPublish, type LifecycleTables } from '../otp/lifecycle.ts'
+import { phoneSpellings } from '../model/canonical-phone.ts'
 import { parsePhone } from '../model/phone.ts'
+import { subscriberHashes } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
-import { resetLimiters, listLimiterSubjects } from './unlock.ts'
+import { scanPages } from './scan-pages.ts'
+import { oldPhoneHash, pseudonymHashes } from '../otp/phones.ts'
 
 /** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
@@ -16,15 +19,15 @@ export type ErasureResult = { otpRequests: number; logEntries: number; users: nu
 const pageRows = 500
 
 /**
- * Erases a phone number for all developers: deletes its identities, cancels its codes, and replaces the number and
- * its pseudonyms in records that stay for statistics. Each page of records is a separate transaction, so a running
+ * Erases a phone number, in all its spellings, for all developers: deletes its identities, budgets and contexts, cancels
+ * its codes, and replaces the number and its pseudonyms in records that stay for statistics. Each page of records is a separate transaction, so a running
  * server is not blocked; an interrupted run can be repeated.
  *
  * @throws INVALID_PHONE_NUMBER
  */
 export async function erasePhone(
   needs: {
-    store: Store<LifecycleTables | 'audit' | 'checkBudgets' | 'rateLimits' | 'retention'>
+    store: Store<LifecycleTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'retention'>
     clock: Clock
     newId: NewId
     keys: Keys
@@ -35,31 +38,41 @@ export async function erasePhone(
   const { phone } = parsePhone(input)
   const counts = { otpRequests: 0, logEntries: 0, users: 0 }
   const developers = new Set<string>()
-  /** Pseudonyms of each developer in all versions of the key: rows may not be brought to the newest yet. */
-  const pseudonyms = new Map<string, string[]>()
+  const spellings = phoneSpellings(phone)
+  const traces = new Map<string, Set<string>>()
 
   const belongsToSubject = (row: { developerId: string; phone: string | null }) => {
-    let known = pseudonyms.get(row.developerId)
-    if (!known) pseudonyms.set(row.developerId, (known = derivePseudonyms(keys, row.developerId, phone)))
-    if (row.phone === null || (row.phone !== phone && !known.includes(row.phone))) return false
+    let ownTraces = traces.get(row.developerId)
+    if (!ownTraces) {
+      const pseudonyms = spellings.flatMap((spelling) => derivePseudonyms(keys, row.developerId, spelling))
+      traces.set(row.developerId, (ownTraces = new Set([...spellings, ...pseudonyms])))
+    }
+    if (row.phone === null || !ownTraces.has(row.phone)) return false
     developers.add(row.developerId)
     return true
   }
 
-  async function eraseIdentities() {
-    for await (const rows of scanPages(store.read.retention.listIdentities, (row) => row.id, '')) {
-      const matching = rows.filter(belongsToSubject)
-      counts.users += matching.length
-      if (matching.length === 0) continue
+  async function eraseRecords() {
+    for (const { id: developerId } of await store.read.developers.list()) {
+      const hashes = (['live', 'test'] as const).flatMap((environment) => {
+        const subscriber = { developerId, environment, phone }
+        return [...subscriberHashes(keys, subscriber), ...pseudonymHashes(keys, subscriber)]
+      })
       await store.write(async (tx) => {
-        for (const { id } of matching) await tx.retention.deleteIdentity(id)
+        for (const hash of hashes) {
+          const record = await tx.phones.find(hash)
+          if (!record) continue
+          developers.add(developerId)
+          if (record.identity !== null) counts.users++
+          await tx.phones.delete(await tx.phones.load(hash, record))
+        }
       })
     }
   }
 
   async function eraseRequests() {
     const list = (after: string, limit: number) => store.read.retention.listRequests(after, undefined, limit)
-    for await (const rows of scanPages(list, (row) => row.id, '')) {
+    for await (const rows of scanPages(list, (row) => row.id, '', pageRows)) {
       const matching = rows.filter(belongsToSubject)
       counts.otpRequests += matching.length
       if (matching.length === 0) continue
@@ -76,7 +89,7 @@ export async function erasePhone(
   /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
-    for await (const rows of scanPages(store.read.retention.listEvents, (row) => row.seq, 0)) {
+    for await (const rows of scanPages(store.read.retention.listEvents, (row) => row.seq, 0, pageRows)) {
       const matching = rows.filter(belongsToSubject)
       if (matching.length === 0) continue
       await store.write(async (tx) => {
@@ -92,7 +105,7 @@ export async function erasePhone(
 
   async function eraseResponses(events: Set<number>) {
     if (events.size === 0) return
-    for await (const rows of scanPages(store.read.retention.listDeliveries, (row) => row.id, '')) {
+    for await (const rows of scanPages(store.read.retention.listDeliveries, (row) => row.id, '', pageRows)) {
       const matching = rows.filter(({ eventSeq }) => events.has(eventSeq))
       if (matching.length === 0) continue
       await store.write(async (tx) => {
@@ -103,13 +116,11 @@ export async function erasePhone(
 
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
-  await eraseIdentities()
+  await eraseRecords()
   await eraseResponses(await eraseEvents())
-  const phoneHash = hashPhone(keys, phone)
-  const subjects = await listLimiterSubjects(store, phoneHash)
   await store.write(async (tx) => {
-    await resetLimiters(tx, phoneHash, subjects)
-    await tx.retention.deleteIdempotencyResults(phone)
+    await tx.checkBudgets.deleteByPhone(spellings.map((spelling) => oldPhoneHash(keys, spelling)))
+    for (const spelling of spellings) await tx.retention.deleteIdempotencyResults(spelling)
     const developerIds = developers.size > 0 ? [...developers].toSorted() : [null]
     for (const developerId of developerIds) {
       const operator = { developerId, actorId: null, origin: hostOrigin }
@@ -117,19 +128,4 @@ export async function erasePhone(
     }
   })
   return counts
-}
-
-/** Yields all rows in pages, in key order (keyset pagination). */
-async function* scanPages<T, Key>(
-  list: (after: Key, limit: number) => Promise<T[]>,
-  getKey: (row: T) => Key,
-  start: Key,
-): AsyncGenerator<T[]> {
-  for (let after = start; ;) {
-    const rows = await list(after, pageRows)
-    const last = rows.at(-1)
-    if (last === undefined) return
-    yield rows
-    after = getKey(last)
-  }
 }

@@ -8,6 +8,7 @@ import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { closeRequests, publishClosed } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
 import type { KeyWalk } from './key-walks.ts'
+import { createPhoneWalks } from './phone-key-walk.ts'
 import { redactPayload } from './retention.ts'
 
 /** Name of the walk that ends the codes of before. */
@@ -72,15 +73,6 @@ export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
       const last = rows.at(-1)
       return last && String(last.seq)
     }),
-    walk('identities', async (tx, position, limit) => {
-      const rows = await tx.retention.listIdentities(position, limit)
-      for (const { id, phone } of rows) {
-        if (!isPseudonym(phone)) continue
-        const pseudonym = upgradePseudonym(keys, phone)
-        await tx.retention.replaceInIdentity(id, phone, pseudonym, Number.MAX_SAFE_INTEGER)
-      }
-      return rows.at(-1)?.id
-    }),
   ]
 }
 
@@ -103,4 +95,9 @@ export const createTotpWalk = (needs: { keys: Pick<Keys, 'seals'>; random: Rando
 /** Creates all walks that follow a replacement of data keys. */
 export const createAllKeyWalks = (
   needs: Parameters<typeof createEndedCodesWalk>[0] & { random: Random },
-): KeyWalk[] => [createEndedCodesWalk(needs), ...createPseudonymWalks(needs.keys), createTotpWalk(needs)]
+): KeyWalk[] => [
+  createEndedCodesWalk(needs),
+  ...createPseudonymWalks(needs.keys),
+  ...createPhoneWalks(needs.keys),
+  createTotpWalk(needs),
+]

@@ -5,8 +5,10 @@ import { inboxLifetimeMs } from '../otp/inbox.ts'
 import { staleLoginFailures } from '../accounts/login-attempts.ts'
 import type { Keys } from '../model/keys.ts'
 import { messageLifetimeMs } from '../model/message.ts'
-import { checkBudgetLifetimeMs } from '../limits/phone-budgets.ts'
+import { checkBudgetLifetimeMs } from '../limits/check-budget.ts'
 import type { Clock } from '../model/clock.ts'
+import { createLinkCutter, expirePhone } from './phone-expiry.ts'
+import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
 import { admissionLifetimeMs } from '../limits/rate-limit.ts'
 import type { ScanName } from '../store/retention.ts'
@@ -46,6 +48,7 @@ type SweptTables =
   | 'loginAttempts'
   | 'otpDeliveries'
   | 'otpRequests'
+  | 'phones'
   | 'rateLimits'
   | 'refreshTokens'
   | 'retention'
@@ -57,12 +60,12 @@ type Step = () => Promise<boolean>
 export function createRetention(needs: {
   store: Store<SweptTables>
   clock: Clock
-  keys: Pick<Keys, 'pseudonym'>
+  keys: Pick<Keys, 'phone' | 'pseudonym'>
   settings: RetentionSettings
 }) {
   const { store, clock, keys, settings } = needs
-  /** The UTC day on which all identities were last scanned. */
-  let identitiesScannedDay: number | undefined
+  /** The UTC day on which all records of phones were last scanned. */
+  let phonesScannedDay: number | undefined
 
   /** Returns the time up to which data is too old; undefined if it is kept indefinitely. */
   const cutoffFor = (days: number, now: number) => (days === 0 ? undefined : now - days * dayMs)
@@ -73,20 +76,24 @@ export function createRetention(needs: {
     async () =>
       (await step((await store.read.retention.checkpoint(scan)) ?? '')) !== undefined
 
-  const pseudonymizeRequests = (until: number, batchSize: number) =>
-    resumeScan('requests', async (after) => {
-      const rows = await store.read.retention.listRequests(after, lowestId('otp', until), batchSize)
+  function pseudonymizeRequests(until: number, batchSize: number): Step {
+    const before = lowestId('otp', until)
+    const cutLinks = createLinkCutter(store, keys, before)
+    return resumeScan('requests', async (after) => {
+      const rows = await store.read.retention.listRequests(after, before, batchSize)
       const last = rows.at(-1)?.id
       if (last === undefined) return undefined
+      const plain = rows.filter(({ phone }) => isPlainPhone(phone))
+      const cut = await cutLinks(plain)
       await store.write(async (tx) => {
-        for (const { id, developerId, phone } of rows) {
-          if (!isPlainPhone(phone)) continue
+        await cut(tx)
+        for (const { id, developerId, phone } of plain)
           await tx.retention.replaceInRequest(id, derivePseudonym(keys, developerId, phone))
-        }
         await tx.retention.setCheckpoint('requests', last)
       })
       return last
     })
+  }
 
   const pseudonymizeEvents = (until: number, batchSize: number) =>
     resumeScan('events', async (after) => {
@@ -117,25 +124,27 @@ export function createRetention(needs: {
       return last
     })
 
-  /**
-   * Scans all identities once a day: verification keeps them alive, so their key order says nothing about their age.
-   */
-  function pseudonymizeIdentities(until: number, batchSize: number): Step {
-    let after = ''
+  /** Scans all records of phones once a day: calls keep them alive, so their key says nothing about their age. */
+  function expirePhones(now: number, phonesUntil: number | undefined, batchSize: number): Step {
+    let after = -1
+    const expire = (record: PhoneRecord) => expirePhone(keys, record, now, phonesUntil)
     return async () => {
-      const rows = await store.read.retention.listIdentities(after, batchSize)
-      const old = rows.filter((row) => isPlainPhone(row.phone) && row.lastVerifiedAt <= until)
+      const rows = await store.read.phones.scan(after, batchSize)
+      const old = rows.filter(({ record }) => expire(record) !== record)
       if (old.length > 0) {
         await store.write(async (tx) => {
-          for (const { id, developerId, phone } of old) {
-            const pseudonym = derivePseudonym(keys, developerId, phone)
-            await tx.retention.replaceInIdentity(id, phone, pseudonym, until)
+          for (const { hash, record } of old) {
+            // Again, with the row locked: a call may have changed it.
+            const current = await tx.phones.load(hash, record)
+            const expired = expire(current.record)
+            if (expired === undefined) await tx.phones.delete(current)
+            else if (expired !== current.record) await tx.phones.save(current, expired)
           }
         })
       }
-      after = rows.at(-1)?.id ?? after
+      after = rows.at(-1)?.key ?? after
       if (rows.length === batchSize) return true
-      identitiesScannedDay = utcDay(clock.now())
+      phonesScannedDay = utcDay(clock.now())
       return false
     }
   }
@@ -160,9 +169,7 @@ export function createRetention(needs: {
       phones !== undefined && pseudonymizeRequests(phones, batchSize),
       phones !== undefined && pseudonymizeEvents(phones, batchSize),
       phones !== undefined && clearOldResponses(phones, batchSize),
-      phones !== undefined &&
-        identitiesScannedDay !== utcDay(now) &&
-        pseudonymizeIdentities(phones, batchSize),
+      phonesScannedDay !== utcDay(now) && expirePhones(now, phones, batchSize),
     ]
     return [
       deletionStep((tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, batchSize)),

@@ -1,80 +1,116 @@
 import { hostOrigin } from '../model/audit.ts'
 import { recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import { phoneSpellings } from '../model/canonical-phone.ts'
 import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import { hashPhone, type Keys } from '../model/keys.ts'
+import type { Keys } from '../model/keys.ts'
 import { parsePhone } from '../model/phone.ts'
+import { lanes, unusedLane, type PhoneRecord } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
+import { findPhone, oldPhoneHash } from '../otp/phones.ts'
+import { scanPages } from './scan-pages.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** Number of reset records: budgets of failed checks, and rate limit admissions. */
+/** Number of reset budgets of failed checks, and of forgotten sends. */
 export type UnlockResult = { checkBudgets: number; admissions: number }
 
+type UnlockTables = 'applications' | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'rateLimits'
+
+const pageRows = 500
+
 /**
- * Resets the limits of a phone number in all applications, or of an application for all phone numbers: forgets failed
- * checks, ends 24-hour locks and resets send limits.
+ * Resets the limits of a phone number, in all spellings, for all developers, or those of all phone numbers of an
+ * application's developer in its environment: forgets failed checks, ends 24-hour locks and resets send limits.
  *
  * @param target a phone number, or the id of an application, whose own rate limits are reset too
  * @throws INVALID_PHONE_NUMBER; NOT_FOUND the application does not exist
  */
 export async function unlock(
-  needs: {
-    store: Store<'applications' | 'audit' | 'checkBudgets' | 'rateLimits'>
-    clock: Clock
-    newId: NewId
-    keys: Keys
-  },
+  needs: { store: Store<UnlockTables>; clock: Clock; newId: NewId; keys: Keys },
   target: string,
 ): Promise<UnlockResult> {
-  const { store, clock, newId, keys } = needs
-  const addAuditEntry = (tx: Pick<Stores, 'audit'>, developerId: string | null, details: AuditDetails) =>
-    recordAudit(tx, newId, { developerId, actorId: null, origin: hostOrigin }, details, clock.now())
+  return isId('app', target) ? unlockApplication(needs, target) : unlockPhone(needs, target)
+}
 
-  if (!isId('app', target)) {
-    const phoneHash = hashPhone(keys, parsePhone(target).phone)
-    const subjects = await listLimiterSubjects(store, phoneHash)
-    return store.write(async (tx) => {
-      const { appIds, ...counts } = await resetLimiters(tx, phoneHash, subjects)
-      for (const targetId of appIds) {
-        const owner = await tx.applications.findOwner(targetId)
-        await addAuditEntry(tx, owner?.developerId ?? null, { action: 'phone.unlocked', targetId })
-      }
-      return counts
-    })
-  }
+type UnlockNeeds = Parameters<typeof unlock>[0]
+
+const addAuditEntry = (
+  tx: Pick<Stores, 'audit'>,
+  { newId, clock }: UnlockNeeds,
+  developerId: string,
+  details: AuditDetails,
+) => recordAudit(tx, newId, { developerId, actorId: null, origin: hostOrigin }, details, clock.now())
+
+async function unlockPhone(needs: UnlockNeeds, target: string): Promise<UnlockResult> {
+  const { store, keys } = needs
+  const { phone } = parsePhone(target)
+  const oldHashes = phoneSpellings(phone).map((spelling) => oldPhoneHash(keys, spelling))
+  const developers = await store.read.developers.list()
   return store.write(async (tx) => {
-    const owner = await tx.applications.findOwner(target)
-    if (!owner) throw notFound()
-    const details = { action: 'application.unlocked', targetId: target, targetName: owner.name } as const
-    await addAuditEntry(tx, owner.developerId, details)
-    return {
-      checkBudgets: await tx.checkBudgets.deleteByApplication(target),
-      admissions: await tx.rateLimits.deleteByApplication(target),
+    const counts = { checkBudgets: 0, admissions: 0 }
+    for (const { id: developerId } of developers) {
+      const old = await tx.checkBudgets.take(developerId, oldHashes)
+      const reset = { checkBudgets: old.length, admissions: 0 }
+      for (const environment of ['live', 'test'] as const) {
+        const found = await findPhone(tx, keys, { developerId, environment, phone })
+        if (found) addCounts(reset, await resetRecord(tx, found.hash, found.record))
+      }
+      if (reset.checkBudgets + reset.admissions === 0) continue
+      addCounts(counts, reset)
+      await addAuditEntry(tx, needs, developerId, { action: 'phone.unlocked' })
     }
+    return counts
   })
 }
 
-/** Lists the rate limit subjects of a phone number. Scans without an index, so never call it in a transaction. */
-export const listLimiterSubjects = (store: Store<'rateLimits'>, phoneHash: string): Promise<string[]> =>
-  store.read.rateLimits.listSubjectsByPhone(phoneHash)
-
-/**
- * Resets the limits of a phone number in all applications.
- *
- * @returns the numbers of deleted records and the affected applications
- */
-export async function resetLimiters(
-  tx: Pick<Stores, 'checkBudgets' | 'rateLimits'>,
-  phoneHash: string,
-  subjects: readonly string[],
-) {
-  const failedAppIds = await tx.checkBudgets.deleteByPhone(phoneHash)
-  const appIds = new Set(failedAppIds)
-  let admissions = 0
-  for (const subject of subjects) {
-    const deleted = await tx.rateLimits.deleteSubject(subject)
-    if (deleted > 0) appIds.add(subject.slice(0, subject.indexOf(':')))
-    admissions += deleted
+async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<UnlockResult> {
+  const { store } = needs
+  const owner = await store.read.applications.findOwner(appId)
+  if (!owner) throw notFound()
+  const { developerId, name, environment } = owner
+  const counts = { checkBudgets: 0, admissions: 0 }
+  for await (const rows of scanPages(store.read.phones.scan, ({ key }) => key, -1, pageRows)) {
+    const matching = rows.filter(
+      ({ record }) =>
+        record.developerId === developerId && record.environment === environment && isUsed(record),
+    )
+    if (matching.length === 0) continue
+    const reset = await store.write(async (tx) => {
+      const page = { checkBudgets: 0, admissions: 0 }
+      for (const { hash, record } of matching) addCounts(page, await resetRecord(tx, hash, record))
+      return page
+    })
+    addCounts(counts, reset)
   }
-  return { appIds, checkBudgets: failedAppIds.length, admissions }
+  await store.write(async (tx) => {
+    counts.checkBudgets += await tx.checkBudgets.deleteByApplication(appId)
+    counts.admissions += await tx.rateLimits.deleteSubject(appId)
+    const details = { action: 'application.unlocked', targetId: appId, targetName: name } as const
+    await addAuditEntry(tx, needs, developerId, details)
+  })
+  return counts
+}
+
+/** Clears both lanes of a record. */
+async function resetRecord(
+  tx: Pick<Stores, 'phones'>,
+  hash: string,
+  found: PhoneRecord,
+): Promise<UnlockResult> {
+  const loaded = await tx.phones.load(hash, found)
+  const { record } = loaded
+  if (!isUsed(record)) return { checkBudgets: 0, admissions: 0 }
+  await tx.phones.save(loaded, { ...record, lanes: { known: unusedLane, stranger: unusedLane } })
+  const usages = lanes.map((lane) => record.lanes[lane])
+  return {
+    checkBudgets: usages.filter(({ checks }) => checks !== null).length,
+    admissions: usages.reduce((sum, { sends }) => sum + sends.length, 0),
+  }
+}
+
+const isUsed = (record: PhoneRecord) => lanes.some((lane) => record.lanes[lane] !== unusedLane)
+
+function addCounts(counts: UnlockResult, more: UnlockResult): void {
+  counts.checkBudgets += more.checkBudgets
+  counts.admissions += more.admissions
 }

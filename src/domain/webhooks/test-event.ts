@@ -102,6 +102,9 @@ function sampleRequest(
     sentAt: createdAt,
     expiresAt: createdAt + 300_000,
     verifiedAt: now,
+    previousRequest: null,
+    lane: null,
+    contexts: [],
     updatedAt: now,
   }
 }

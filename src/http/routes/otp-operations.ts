@@ -91,6 +91,16 @@ export function otpOperationRoutes(services: {
           clientIp: Type.Optional(
             Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })], {
               errorText: 'Expected an IPv4 or IPv6 address',
+              description:
+                'IP address of the end user. Codes sent from a network that verified this phone before have limits of their own, which no stranger can use up.',
+            }),
+          ),
+          deviceId: Type.Optional(
+            Type.String({
+              pattern: '^[\\x21-\\x7e]{1,128}$',
+              errorText: 'Expected 1 to 128 visible ASCII characters, without spaces',
+              description:
+                "Any stable name of the end user's device or browser, such as a random cookie. Works as clientIp does, also when the network changes. Only a keyed hash is stored.",
             }),
           ),
         }),

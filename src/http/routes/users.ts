@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { notFound } from '../../domain/model/errors.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
-import type { IdentityWithApplications } from '../../domain/model/identity.ts'
+import type { Identity } from '../../domain/model/identity.ts'
 import { tryParsePhone } from '../../domain/model/phone.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -25,12 +25,12 @@ const identity = object(
   'VirtualPhoneIdentity',
 )
 
-const present = (row: IdentityWithApplications) => ({
+const present = (row: Identity) => ({
   id: row.id,
   phone: row.phone,
   country: row.country,
   verificationCount: row.verificationCount,
-  applications: row.applications,
+  applications: [...row.applications],
   firstVerifiedAt: formatTime(row.firstVerifiedAt),
   lastVerifiedAt: formatTime(row.lastVerifiedAt),
 })
@@ -67,8 +67,15 @@ export function userRoutes(services: {
     async ({ caller, params }) => {
       const phone = tryParsePhone(params.phoneNumber)
       if (!phone) throw notFound()
-      const developerId = caller.kind === 'developer' ? caller.developer.id : caller.application.developerId
-      return { data: present(await identities.getByPhone(developerId, phone.phone)) }
+      const found =
+        caller.kind === 'developer'
+          ? await identities.getByPhone(caller.developer.id, phone.phone)
+          : await identities.getByPhone(
+              caller.application.developerId,
+              phone.phone,
+              caller.application.environment,
+            )
+      return { data: present(found) }
     },
     {
       params: object({

@@ -41,8 +41,17 @@ export type Database = {
   /** Condition that a column of full ids and a `shortId` column name the same row. */
   matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL
 
-  /** Locks the row until the transaction ends. Does nothing on SQLite, which has a single writer. */
-  lock(tx: QueryExecutor, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
+  /**
+   * Locks the row until the transaction ends. Does nothing on SQLite, which has a single writer.
+   *
+   * @returns `missing` if there is no row to lock, so that another transaction may insert it meanwhile; never on SQLite
+   */
+  lock(
+    tx: QueryExecutor,
+    table: SQLiteTable,
+    idColumn: SQLiteColumn,
+    id: string | number,
+  ): Promise<'locked' | 'missing'>
 
   /**
    * Lets workers lease rows without waiting for each other: `for no key update skip locked` on PostgreSQL (which still

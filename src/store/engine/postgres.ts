@@ -1,6 +1,15 @@
 import { eq, sql } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
-import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  customType,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
 import { Pool } from 'pg'
 import type { ColumnKit } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
@@ -20,6 +29,12 @@ const postgresColumns = {
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => bigint(name, { mode: 'number' }),
   shortId: (name: string) => text(name),
+  shortIds: customType<{ data: readonly string[] | null; driverData: string | null }>({
+    dataType: () => 'text',
+    // Unlike other values, those of placeholders are encoded here when they are null, too.
+    toDriver: (ids) => ids?.join(' ') ?? null,
+    fromDriver: (list) => list?.split(' ') ?? null,
+  }),
 } as unknown as ColumnKit
 
 /** The members that drizzle's PostgreSQL databases share for every driver. */
@@ -55,10 +70,11 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
     matchesShortId: (id, shortId) => eq(id, shortId),
     async lock(tx, table, idColumn, id) {
       const select = (tx as unknown as NodePgDatabase).select({ one: sql`1` })
-      await select
+      const rows = await select
         .from(table as never)
         .where(eq(idColumn, id))
         .for('update')
+      return rows.length === 0 ? 'missing' : 'locked'
     },
     skipLocked: sql.raw('for no key update skip locked'),
     close,

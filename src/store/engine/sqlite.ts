@@ -50,7 +50,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     prepare: prepareOnSqlite,
     shortId: ids.toNumber,
     matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
-    lock: () => Promise.resolve(),
+    lock: () => Promise.resolve('locked'),
     skipLocked: sql``,
     async close() {
       await queue.drain()

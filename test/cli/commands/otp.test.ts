@@ -47,6 +47,31 @@ const request = {
   updatedAt: '2026-11-20T11:58:00.000Z',
 }
 
+describe('otp send', () => {
+  const sent = {
+    requestId: request.id,
+    phone: request.phone,
+    status: 'pending',
+    expiresAt: request.expiresAt,
+  }
+
+  test('passes on who asks for the code, and leaves out what was not given', async () => {
+    const bodies: unknown[] = []
+    cli.respond = ({ body }) => {
+      bodies.push(body)
+      return Response.json({ data: sent }, { status: 201 })
+    }
+    const send = (...flags: string[]) =>
+      cli.home.otpd(['otp', 'send', request.phone, ...flags], { env: asApplication })
+    expect((await send('--client-ip', '192.0.2.1', '--device-id', 'b1c2')).exitCode).toBe(0)
+    expect((await send()).exitCode).toBe(0)
+    expect(bodies.map((body) => JSON.parse(String(body)))).toEqual([
+      { phone: request.phone, clientIp: '192.0.2.1', deviceId: 'b1c2' },
+      { phone: request.phone },
+    ])
+  })
+})
+
 describe('otp resend', () => {
   const sent = {
     requestId: request.id,

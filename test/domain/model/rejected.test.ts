@@ -4,27 +4,28 @@ import { isRejected, reject, unwrap } from '../../../src/domain/model/rejected.t
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 
-const budget = { refilledAt: 1, consecutiveFailures: 1, lockedUntil: null }
+const limit = ['subject', 'test'] as const
+const admission = { at: 1, seq: 1 }
 
 describeEachDatabase('a refusal of a transaction', (database) => {
   test('that is returned commits what was written', async () => {
     const store = createStore(database())
     const result = await store.write(async (tx) => {
-      await tx.checkBudgets.put('app_1', 'returned', budget)
+      await tx.rateLimits.insert(...limit, admission)
       return reject(notFound())
     })
-    expect(await store.read.checkBudgets.find('app_1', 'returned')).toEqual(budget)
+    expect(await store.read.rateLimits.newest(...limit)).toEqual(admission)
     expect(() => unwrap<string>(result)).toThrow(notFound().message)
   })
 
   test('that is thrown rolls back what was written', async () => {
     const store = createStore(database())
     const result = store.write(async (tx) => {
-      await tx.checkBudgets.put('app_1', 'thrown', budget)
+      await tx.rateLimits.insert('thrown', 'test', admission)
       throw notFound()
     })
     await expect(result).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    expect(await store.read.checkBudgets.find('app_1', 'thrown')).toBeUndefined()
+    expect(await store.read.rateLimits.newest('thrown', 'test')).toBeUndefined()
   })
 })
 

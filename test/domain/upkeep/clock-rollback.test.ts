@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { repairAfterClockRollback } from '../../../src/domain/upkeep/clock-rollback.ts'
+import { withLane } from '../../../src/domain/model/phone-record.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
@@ -29,9 +30,11 @@ describeEachDatabase('the clock-rollback repair', (database) => {
     const { store } = service
     const ada = await service.createDeveloper()
     await createOtpClient(service).send(await service.createApplication(ada))
-    const { otpRequests, refreshTokens, phoneCheckBudgets } = database().tables
+    const { otpRequests, refreshTokens } = database().tables
     const sentAt = service.clock.now()
     const lockedUntil = sentAt + dayMs
+    const [phone] = await store.read.phones.scan(-1, 1)
+    if (!phone) throw new Error('no record')
     const session = {
       family: 'f',
       developerId: ada.developer.id,
@@ -40,7 +43,8 @@ describeEachDatabase('the clock-rollback repair', (database) => {
       sessionEndsAt: sentAt + 90 * dayMs,
     }
     await store.write(async (tx) => {
-      await tx.checkBudgets.put('app', 'phone', { refilledAt: sentAt, consecutiveFailures: 100, lockedUntil })
+      const checks = { refilledAt: sentAt + 3_600_000, consecutiveFailures: 100, lockedUntil }
+      await tx.phones.save(phone, withLane(phone.record, 'stranger', { checks }))
       await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
     })
     const clock = testClock(sentAt - 7_200_000)
@@ -55,7 +59,16 @@ describeEachDatabase('the clock-rollback repair', (database) => {
       expiresAt: clock.now() + 300_000,
       createdAt: sentAt,
     })
-    expect(await read.select().from(phoneCheckBudgets)).toMatchObject([{ lockedUntil: clock.now() + dayMs }])
+    const [repaired] = await store.read.phones.scan(-1, 1)
+    expect(repaired?.record).toMatchObject({
+      lastSentAt: clock.now(),
+      lanes: {
+        stranger: {
+          sends: [clock.now()],
+          checks: { refilledAt: clock.now() + 3_600_000, lockedUntil: clock.now() + dayMs },
+        },
+      },
+    })
     expect(await read.select().from(refreshTokens)).toMatchObject([
       {
         createdAt: clock.now(),

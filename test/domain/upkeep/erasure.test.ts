@@ -129,9 +129,9 @@ describeEachDatabase('a phone number', (database) => {
         await otp.verify(app, requestId, await otp.getCode(requestId))
       }
       const readOtherRows = async () => {
-        const { otpRequests, events, identities } = database().tables
+        const { otpRequests, events, phones } = database().tables
         const rows = []
-        for (const table of [otpRequests, events, identities])
+        for (const table of [otpRequests, events, phones])
           rows.push(...(await database().read.select().from(table)))
         return rows.filter((row) => row.phone === otherPhone)
       }
@@ -141,13 +141,24 @@ describeEachDatabase('a phone number', (database) => {
       expect(await readOtherRows()).toEqual(before)
     })
 
+    test('covers every spelling of the number', async () => {
+      const [one, other] = ['+5491123456789', '+541123456789']
+      for (const phone of [one, other]) {
+        const { requestId } = (await otp.send(app, { phone })).data
+        await otp.verify(app, requestId, await otp.getCode(requestId))
+      }
+      expect(await erase(other)).toMatchObject({ otpRequests: 2, users: 1 })
+      const remainingText = await everything()
+      for (const phone of [one, other]) expect(remainingText).not.toContain(phone)
+    })
+
     test('requires a phone number', async () => {
       await expect(erase('nobody')).rejects.toMatchObject({ code: 'INVALID_PHONE_NUMBER' })
     })
   })
 
   describe('the unlocking', () => {
-    test('of a phone resets failed checks and send limits in all applications', async () => {
+    test('of a phone resets failed checks and send limits for all developers', async () => {
       const phone = '+14155550304'
       for (const as of [app, evesApplication]) await wrong(as, phone, 25)
       const check = async (as: TestApplication) => {
@@ -158,7 +169,7 @@ describeEachDatabase('a phone number', (database) => {
       expect(await unlock(needs(), phone)).toEqual({ checkBudgets: 2, admissions: expect.any(Number) })
       for (const as of [app, evesApplication]) expect(await check(as)).toBe(200)
       const trail = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
-      expect(trail).toMatchObject([{ action: 'phone.unlocked', targetId: app.id }])
+      expect(trail).toMatchObject([{ action: 'phone.unlocked', targetId: null }])
 
       const sends = []
       for (let i = 0; i < 6; i++) sends.push((await otp.send(app, { phone })).status)
@@ -167,11 +178,11 @@ describeEachDatabase('a phone number', (database) => {
       expect((await otp.send(app, { phone })).status).toBe(201)
     })
 
-    test('is audited for every application that it changes, atomically', async () => {
+    test('is audited for every developer whose limits it changes, atomically', async () => {
       const phone = '+14155550308'
       for (const as of [app, evesApplication]) await otp.send(as, { phone })
-      const { rateAdmissions } = database().tables
-      const counted = async () => JSON.stringify(await database().read.select().from(rateAdmissions))
+      const { phones } = database().tables
+      const counted = async () => JSON.stringify(await database().read.select().from(phones))
       const before = await counted()
       const write: typeof service.store.write = (body) =>
         service.store.write((tx) =>
@@ -184,26 +195,21 @@ describeEachDatabase('a phone number', (database) => {
       expect(await unlock(needs(), phone)).toMatchObject({ checkBudgets: 0 })
       for (const as of [ada, eve]) {
         const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1', as)
-        const own = as === ada ? app : evesApplication
-        expect(entry).toMatchObject({ action: 'phone.unlocked', targetId: own.id })
+        expect(entry).toMatchObject({ action: 'phone.unlocked', targetId: null })
       }
     })
 
-    test('of an application resets the limits of all its phones, and of no other application', async () => {
+    test('of an application resets the limits of all phones of its developer, and of no other developer', async () => {
       const phones = ['+14155550305', '+14155550306']
       for (const phone of phones) await wrong(app, phone, 25)
       await wrong(evesApplication, '+14155550305', 25)
-      const { phoneCheckBudgets, rateAdmissions } = database().tables
-      const counted = async () => {
-        const rows = await database().read.select().from(rateAdmissions)
-        return new Set(rows.map(({ subject }) => subject.split(':')[0]))
+      const ownersOfLimits = async () => {
+        const rows = await database().read.select().from(database().tables.phones)
+        return new Set(rows.filter((row) => row.strangerRefilledAt !== null).map((row) => row.developerId))
       }
-      expect(await counted()).toContain(app.id)
+      expect(await ownersOfLimits()).toEqual(new Set([ada.developer.id, eve.developer.id]))
       expect(await unlock(needs(), app.id)).toMatchObject({ checkBudgets: 2 })
-      expect(await counted()).not.toContain(app.id)
-      expect(await counted()).toContain(evesApplication.id)
-      const budgets = await database().read.select().from(phoneCheckBudgets)
-      expect(budgets.map(({ appId }) => appId)).toEqual([evesApplication.id])
+      expect(await ownersOfLimits()).toEqual(new Set([eve.developer.id]))
       const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
       expect(entry).toMatchObject({
         action: 'application.unlocked',
@@ -211,6 +217,19 @@ describeEachDatabase('a phone number', (database) => {
         targetName: 'Application',
       })
     }, 300_000)
+
+    test('of a phone covers both lanes and every spelling', async () => {
+      const [one, other] = ['+5511987654321', '+551187654321']
+      const sendBody = { phone: one, deviceId: 'owner-phone' }
+      const { requestId } = (await otp.send(app, sendBody)).data
+      await otp.verify(app, requestId, await otp.getCode(requestId))
+      for (const body of [sendBody, { phone: one }]) {
+        const sent = await otp.send(app, body)
+        await otp.verify(app, sent.data.requestId, await otp.getWrongCode(sent.data.requestId))
+      }
+      expect(await unlock(needs(), other)).toEqual({ checkBudgets: 2, admissions: 3 })
+      expect(await unlock(needs(), one)).toEqual({ checkBudgets: 0, admissions: 0 })
+    })
 
     test('of an unknown target fails, or reports that nothing was reset', async () => {
       expect(await unlock(needs(), '+14155550399')).toEqual({ checkBudgets: 0, admissions: 0 })

@@ -68,6 +68,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
         plan: 'free',
         virtualPhone: '+15550000000',
         status: 'active' as const,
+        tokensValidFrom: 0,
       }
       await tx
         .insert(tables.developers)

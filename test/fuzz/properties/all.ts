@@ -5,6 +5,7 @@ import { guardProperties } from './guard.ts'
 import { httpProperties } from './http.ts'
 import { maskingProperties } from './masking.ts'
 import { otpLifecycleProperties } from './otp-lifecycle.ts'
+import { phoneProperties } from './phones.ts'
 import { rateLimitProperties } from './rate-limit.ts'
 import { textProperties } from './texts.ts'
 import { webhookProperties } from './webhooks.ts'
@@ -15,6 +16,7 @@ export const properties = [
   ...httpProperties,
   ...guardProperties,
   ...networkProperties,
+  ...phoneProperties,
   ...textProperties,
   ...maskingProperties,
   ...codeProperties,

@@ -3,8 +3,8 @@ import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { createIds, isId } from '../../../src/domain/model/ids.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { deriveCode, hashCode, matchesCode } from '../../../src/domain/model/code.ts'
-import { afterFailure, requireCheckBudget } from '../../../src/domain/limits/phone-budgets.ts'
-import type { CheckBudget } from '../../../src/domain/store/phone-budgets.ts'
+import { afterFailure, requireCheckBudget } from '../../../src/domain/limits/check-budget.ts'
+import type { CheckBudget } from '../../../src/domain/model/phone-record.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
 
@@ -16,7 +16,7 @@ const code = fc.integer({ min: 0, max: 999_999 }).map((n) => String(n).padStart(
 const hourMs = 3_600_000
 
 /** Returns the seconds to wait, or 0 if codes of the phone may be checked. */
-function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax: number): number {
+function waitSeconds(budget: CheckBudget | null, now: number, failuresMax: number): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
     return 0
@@ -86,7 +86,7 @@ export const codeProperties = [
   defineProperty('a phone never has more failed checks than its budget plus one an hour', 300, () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 2 * hourMs }), { maxLength: 200 })
     const property = fc.property(gaps, fc.integer({ min: 1, max: 30 }), (gapsMs, failuresMax) => {
-      let budget: CheckBudget | undefined
+      let budget: CheckBudget | null = null
       let now = 1_800_000_000_000
       const failures: number[] = []
       for (const gapMs of gapsMs) {

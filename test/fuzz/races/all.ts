@@ -2,6 +2,14 @@ import { credentialRaces } from './credentials.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
+import { phoneRaces } from './phones.ts'
 import { tokenRaces } from './tokens.ts'
 
-export const races = [...otpRaces, ...identityRaces, ...limitRaces, ...credentialRaces, ...tokenRaces]
+export const races = [
+  ...otpRaces,
+  ...identityRaces,
+  ...limitRaces,
+  ...phoneRaces,
+  ...credentialRaces,
+  ...tokenRaces,
+]

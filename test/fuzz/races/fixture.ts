@@ -10,8 +10,12 @@ export const unlimitedPlans = {
 export type RaceFixture = Awaited<ReturnType<typeof openRaceFixture>>
 
 /** Creates a service and an application on a database, and reads the state of requests. */
-export async function openRaceFixture(database: Database, plans = unlimitedPlans) {
-  const service = await createTestService({ plans, env: guardOffEnv, database })
+export async function openRaceFixture(
+  database: Database,
+  plans = unlimitedPlans,
+  env: Record<string, string> = { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' },
+) {
+  const service = await createTestService({ plans, env, database })
   const developer = await service.createDeveloper()
   let phones = 0
   return {

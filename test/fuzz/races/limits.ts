@@ -37,14 +37,19 @@ export const limitRaces: Race[] = [
   {
     name: `${concurrentCalls} verifications of different requests: exactly ten are checked`,
     async open(database) {
-      const { service, otp, developer, close } = await openRaceFixture(database, plansWithRates(0, 10))
+      const { service, otp, developer, newPhone, close } = await openRaceFixture(
+        database,
+        plansWithRates(0, 10),
+      )
       return {
         close,
         async round(_, random) {
           const application = await service.createApplication(developer)
+          // Phones of this round alone: their budgets of failed checks are shared by all applications.
+          const phones = Array.from({ length: concurrentCalls / 5 }, newPhone)
           // Five verifications per request, so that no request exhausts its attempts before the limit is reached.
           const requests = await runConcurrently(concurrentCalls / 5, random, (index) =>
-            otp.sendOrThrow(application, { phone: testPhone(index) }),
+            otp.sendOrThrow(application, { phone: phones[index] }),
           )
           const responses = await runConcurrently(concurrentCalls, random, async (index) => {
             const requestId = requests[index % requests.length]?.requestId ?? ''

@@ -39,8 +39,8 @@ export const otpRaces: Race[] = [
         )
         expect(countByOutcome(responses)).toEqual({ '200': 1, '409 ALREADY_VERIFIED': concurrentCalls - 1 })
         expect(await countEvents(requestId)).toEqual({ 'otp.sent': 1, 'otp.verified': 1 })
-        const identity = await service.store.read.identities.findByPhone(developer.developer.id, phone, phone)
-        expect(identity?.verificationCount).toBe(1)
+        const identity = await service.services.identities.getByPhone(developer.developer.id, phone)
+        expect(identity.verificationCount).toBe(1)
         expect(await findRow(requestId)).toMatchObject({ status: 'verified', attempts: 1 })
       },
     }),

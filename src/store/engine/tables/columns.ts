@@ -27,6 +27,12 @@ export const sqliteColumns = (ids: ShortIds) => ({
     toDriver: ids.toNumber,
     fromDriver: ids.toId,
   }),
+  /** Ids as above, at least one, in one text. */
+  shortIds: customType<{ data: readonly string[]; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (list) => list.map(ids.toNumber).join(' '),
+    fromDriver: (list) => list.split(' ').map((number) => ids.toId(Number(number))),
+  }),
 })
 
 export type ColumnKit = ReturnType<typeof sqliteColumns>

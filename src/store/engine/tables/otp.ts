@@ -28,6 +28,9 @@ export function defineOtpTables(c: ColumnKit) {
     sentAt: c.timestampMs('sent_at').notNull(),
     expiresAt: c.timestampMs('expires_at').notNull(),
     verifiedAt: c.timestampMs('verified_at'),
+    previousRequest: c.text('previous_request'),
+    lane: c.text('lane').$type<'known' | 'stranger'>(),
+    contexts: c.text('contexts'),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
 
@@ -69,6 +72,32 @@ export function defineOtpTables(c: ColumnKit) {
     sentAt: c.timestampMs('sent_at').notNull(),
   })
 
+  const phones = c.table('phones', {
+    key: c.timestampMs('key').primaryKey(),
+    phoneHash: c.text('phone_hash').notNull(),
+    developerId: c.shortId('developer_id').notNull(),
+    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    phone: c.text('phone').notNull(),
+    country: c.text('country'),
+    knownSends: c.text('known_sends'),
+    knownRefilledAt: c.timestampMs('known_refilled_at'),
+    knownFailures: c.integer('known_failures'),
+    knownLockedUntil: c.timestampMs('known_locked_until'),
+    strangerSends: c.text('stranger_sends'),
+    strangerRefilledAt: c.timestampMs('stranger_refilled_at'),
+    strangerFailures: c.integer('stranger_failures'),
+    strangerLockedUntil: c.timestampMs('stranger_locked_until'),
+    contexts: c.text('contexts'),
+    newestRequest: c.text('newest_request'),
+    lastSentAt: c.timestampMs('last_sent_at').notNull(),
+    identityId: c.text('identity_id'),
+    verificationCount: c.integer('verification_count'),
+    firstVerifiedAt: c.timestampMs('first_verified_at'),
+    lastVerifiedAt: c.timestampMs('last_verified_at'),
+    applications: c.shortIds('applications'),
+  })
+
+  /** Written by 0.1.0 alone: the next start moves the rows to `phones`. */
   const identities = c.table('identities', {
     id: c.text('id').primaryKey(),
     developerId: c.shortId('developer_id').notNull(),
@@ -85,5 +114,13 @@ export function defineOtpTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.identityId, t.appId] })],
   )
 
-  return { otpRequests, otpDeliveries, providerCircuits, inboxMessages, identities, identityApplications }
+  return {
+    otpRequests,
+    otpDeliveries,
+    providerCircuits,
+    inboxMessages,
+    phones,
+    identities,
+    identityApplications,
+  }
 }

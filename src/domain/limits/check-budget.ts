@@ -1,6 +1,6 @@
 import { ServiceError } from '../model/errors.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
-import type { CheckBudget } from '../store/phone-budgets.ts'
+import type { CheckBudget } from '../model/phone-record.ts'
 
 /**
  * Budgets without a failure for this long are deleted: full, unlocked, and the consecutive failures start
@@ -15,13 +15,13 @@ const lockMs = dayMs
 const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 
 /**
- * Checks that the phone's codes may be attempted. Without this budget the limit of `attemptsMax` per
+ * Checks that codes of the phone may be attempted in one lane. Without this budget the limit of `attemptsMax` per
  * request would mean little: an attacker would start new requests until a guess hits.
  *
  * @param failuresMax capacity of the budget, which refills by one per hour; 0 turns it off
- * @throws RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the phone is locked
+ * @throws RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the lane is locked
  */
-export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax: number, now: number): void {
+export function requireCheckBudget(budget: CheckBudget | null, failuresMax: number, now: number): void {
   if (failuresMax === 0 || !budget) return
   const lockedMs = (budget.lockedUntil ?? 0) - now
   const spentMs = budget.refilledAt + hourMs - (now + failuresMax * hourMs)
@@ -38,8 +38,9 @@ export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax:
   )
 }
 
-/** Returns the budget after one more failure. Every 100th consecutive one locks the phone for 24 hours. */
-export function afterFailure(budget: CheckBudget = fullBudget, now: number): CheckBudget {
+/** Returns the budget after one more failure. Every 100th consecutive one locks the lane for 24 hours. */
+export function afterFailure(checks: CheckBudget | null, now: number): CheckBudget {
+  const budget = checks ?? fullBudget
   const consecutiveFailures = budget.consecutiveFailures + 1
   return {
     refilledAt: Math.max(budget.refilledAt, now) + hourMs,
@@ -49,4 +50,12 @@ export function afterFailure(budget: CheckBudget = fullBudget, now: number): Che
 }
 
 /** Returns the budget after a success, which ends the consecutive failures and does not refill the budget. */
-export const afterSuccess = (budget: CheckBudget): CheckBudget => ({ ...budget, consecutiveFailures: 0 })
+export const afterSuccess = (checks: CheckBudget | null): CheckBudget | null =>
+  checks && { ...checks, consecutiveFailures: 0 }
+
+/** Combines two budgets of one phone: the stricter of each limit holds. */
+export const stricter = (one: CheckBudget | null, other: CheckBudget): CheckBudget => ({
+  refilledAt: Math.max(one?.refilledAt ?? 0, other.refilledAt),
+  consecutiveFailures: Math.max(one?.consecutiveFailures ?? 0, other.consecutiveFailures),
+  lockedUntil: Math.max(one?.lockedUntil ?? 0, other.lockedUntil ?? 0) || null,
+})

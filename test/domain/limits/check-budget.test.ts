@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { afterFailure, afterSuccess, requireCheckBudget } from '../../../src/domain/limits/phone-budgets.ts'
-import type { CheckBudget } from '../../../src/domain/store/phone-budgets.ts'
+import { afterFailure, afterSuccess, requireCheckBudget } from '../../../src/domain/limits/check-budget.ts'
+import type { CheckBudget } from '../../../src/domain/model/phone-record.ts'
 
 const hourMs = 3_600_000
 const start = 1_800_000_000_000
 
 /** Seconds to wait, or 0 if the phone's codes may be attempted. */
-function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax = 25): number {
+function waitSeconds(budget: CheckBudget | null, now: number, failuresMax = 25): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
     return 0
@@ -22,7 +22,7 @@ function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax =
   }
 }
 
-function failRepeatedly(times: number, now: number, budget?: CheckBudget): CheckBudget | undefined {
+function failRepeatedly(times: number, now: number, budget: CheckBudget | null = null): CheckBudget | null {
   let failed = budget
   for (let i = 0; i < times; i++) failed = afterFailure(failed, now)
   return failed
@@ -30,7 +30,7 @@ function failRepeatedly(times: number, now: number, budget?: CheckBudget): Check
 
 describe('the check budget of a phone', () => {
   test('allows 25 failures at once and refuses the next check for exactly an hour', () => {
-    expect(waitSeconds(undefined, start)).toBe(0)
+    expect(waitSeconds(null, start)).toBe(0)
     expect(waitSeconds(failRepeatedly(24, start), start)).toBe(0)
     const exhausted = failRepeatedly(25, start)
     expect(waitSeconds(exhausted, start)).toBe(3600)
@@ -61,7 +61,7 @@ describe('the check budget of a phone', () => {
   })
 
   test('is locked for 24 hours by 100 consecutive failures, whatever was refilled', () => {
-    let budget: CheckBudget | undefined
+    let budget: CheckBudget | null = null
     for (let i = 0; i < 99; i++) budget = afterFailure(budget, start + i * hourMs)
     const hundredthFailureAt = start + 99 * hourMs
     expect(waitSeconds(budget, hundredthFailureAt)).toBe(0)

@@ -1,0 +1,126 @@
+import { dayMs } from '../../shared/durations.ts'
+import { canonicalPhone } from './canonical-phone.ts'
+import { indexHash, indexHashes, upgradeHash, type HashForm, type Keys } from './keys.ts'
+
+/**
+ * Lanes keep two groups of calls about one phone apart, so that a stranger cannot spend the budgets of the owner:
+ * `known` are sends from a context that verified this phone before, `stranger` are all others. A request stays in the
+ * lane of the send that made it.
+ */
+export const lanes = ['known', 'stranger'] as const
+export type Lane = (typeof lanes)[number]
+
+/** Budget of failed checks of one phone in one lane, across all its requests. */
+export type CheckBudget = {
+  /** When the last failure so far is forgiven. One is forgiven per hour. */
+  refilledAt: number
+  /** Failures since the last success. */
+  consecutiveFailures: number
+  lockedUntil: number | null
+}
+
+/** Usage of a phone's budgets in one lane. */
+export type LaneUsage = {
+  /** Times of the newest sends, oldest first. */
+  sends: readonly number[]
+  /** Null before the first failure. */
+  checks: CheckBudget | null
+}
+
+/** A context that verified the phone, with the time of its last verification. */
+export type KnownContext = { hash: string; verifiedAt: number }
+
+/** The end user that verified the phone. */
+export type PhoneIdentity = {
+  id: string
+  verificationCount: number
+  firstVerifiedAt: number
+  lastVerifiedAt: number
+  /** Ids of the applications that verified it. */
+  applications: readonly string[]
+}
+
+/** Phone of one developer in one environment, in any spelling. */
+export type Subscriber = { developerId: string; environment: 'live' | 'test'; phone: string }
+
+/**
+ * Everything that is kept about one phone of one developer in one environment, under all its spellings. One row, so
+ * that a call reads and writes one page.
+ */
+export type PhoneRecord = Subscriber & {
+  /** E.164 as last verified, before that as last sent; its pseudonym after its retention. */
+  phone: string
+  country: string | null
+  lanes: Readonly<Record<Lane, LaneUsage>>
+  /** Newest first. */
+  contexts: readonly KnownContext[]
+  identity: PhoneIdentity | null
+  /** Newest OTP request: the head of the list that `OtpRequest.previousRequest` links. */
+  newestRequest: string | null
+  /** Time of the newest send; 0 before the first. */
+  lastSentAt: number
+}
+
+/** How long a verification makes its phone and contexts known. */
+export const knownLifetimeMs = 180 * dayMs
+const knownContextsMax = 5
+
+export const unusedLane: LaneUsage = { sends: [], checks: null }
+
+export const emptyRecord = (subscriber: Subscriber, country: string | null): PhoneRecord => ({
+  developerId: subscriber.developerId,
+  environment: subscriber.environment,
+  phone: subscriber.phone,
+  country,
+  lanes: { known: unusedLane, stranger: unusedLane },
+  contexts: [],
+  identity: null,
+  newestRequest: null,
+  lastSentAt: 0,
+})
+
+/** 144 bits: the first 53 find the row, the others tell it from another phone's. */
+const form: HashForm = (digest) => digest.toString('base64url').slice(0, 24)
+
+const hashedText = ({ developerId, environment, phone }: Subscriber) =>
+  `${developerId}\n${environment}\n${canonicalPhone(phone)}`
+
+/** Keyed hash under which the record of a subscriber is found, whatever its spelling. @param phone or its pseudonym */
+export const hashSubscriber = (keys: Pick<Keys, 'phone'>, subscriber: Subscriber): string =>
+  indexHash(keys.phone, hashedText(subscriber), form)
+
+/** As `hashSubscriber`, in all versions of the key, newest first. */
+export const subscriberHashes = (keys: Pick<Keys, 'phone'>, subscriber: Subscriber): string[] =>
+  indexHashes(keys.phone, hashedText(subscriber), form)
+
+/** Brings the hash of a subscriber to the newest version of the key. */
+export const upgradeSubscriberHash = (keys: Pick<Keys, 'phone'>, hash: string): string =>
+  upgradeHash(keys.phone, hash, form)
+
+/** Changes the usage of one lane. */
+export const withLane = (record: PhoneRecord, lane: Lane, usage: Partial<LaneUsage>): PhoneRecord => ({
+  ...record,
+  lanes: { ...record.lanes, [lane]: { ...record.lanes[lane], ...usage } },
+})
+
+/** Tells whether the developer verified the phone within 180 days. */
+export const isKnownPhone = ({ identity }: PhoneRecord, now: number): boolean =>
+  identity !== null && identity.lastVerifiedAt > now - knownLifetimeMs
+
+/** Decides the lane of a send: `known` if one of its contexts verified this phone within 180 days. */
+export const laneFor = (record: PhoneRecord, contexts: readonly string[], now: number): Lane =>
+  knownContexts(record, now).some(({ hash }) => contexts.includes(hash)) ? 'known' : 'stranger'
+
+/** Contexts that are still known. */
+export const knownContexts = ({ contexts }: PhoneRecord, now: number): KnownContext[] =>
+  contexts.filter(({ verifiedAt }) => verifiedAt > now - knownLifetimeMs)
+
+/** Makes contexts known; the record keeps the last five. */
+export function rememberContexts(
+  record: PhoneRecord,
+  contexts: readonly string[],
+  now: number,
+): KnownContext[] {
+  const others = knownContexts(record, now).filter(({ hash }) => !contexts.includes(hash))
+  return [...contexts.map((hash) => ({ hash, verifiedAt: now })), ...others].slice(0, knownContextsMax)
+}

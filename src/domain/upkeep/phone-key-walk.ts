@@ -1,0 +1,52 @@
+import { upgradeContext } from '../model/context.ts'
+import type { Keys } from '../model/keys.ts'
+import { upgradeSubscriberHash } from '../model/phone-record.ts'
+import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
+import type { LoadedPhone } from '../store/phones.ts'
+import type { Stores } from '../store/store.ts'
+import type { KeyWalk } from './key-walks.ts'
+
+/** Creates the walks that bring the records of phones to the newest keys. They work without the phone numbers. */
+export const createPhoneWalks = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>): KeyWalk[] => [
+  {
+    name: 'index.phones',
+    purpose: 'phone-index',
+    step: walkPhones(
+      () => keys.phone.length > 1,
+      async (tx, current) => {
+        const newest = upgradeSubscriberHash(keys, current.hash)
+        if (newest === current.hash) return
+        const { record } = current
+        const contexts = record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) }))
+        await tx.phones.delete(current)
+        await tx.phones.save(await tx.phones.load(newest, record), { ...record, contexts })
+      },
+    ),
+  },
+  {
+    name: 'pseudonyms.phones',
+    purpose: 'pseudonyms',
+    step: walkPhones(
+      () => keys.pseudonym.length > 1,
+      async (tx, current) => {
+        const { record } = current
+        if (!isPseudonym(record.phone)) return
+        await tx.phones.save(current, { ...record, phone: upgradePseudonym(keys, record.phone) })
+      },
+    ),
+  },
+]
+
+/** @param isNeeded false while there is one version of the key only */
+const walkPhones =
+  (
+    isNeeded: () => boolean,
+    upgrade: (tx: Pick<Stores, 'phones'>, current: LoadedPhone) => Promise<void>,
+  ): KeyWalk['step'] =>
+  async (tx, position, limit) => {
+    if (!isNeeded()) return undefined
+    const rows = await tx.phones.scan(position === '' ? -1 : Number(position), limit)
+    for (const { hash, record } of rows) await upgrade(tx, await tx.phones.load(hash, record))
+    const last = rows.at(-1)
+    return last && String(last.key)
+  }

@@ -1,0 +1,76 @@
+import { expect, test } from 'bun:test'
+import { hashContexts } from '../../../src/domain/model/context.ts'
+import { emptyRecord, hashSubscriber, laneFor } from '../../../src/domain/model/phone-record.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
+import { findPhone, loadPhone } from '../../../src/domain/otp/phones.ts'
+import { createPhoneWalks } from '../../../src/domain/upkeep/phone-key-walk.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
+
+const now = 1_800_000_000_000
+const another = (byte: number) => Buffer.alloc(32, byte)
+/** The keys after all of them were replaced. */
+const newKeys = {
+  ...testKeys,
+  phone: [...testKeys.phone, another(1)],
+  context: [...testKeys.context, another(2)],
+  pseudonym: [...testKeys.pseudonym, another(3)],
+}
+const sender = { clientIp: null, deviceId: 'device' }
+
+describeEachDatabase('replaced keys', (database) => {
+  let count = 0
+  async function saveUnderOldKeys() {
+    if (count === 0) await registerShortIds(database(), 'dev_w')
+    const phone = `+1415555${7100 + count++}`
+    const subscriber = { developerId: 'dev_w', environment: 'live', phone, country: 'US' } as const
+    await createStore(database()).write(async (tx) => {
+      const loaded = await loadPhone(tx, testKeys, subscriber)
+      await tx.phones.save(loaded, {
+        ...emptyRecord(subscriber, 'US'),
+        phone: count % 2 === 0 ? derivePseudonym(testKeys, 'dev_w', phone) : phone,
+        lanes: { ...loaded.record.lanes, stranger: { sends: [now], checks: null } },
+        contexts: hashContexts(testKeys, 'dev_w', sender).map((hash) => ({ hash, verifiedAt: now })),
+        lastSentAt: now,
+      })
+    })
+    return subscriber
+  }
+  const contexts = hashContexts(newKeys, 'dev_w', sender)
+
+  test('restart no budget: the next call finds the record and moves it', async () => {
+    const store = createStore(database())
+    const subscriber = await saveUnderOldKeys()
+    expect((await findPhone(store.read, newKeys, subscriber))?.record.lastSentAt).toBe(now)
+    const loaded = await store.write((tx) => loadPhone(tx, newKeys, subscriber))
+    expect(loaded.record.lanes.stranger.sends).toEqual([now])
+    expect(laneFor(loaded.record, contexts, now)).toBe('known')
+    expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
+    expect((await store.read.phones.find(hashSubscriber(newKeys, subscriber)))?.lastSentAt).toBe(now)
+  })
+
+  test('are applied to every record by the walk, which may stop and be repeated at any place', async () => {
+    const store = createStore(database())
+    const subscribers = []
+    for (let n = 0; n < 25; n++) subscribers.push(await saveUnderOldKeys())
+    for (const walk of createPhoneWalks(newKeys)) {
+      for (let run = 0; run < 2; run++) {
+        for (let position: string | undefined = '', batch = 0; position !== undefined; batch++) {
+          const from: string = position
+          position = await store.write((tx) => walk.step(tx, from, 4))
+          if (run === 0 && batch === 2) break
+        }
+      }
+    }
+    for (const subscriber of subscribers) {
+      const record = await store.read.phones.find(hashSubscriber(newKeys, subscriber))
+      expect(record?.lanes.stranger.sends).toEqual([now])
+      expect([subscriber.phone, derivePseudonym(newKeys, 'dev_w', subscriber.phone)]).toContain(
+        record?.phone ?? '',
+      )
+      expect(record && laneFor(record, contexts, now)).toBe('known')
+      expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
+    }
+  })
+})

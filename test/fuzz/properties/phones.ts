@@ -1,0 +1,68 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { canonicalPhone, phoneSpellings } from '../../../src/domain/model/canonical-phone.ts'
+import { tryParsePhone } from '../../../src/domain/model/phone.ts'
+import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { defineProperty } from '../property.ts'
+import { possiblePhone } from './texts.ts'
+
+const keys = deriveKeys(new Uint8Array(32).fill(1))
+const digits = (length: number, first = '0123456789') =>
+  fc
+    .tuple(fc.constantFrom(...first), fc.stringMatching(new RegExp(`^[0-9]{${length - 1}}$`)))
+    .map(([head, rest]) => head + rest)
+
+/** Two spellings of a subscriber whose numbering plan has an optional digit. */
+const twoSpellings = fc.oneof(
+  digits(10, '123').map((number) => [`+549${number}`, `+54${number}`] as const),
+  digits(10, '23456789').map((number) => [`+521${number}`, `+52${number}`] as const),
+  fc
+    .tuple(
+      digits(2, '123456789').filter((area) => !area.endsWith('0')),
+      digits(8, '689'),
+    )
+    .map(([area, number]) => [`+55${area}9${number}`, `+55${area}${number}`] as const),
+)
+
+/** Numbers around the plans: any length, any digits after the country code. */
+const nearPlan = fc
+  .tuple(
+    fc.constantFrom('+54', '+549', '+52', '+521', '+55', '+5511', '+55119'),
+    fc.stringMatching(/^[0-9]{6,12}$/),
+  )
+  .map(([code, rest]) => code + rest)
+
+export const phoneProperties = [
+  defineProperty('both spellings of a subscriber have one canonical phone and one hash', 2_000, () => ({
+    property: fc.property(twoSpellings, ([long, short]) => {
+      expect(canonicalPhone(long)).toBe(short)
+      expect(canonicalPhone(short)).toBe(short)
+      expect(phoneSpellings(long)).toEqual([short, long])
+      expect(phoneSpellings(short)).toEqual([short, long])
+      const hash = (phone: string) => hashSubscriber(keys, { developerId: 'dev', environment: 'live', phone })
+      expect(hash(long)).toBe(hash(short))
+    }),
+  })),
+
+  defineProperty('only spellings of one subscriber are folded', 5_000, () => ({
+    property: fc.property(fc.oneof(nearPlan, possiblePhone), (phone) => {
+      const canonical = canonicalPhone(phone)
+      expect(canonicalPhone(canonical)).toBe(canonical)
+      expect(phoneSpellings(phone)).toContain(phone)
+      if (canonical === phone) return
+      // One digit is dropped, right after the country code or a Brazilian area code.
+      expect(canonical).toHaveLength(phone.length - 1)
+      expect(canonical.slice(0, 3)).toBe(phone.slice(0, 3))
+      expect(canonical.slice(-8)).toBe(phone.slice(-8))
+    }),
+  })),
+
+  defineProperty('numbers of countries without such a plan stay as they are', 2_000, () => ({
+    property: fc.property(possiblePhone, (text) => {
+      const phone = tryParsePhone(text)?.phone
+      fc.pre(phone !== undefined && !/^\+5[245]/.test(phone))
+      expect(canonicalPhone(phone ?? '')).toBe(phone ?? '')
+    }),
+  })),
+]
