@@ -16,6 +16,7 @@ const marks: Partial<Record<string, Mark>> = {
   'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
   'webhook.disabled': { symbol: '▲', paint: 'yellow' },
   'guard.flagged': { symbol: '▲', paint: 'yellow' },
+  'guard.alert': { symbol: '▲', paint: 'red' },
 }
 
 /**

@@ -118,6 +118,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
     const database = inspection?.state === 'accessible' ? inspection.database : null
     return deliveryChecks({
       config,
+      guardAlerts: database?.state === 'readable' ? database.guardAlerts : [],
       providers: await openedProviders.list(),
       openCircuits:
         isServerRunning(localServer) && database?.state === 'readable' ? database.openCircuits : [],

@@ -25,7 +25,7 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
         output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
-            'The guard only monitors. To block messages, set mode = "enforce" in [guard] of the configuration.',
+            'The guard only monitors. To block messages, configure a provider and remove mode from [guard], or set it to "enforce".',
           )
         }
       }),
@@ -39,7 +39,7 @@ const modes = {
 } as const satisfies Record<HostGuardStatus['mode'], string>
 
 function statusText(
-  { mode, since, rules, countries }: HostGuardStatus,
+  { mode, since, rules, countries, alerts }: HostGuardStatus,
   { paint, formatTable }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
@@ -66,5 +66,10 @@ function statusText(
     formatTable(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'], ruleRows),
     '',
     countrySection,
+    ...alerts.map(({ country, developerId, until }) =>
+      paint.red(
+        `Alert: ${printable(country)} of ${printable(developerId)} verifies less than half as many codes as usual (until ${localTime(until)})`,
+      ),
+    ),
   ].join('\n')
 }

@@ -4,9 +4,12 @@ import { fault, ok, warning, type Check } from './check.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 
 /** Reports every problem of the configuration with its line or variable; one `ok` check if there is none. */
-export function configurationChecks({ config, problems }: LoadedConfig): Check[] {
+export function configurationChecks({ config, problems, warnings }: LoadedConfig): Check[] {
   const name = 'configuration'
-  if (config !== null) return [ok(name, config.configFile ?? 'no file; environment and defaults')]
+  const ignored = warnings.map(({ source, message, remedy }) =>
+    warning(name, `${source}: ${message}`, remedy),
+  )
+  if (config !== null) return [ok(name, config.configFile ?? 'no file; environment and defaults'), ...ignored]
   return problems.map(({ source, message, remedy }) => fault(name, `${source}: ${message}`, remedy))
 }
 

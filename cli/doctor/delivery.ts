@@ -12,6 +12,8 @@ export type DeliveryFacts = {
   providers: readonly ConfiguredProvider[]
   /** Open circuits of the server that runs on this machine. */
   openCircuits: readonly OpenCircuit[]
+  /** Countries whose conversion is low, with the end of the alert. */
+  guardAlerts: ReadonlyArray<{ country: string; until: number }>
   nowMs: number
   /** Configuration file to suggest for new settings. */
   configFile: string
@@ -34,6 +36,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
     ...routeChecks(config, providers),
     receiptCheck(facts),
     ...guardChecks(config),
+    ...alertChecks(facts),
   ]
 }
 
@@ -110,7 +113,11 @@ function guardChecks({ guard }: Config): Check[] {
   const { mode, countries } = guard
   if (mode === 'off') {
     return [
-      warning(name, 'off: SMS pumping is neither detected nor stopped', 'Set in [guard]: mode = "monitor"'),
+      warning(
+        name,
+        'off: SMS pumping is neither detected nor stopped',
+        'Remove mode from [guard] to block messages that break a rule.',
+      ),
     ]
   }
   const checks = [
@@ -119,7 +126,7 @@ function guardChecks({ guard }: Config): Check[] {
       : warning(
           name,
           'monitoring only: messages that break its rules are sent',
-          'See what it would block: otpd guard status; then set in [guard]: mode = "enforce"',
+          'See what it would block: otpd guard status; then remove mode from [guard].',
         ),
   ]
   if (countries.length > 0) return [...checks, ok('countries', countries.join(', '))]
@@ -132,3 +139,15 @@ function guardChecks({ guard }: Config): Check[] {
     ),
   ]
 }
+
+/** Warns about countries where fewer people than usual enter their codes. */
+const alertChecks = ({ guardAlerts, nowMs }: DeliveryFacts): Check[] =>
+  guardAlerts
+    .filter(({ until }) => until > nowMs)
+    .map(({ country }) =>
+      warning(
+        'guard alert',
+        `${country}: less than half as many codes as usual are verified, which may be SMS pumping`,
+        'Look at otpd logs --type guard.alert,otp.sent; to stop sending there, set deniedCountries in [guard].',
+      ),
+    )

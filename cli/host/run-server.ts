@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Config, Flags } from '../../src/config/config.ts'
+import type { Config, Flags, LoadedConfig } from '../../src/config/config.ts'
 import type { Log, RunningServer } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
 import { exitCodes, type ExitCode } from '../terminal/errors.ts'
@@ -18,11 +18,13 @@ import { version } from '../version.ts'
  * @returns 0 after a graceful shutdown, 1 if the server failed
  */
 export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
-  const config = requireConfig(await loadServerConfig(flags), exitCodes.startRefused)
+  const loaded = await loadServerConfig(flags)
+  const config = requireConfig(loaded, exitCodes.startRefused)
   const { startServer, createLog, descriptorSink } = await import('../../src/server/bundle.ts')
   const clock = { now: io.now }
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
+  logWarnings(loaded, log)
   const server = await startServer(config, { log, version }).catch((error: unknown) => {
     throw startRefusedError(error) ?? error
   })
@@ -53,20 +55,28 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
 }
 
 /**
- * On SIGHUP, reloads providers, routes and guard from the configuration; other settings apply at the next start. An
+ * On SIGHUP, reloads providers, routes, guard and send budget from the configuration; other settings apply at the next start. An
  * invalid configuration is logged and changes nothing.
  */
 function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   process.on('SIGHUP', () => {
     const reload = async () => {
-      const { config, problems } = await loadServerConfig(flags)
+      const loaded = await loadServerConfig(flags)
+      const { config, problems } = loaded
       for (const { source, message, remedy } of problems) {
         log.error('configuration reload failed', { source, problem: message, remedy })
       }
+      logWarnings(loaded, log)
       if (config) await server.reload(config)
     }
     reload().catch((error: unknown) => log.error('configuration reload failed', { error }))
   })
+}
+
+/** Logs the settings that are ignored. */
+function logWarnings({ warnings }: LoadedConfig, log: Log) {
+  for (const { source, message, remedy } of warnings)
+    log.warn('a setting is ignored', { source, problem: message, remedy })
 }
 
 /** Shuts down gracefully on the first SIGINT or SIGTERM; exits at once on the second. */

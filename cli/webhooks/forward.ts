@@ -5,6 +5,7 @@ import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
 import type { ResponseData } from '../client/routes.ts'
 import { version } from '../version.ts'
+import { parseGuardAlert } from '../../src/shared/guard-alert.ts'
 import { signatureHeaders } from '../../src/shared/webhook-signature.ts'
 
 export type Webhook = { id: string; type: string; body: string; secret: string }
@@ -35,7 +36,20 @@ export function parseTarget(text: string): URL {
  */
 export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook | null> {
   const { id, type, appId, requestId, at } = entry
-  if (appId === null || requestId === null) return null
+  if (appId === null) return null
+  const alert = type === 'guard.alert' ? parseGuardAlert(entry.detail) : undefined
+  if (alert) {
+    const { data } = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
+      params: { id: appId },
+    })
+    return {
+      id,
+      type,
+      body: JSON.stringify({ id, type, timestamp: at, data: alert }),
+      secret: data.webhookSecret,
+    }
+  }
+  if (requestId === null) return null
   const [request, application, secret] = await Promise.all([
     api.asDeveloper('GET', '/v1/otp/:id', { params: { id: requestId } }),
     api.asDeveloper('GET', '/v1/applications/:id', { params: { id: appId } }),

@@ -41,6 +41,8 @@ export type IdentityNeeds = {
   keys: Pick<Keys, 'login' | 'signingKey' | 'refreshToken' | 'seals'>
   plans: Plans
   signUp: 'open' | 'closed'
+  /** Called when a valid login of an external provider is refused because sign-up is closed. */
+  onSignUpRefused?: (() => void) | undefined
 }
 
 /** Settings of an external OpenID provider. */

@@ -91,6 +91,8 @@ export type LoadedConfig = {
   config: Config | null
   /** Every problem found, not only the first. */
   problems: Problem[]
+  /** Settings that are ignored. They keep nothing from starting. */
+  warnings: Problem[]
   /** Every setting with its origin, secrets masked; present even if there are problems. */
   settings: SettingValue[]
 }
@@ -135,7 +137,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const trustedProxies = read('trustedProxies', parseCidrs, [])
   const corsOrigins = read('corsOrigins', parseOrigins, [])
   const oidc = readOidc(reader)
-  const signup = read('signup', parseChoice('open', 'closed'), oidc ? 'open' : 'closed')
+  const signup = read('signup', parseChoice('open', 'closed'), 'closed')
   const requireTotp = read('requireTotp', parseSwitch, false)
   if (requireTotp.value && oidc) reportProviderSetting(reader, requireTotp)
   const tokenMaxHours = read('tokenMaxHours', parseInteger(1, 10_000), 24)
@@ -147,12 +149,15 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const verifyPerMinute = read<number | null>('verifyPerMinute', parseRate, null)
   // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could never be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
-  const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
-  const guard = readGuard(reader)
+  const delivery = readDelivery(reader, input, configFile.entries)
+  // Without a provider no message costs anything, and a newcomer's first minute must not be refused.
+  const defaultMode = delivery.providers.length > 0 ? 'enforce' : 'monitor'
+  const parseMode = parseChoice('off', 'monitor', 'enforce')
+  const phoneSendBudget = read('phoneSendBudget', parseMode, defaultMode)
+  const guard = readGuard(reader, defaultMode)
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
   const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
-  const delivery = readDelivery(reader, input, configFile.entries)
   const templates = readTemplates(reader, configFile.entries)
 
   const config: Config = {
@@ -184,8 +189,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
       adminPassword: admin.password,
     },
   }
-  const { problems, values } = reader
-  return { config: problems.length === 0 ? config : null, problems, settings: values }
+  const { problems, warnings, values } = reader
+  return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
 }
 
 /** Ten years; a longer retention is more likely a typing mistake. */

@@ -6,7 +6,7 @@ export const guardSettings = {
     name: 'guard.mode',
     kind: 'text',
     variable: 'OTPD_GUARD_MODE',
-    default: 'monitor',
+    default: 'enforce; monitor without a provider',
     description: 'SMS pumping guard: `off`, `monitor` (logs what it would block) or `enforce` (blocks).',
   },
   guardCountries: {
@@ -23,19 +23,21 @@ export const guardSettings = {
     default: 'none',
     description: 'Countries that codes are never sent to.',
   },
-  guardTrustedCountries: {
-    name: 'guard.trustedCountries',
+  guardAllowedNumberTypes: {
+    name: 'guard.allowedNumberTypes',
     kind: 'list',
-    variable: 'OTPD_GUARD_TRUSTED_COUNTRIES',
+    variable: 'OTPD_GUARD_ALLOWED_NUMBER_TYPES',
     default: 'none',
-    description: 'Countries whose messages always pass the guard and are not counted.',
+    description:
+      'Costly types of numbers that get codes: `premium`, `sharedCost`, `personal`, `satellite`, `international`.',
   },
   guardTrustedPrefixes: {
     name: 'guard.trustedPrefixes',
     kind: 'list',
     variable: 'OTPD_GUARD_TRUSTED_PREFIXES',
     default: 'none',
-    description: 'Phone number prefixes (`+` and digits) whose messages always pass and are not counted.',
+    description:
+      'Phone number prefixes (`+` and digits, such as `+31`) whose messages always pass and are not counted.',
   },
   guardTrustedAddresses: {
     name: 'guard.trustedAddresses',
@@ -43,78 +45,6 @@ export const guardSettings = {
     variable: 'OTPD_GUARD_TRUSTED_ADDRESSES',
     default: 'none',
     description: 'Client addresses or CIDRs (`clientIp`) whose messages always pass and are not counted.',
-  },
-  guardCountryPerHour: {
-    name: 'guard.countryPerHour',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_COUNTRY_PER_HOUR',
-    default: '3',
-    description:
-      'Unverified messages per application and country that always pass, per hour; 0 turns the rule off.',
-  },
-  guardCountryPerDay: {
-    name: 'guard.countryPerDay',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_COUNTRY_PER_DAY',
-    default: '20',
-    description: 'The same per day.',
-  },
-  guardPrefixPerHour: {
-    name: 'guard.prefixPerHour',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_PREFIX_PER_HOUR',
-    default: '5',
-    description: 'The same for phone numbers that differ only in their last four digits, per hour.',
-  },
-  guardPrefixPerDay: {
-    name: 'guard.prefixPerDay',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_PREFIX_PER_DAY',
-    default: '10',
-    description: 'The same per day.',
-  },
-  guardAddressPerHour: {
-    name: 'guard.addressPerHour',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_ADDRESS_PER_HOUR',
-    default: '5',
-    description: 'The same for one client address (`/64` for IPv6), per hour.',
-  },
-  guardAddressPerDay: {
-    name: 'guard.addressPerDay',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_ADDRESS_PER_DAY',
-    default: '10',
-    description: 'The same per day.',
-  },
-  guardAddressCountries: {
-    name: 'guard.addressCountries',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_ADDRESS_COUNTRIES',
-    default: '3',
-    description:
-      'Countries without a verified code that one client address may send to per day; 0 turns the rule off.',
-  },
-  guardHourlyPercent: {
-    name: 'guard.hourlyPercent',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_HOURLY_PERCENT',
-    default: '20',
-    description: 'Unverified messages that pass per hour, as a percentage of the verified ones.',
-  },
-  guardDailyPercent: {
-    name: 'guard.dailyPercent',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_DAILY_PERCENT',
-    default: '30',
-    description: 'The same per day.',
-  },
-  guardApplicationPerDay: {
-    name: 'guard.applicationPerDay',
-    kind: 'integer',
-    variable: 'OTPD_GUARD_APPLICATION_PER_DAY',
-    default: '0',
-    description: 'Messages per application and UTC day, verified or not; 0 means unlimited.',
   },
   guardTotalPerDay: {
     name: 'guard.totalPerDay',
@@ -124,3 +54,34 @@ export const guardSettings = {
     description: 'Messages of all applications per UTC day; 0 means unlimited.',
   },
 } as const satisfies Record<string, Setting>
+
+/** A setting of 0.1.0 that is accepted, ignored and warned about. */
+export type RemovedSetting = { name: string; variable: string; remedy: string }
+
+const followsConversion =
+  'Remove it: the guard now follows the conversion of each developer (otpd guard status).'
+
+/** Remove with the minor release after the next. */
+export const removedSettings: readonly RemovedSetting[] = [
+  ...[
+    ['guard.countryPerHour', 'OTPD_GUARD_COUNTRY_PER_HOUR'],
+    ['guard.countryPerDay', 'OTPD_GUARD_COUNTRY_PER_DAY'],
+    ['guard.prefixPerHour', 'OTPD_GUARD_PREFIX_PER_HOUR'],
+    ['guard.prefixPerDay', 'OTPD_GUARD_PREFIX_PER_DAY'],
+    ['guard.addressPerHour', 'OTPD_GUARD_ADDRESS_PER_HOUR'],
+    ['guard.addressPerDay', 'OTPD_GUARD_ADDRESS_PER_DAY'],
+    ['guard.addressCountries', 'OTPD_GUARD_ADDRESS_COUNTRIES'],
+    ['guard.hourlyPercent', 'OTPD_GUARD_HOURLY_PERCENT'],
+    ['guard.dailyPercent', 'OTPD_GUARD_DAILY_PERCENT'],
+  ].map(([name = '', variable = '']) => ({ name, variable, remedy: followsConversion })),
+  {
+    name: 'guard.trustedCountries',
+    variable: 'OTPD_GUARD_TRUSTED_COUNTRIES',
+    remedy: 'Use guard.trustedPrefixes instead: "+31" is all of the Netherlands.',
+  },
+  {
+    name: 'guard.applicationPerDay',
+    variable: 'OTPD_GUARD_APPLICATION_PER_DAY',
+    remedy: 'Use guard.totalPerDay, a cap for all applications together.',
+  },
+]

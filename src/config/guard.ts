@@ -1,51 +1,40 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/guard/guard.ts'
 import type { GuardSettings } from '../domain/guard/rules.ts'
+import { costlyNumberTypes, type CostlyNumberType } from '../domain/model/number-type.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
 
 const countMax = 1_000_000_000
 
-/** Reads the `[guard]` table. Contradicting lists are reported: a rule that never applies gives false safety. */
-export function readGuard(reader: Reader): GuardSettings {
+/**
+ * Reads the `[guard]` table. Contradicting lists are reported: a rule that never applies gives false safety.
+ *
+ * @param defaultMode mode unless it is set
+ */
+export function readGuard(reader: Reader, defaultMode: GuardSettings['mode']): GuardSettings {
   const countries = (id: SettingId) => reader.read<string[]>(id, parseCountries, [])
-  const count = (id: SettingId, fallback: number) =>
-    reader.read(id, parseInteger(0, countMax), fallback).value
-  const percent = (id: SettingId, fallback: number) => reader.read(id, parseInteger(0, 100), fallback).value
-
-  const mode = reader.read('guardMode', parseChoice('off', 'monitor', 'enforce'), 'monitor')
+  const mode = reader.read('guardMode', parseChoice('off', 'monitor', 'enforce'), defaultMode)
   const allowed = countries('guardCountries')
   const denied = countries('guardDeniedCountries')
-  const trusted = countries('guardTrustedCountries')
   reportOverlap(reader, denied, allowed, 'also in the allow-list')
-  reportOverlap(reader, denied, trusted, 'also trusted')
-
   return {
     mode: mode.value,
     countries: allowed.value,
     deniedCountries: denied.value,
+    allowedNumberTypes: reader.read<CostlyNumberType[]>('guardAllowedNumberTypes', parseNumberTypes, [])
+      .value,
     trusted: {
-      countries: trusted.value,
       prefixes: reader.read<string[]>('guardTrustedPrefixes', parsePrefixes, []).value,
       addresses: reader.read<string[]>('guardTrustedAddresses', parseCidrs, []).value,
     },
-    unverified: {
-      countryPerHour: count('guardCountryPerHour', 3),
-      countryPerDay: count('guardCountryPerDay', 20),
-      prefixPerHour: count('guardPrefixPerHour', 5),
-      prefixPerDay: count('guardPrefixPerDay', 10),
-      addressPerHour: count('guardAddressPerHour', 5),
-      addressPerDay: count('guardAddressPerDay', 10),
-      addressCountries: count('guardAddressCountries', 3),
-    },
-    hourlyPercent: percent('guardHourlyPercent', 20),
-    dailyPercent: percent('guardDailyPercent', 30),
-    caps: {
-      applicationPerDay: count('guardApplicationPerDay', 0),
-      totalPerDay: count('guardTotalPerDay', 0),
-    },
+    totalPerDay: reader.read('guardTotalPerDay', parseInteger(0, countMax), 0).value,
   }
+}
+
+function parseNumberTypes(text: string): Parsed<CostlyNumberType[]> {
+  return parseEach(text, parseChoice(...costlyNumberTypes))
 }
 
 function reportOverlap(

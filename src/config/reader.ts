@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './toml-file.ts'
+import { removedSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
 import { settingList, settings, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
@@ -60,6 +61,7 @@ export type Reader = ReturnType<typeof createReader>
  */
 export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) {
   const problems: Problem[] = []
+  const warnings: Problem[] = []
   const values: SettingValue[] = []
   let entries: readonly FileEntry[] = []
   let filePath = ''
@@ -113,6 +115,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 
   return {
     problems,
+    warnings,
     values,
     formatSource,
     /** Base of relative paths in the file. */
@@ -132,14 +135,24 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
         if (!name.startsWith('OTPD_') || input.env[name] === undefined || knownVariables.includes(name))
           continue
         if (kubernetesServiceLink.test(name) || name.startsWith(secretPrefix)) continue
+        if (warnIfRemoved('variable', name, name)) continue
         report(name, 'There is no such setting.', suggest(name, knownVariables) ?? 'Remove the variable.')
       }
     },
   }
 
+  /** Warns about a setting that an earlier release had, so that a server starts after an upgrade. */
+  function warnIfRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
+    const removed = removedSettings.find((setting) => setting[kind] === text)
+    if (!removed) return false
+    warnings.push({ source, message: `${removed.name} is ignored.`, remedy: removed.remedy })
+    return true
+  }
+
   function reportUnknownKey(entry: FileEntry) {
     const key = entry.path.join('.')
     const fileKeys = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
+    if (warnIfRemoved('name', key, formatSource(entry))) return
     const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return

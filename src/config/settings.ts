@@ -135,7 +135,7 @@ export const settings = {
     name: 'auth.signup',
     kind: 'text',
     variable: 'OTPD_SIGNUP',
-    default: 'open with an external provider, closed with the built-in one',
+    default: 'closed',
     description: '`open`: everyone who can log in gets an account; `closed`: the operator creates accounts.',
   },
   requireTotp: {
@@ -207,7 +207,7 @@ export const settings = {
     name: 'limits.phoneSendBudget',
     kind: 'text',
     variable: 'OTPD_PHONE_SEND_BUDGET',
-    default: 'monitor',
+    default: 'enforce; monitor without a provider',
     description:
       'Limit of sends per phone and lane (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },

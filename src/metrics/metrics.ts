@@ -57,6 +57,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     registers,
   })
   const webhooks = counter('otpd_webhook_attempts_total', 'Webhook delivery attempts, by outcome.', 'outcome')
+  const guardAlerts = counter(
+    'otpd_guard_alerts_total',
+    'Alerts that the conversion of a country fell, by country.',
+    'country',
+  )
   const pending = new Gauge({
     name: 'otpd_webhook_pending',
     help: 'Pending webhook deliveries, counted up to 100,000.',
@@ -115,6 +120,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       const isToken = reason?.startsWith('TOKEN_') === true || reason === 'ACCOUNT_NOT_ALLOWED'
       if (code === 'UNAUTHENTICATED' || (code === 'FORBIDDEN' && reason !== undefined))
         authFailures.inc({ kind: isToken ? 'console' : 'application', reason: label })
+    },
+
+    /** Counts an alert of the guard. Countries are a closed list. */
+    recordGuardAlert(country: string): void {
+      guardAlerts.inc({ country })
     },
 
     /** Counts an attempt to send through a provider, named as in the configuration. */

@@ -7,14 +7,17 @@ import { createApplicationService } from '../domain/apps/applications.ts'
 import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
-import { createGuard, revertGuardCounts } from '../domain/guard/guard.ts'
+import { revertGuardCounts } from '../domain/guard/fail-open.ts'
+import { createGuard } from '../domain/guard/guard.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
+import { readSender } from '../domain/otp/sender.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
 import { createProjectService } from '../domain/apps/projects.ts'
 import { createSetupTokens } from '../domain/accounts/setup-tokens.ts'
@@ -67,6 +70,10 @@ export type ServiceNeeds = {
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'dispatchMs' | 'pollMs'> | undefined
   /** Called when the guard failed and a request was allowed without it (fail open). */
   onGuardFailed?(error: unknown): void
+  /** Called when a valid login of an external provider is refused because sign-up is closed. */
+  onSignUpRefused?: (() => void) | undefined
+  /** Called when the conversion of a country fell. */
+  onGuardAlert?(alert: GuardAlert): void
 }
 
 export type Services = ReturnType<typeof createServices>
@@ -82,7 +89,13 @@ export function createServices(needs: ServiceNeeds) {
     maxHours: config.tokenMaxHours,
     onExceeded: (hours: number) => needs.onTokenTooLong?.(hours),
   }
-  const identityNeeds = { ...base, wall, signUp: config.signup, lifetime }
+  const identityNeeds = {
+    ...base,
+    wall,
+    signUp: config.signup,
+    lifetime,
+    onSignUpRefused: needs.onSignUpRefused,
+  }
   const identity = config.oidc
     ? createExternalIdentity(identityNeeds, {
         ...config.oidc,
@@ -102,6 +115,7 @@ export function createServices(needs: ServiceNeeds) {
     settings: config.guard,
     keys,
     onFault: (error) => needs.onGuardFailed?.(error),
+    onAlert: (alert) => needs.onGuardAlert?.(alert),
   })
   const messaging = createMessaging({
     ...base,
@@ -111,10 +125,12 @@ export function createServices(needs: ServiceNeeds) {
     publicUrl: needs.publicUrl,
     report: needs.report,
     onProviderTried: needs.onProviderTried,
-    onUndeliverable: (request) => revertGuardCounts(store, guard, request),
+    onUndeliverable: (request) =>
+      revertGuardCounts(store, guard, request, readSender(keys, request), clock.now()),
     ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging
+  let sendBudget = config.budgets.phoneSend
 
   const authenticateBeforeTotp = createDeveloperAuthenticator({ ...identity, apiTokens, readClient })
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
@@ -137,6 +153,11 @@ export function createServices(needs: ServiceNeeds) {
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,
+    /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */
+    configureLimits(changed: Pick<Config, 'guard' | 'budgets'>) {
+      guard.configure(changed.guard)
+      sendBudget = changed.budgets.phoneSend
+    },
     identities: createIdentityService(base),
     inbox: createInboxService({ ...base, render: delivery.render }),
     keys,
@@ -148,7 +169,7 @@ export function createServices(needs: ServiceNeeds) {
       delivery,
       attempts,
       checkFailuresMax: config.budgets.phoneCheckFailures,
-      sendBudget: config.budgets.phoneSend,
+      sendBudget: () => sendBudget,
       guard,
     }),
     messaging,

@@ -19,6 +19,7 @@ import {
   type ServerMetrics,
 } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
+import { minuteMs } from '../shared/durations.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
@@ -33,6 +34,9 @@ export { openProviders, type ConfiguredProvider, type ProviderTestResult } from 
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
+/** The part of the configuration that a running server takes over. */
+export type Reloadable = Pick<Config, 'budgets' | 'delivery' | 'guard'>
+
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
   url: string
@@ -41,8 +45,8 @@ export type RunningServer = {
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Applies the providers, routes and guard of a new configuration. Deliveries in progress keep the old ones. */
-  reload(config: Pick<Config, 'delivery' | 'guard'>): Promise<void>
+  /** Applies providers, routes, guard and send budget of a new configuration. Deliveries in progress keep the old ones. */
+  reload(config: Reloadable): Promise<void>
   /** Graceful shutdown: finishes work in progress and closes everything, within ten seconds. Idempotent. */
   stop(): Promise<void>
   /** Resolves with the error when a disk fault forces the server to exit: continuing could lose acknowledged writes. */
@@ -124,6 +128,18 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
           maxHours: config.tokenMaxHours,
         }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
+      onSignUpRefused: atMostEvery(minuteMs, clock, () =>
+        log.warn(
+          'a login was refused because sign-up is closed; create the account with `otpd admin create --email ADDRESS`, or set OTPD_SIGNUP=open',
+        ),
+      ),
+      onGuardAlert: (alert) => {
+        metrics?.recordGuardAlert(alert.country)
+        log.warn(
+          'the conversion of a country fell below half of its last 14 days: this may be SMS pumping',
+          alert,
+        )
+      },
     })
     wakeStreams = services.logStreams.wake
     const movedIdentities = await moveIdentities({ store, keys: services.keys, random: fillRandom })
@@ -166,9 +182,10 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       }),
     )
     if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
-    const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
+    const reload = async (changed: Reloadable) => {
+      const { delivery } = changed
       await services.messaging.reload(delivery)
-      services.guard.configure(guard)
+      services.configureLimits(changed)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
@@ -177,6 +194,16 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     await stop()
     // A disk fault can occur in any of these steps.
     throw toStartError(error, dataDir)
+  }
+}
+
+/** Drops calls that follow another too soon, so that callers cannot flood the log. */
+function atMostEvery(ms: number, clock: Clock, call: () => void): () => void {
+  let nextAt = -Infinity
+  return () => {
+    if (clock.now() < nextAt) return
+    nextAt = clock.now() + ms
+    call()
   }
 }
 

@@ -1,4 +1,4 @@
-/** Events of an OTP request that webhook endpoints can subscribe to. */
+/** Events that webhook endpoints can subscribe to: of an OTP request, and of the guard. */
 export const eventKinds = [
   'otp.sent',
   'otp.delivered',
@@ -8,6 +8,7 @@ export const eventKinds = [
   'otp.expired',
   'otp.canceled',
   'otp.blocked',
+  'guard.alert',
 ] as const
 
 export type EventKind = (typeof eventKinds)[number]

@@ -1,69 +1,57 @@
-import { and, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { guardLifetimes, type GuardRule } from '../domain/model/guard.ts'
 import type { GuardStore } from '../domain/store/guard.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { createGuardWindows } from './guard-usage.ts'
+import { createGuardCounts } from './guard-counts.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
-  const { guardWindows: windows, guardAddressCountries, guardDays, guardDecisions } = database.tables
-  const addresses = guardAddressCountries
-  const days = guardDays
-  const decisions = guardDecisions
+  const { guardCountries: countries, guardCounts, guardContexts, guardDecisions: decisions } = database.tables
   const p = sql.placeholder
-  const matchesAddress = eq(addresses.subject, p('subject'))
 
-  const listCountries = database.prepare(() =>
+  const selectCountry = database.prepare(() =>
     executor
-      .select({ country: addresses.country, verifiedAt: addresses.verifiedAt })
-      .from(addresses)
-      .where(and(matchesAddress, gt(addresses.sentAt, p('after')))),
+      .select({ windows: countries.windows, alertUntil: countries.alertUntil, converts: countries.converts })
+      .from(countries)
+      .where(eq(countries.subject, p('subject'))),
   )
-  const addCountry = database.prepare(() =>
+  const insertCountry = database.prepare(() =>
     executor
-      .insert(addresses)
-      .values({ subject: p('subject'), country: p('country'), sentAt: p('at') })
-      .onConflictDoUpdate({
-        target: [addresses.subject, addresses.country],
-        set: { sentAt: sql`excluded.sent_at` },
-      }),
+      .insert(countries)
+      .values({ subject: p('subject'), windows: '[]', alertUntil: 0, converts: 0, day: 0 })
+      .onConflictDoNothing(),
   )
-  const verifyCountry = database.prepare(() =>
+  const updateCountry = database.prepare(() =>
     executor
-      .update(addresses)
-      .set({ verifiedAt: sql`${p('at')}` })
-      .where(and(matchesAddress, eq(addresses.country, p('country')))),
-  )
-  const selectMaxVerifiedInDay = database.prepare(() =>
-    executor
-      .select({ best: max(days.verified) })
-      .from(days)
-      .where(and(eq(days.subject, p('subject')), gte(days.day, p('fromDay')))),
-  )
-  const addVerified = database.prepare(() =>
-    executor
-      .insert(days)
-      .values({ subject: p('subject'), day: p('day'), verified: 1 })
-      .onConflictDoUpdate({ target: [days.subject, days.day], set: { verified: sql`${days.verified} + 1` } }),
-  )
-  const sentOn = database.prepare(() =>
-    executor
-      .select({ sent: days.sent })
-      .from(days)
-      .where(and(eq(days.subject, p('subject')), eq(days.day, p('day')))),
-  )
-  const addSent = database.prepare(() =>
-    executor
-      .insert(days)
-      .values({ subject: p('subject'), day: p('day'), sent: 1 })
-      .onConflictDoUpdate({
-        target: [days.subject, days.day],
-        set: { sent: sql`${days.sent} + 1` },
-        setWhere: lt(days.sent, p('max')),
+      .update(countries)
+      .set({
+        windows: sql`${p('windows')}`,
+        alertUntil: sql`${p('alertUntil')}`,
+        converts: sql`${p('converts')}`,
+        day: sql`${p('day')}`,
       })
-      .returning({ sent: days.sent }),
+      .where(eq(countries.subject, p('subject'))),
+  )
+  const selectContext = database.prepare(() =>
+    executor
+      .select({ context: guardContexts.context })
+      .from(guardContexts)
+      .where(
+        and(inArray(guardContexts.context, [p('first'), p('second')]), gte(guardContexts.day, p('sinceDay'))),
+      ),
+  )
+  const addContext = database.prepare(() =>
+    executor
+      .insert(guardContexts)
+      .values({ context: p('context'), day: p('day') })
+      .onConflictDoUpdate({
+        target: guardContexts.context,
+        set: { day: sql`excluded.day` },
+        // Once a day, so that most verifications write nothing here.
+        setWhere: lt(guardContexts.day, sql`excluded.day`),
+      }),
   )
 
   const addDecision = database.prepare(() =>
@@ -94,7 +82,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     table: SQLiteTable,
     timeColumn: SQLiteColumn,
     otherKeys: SQLiteColumn[],
-    until: number,
+    until: number | string,
     batchSize: number,
   ): Promise<boolean> {
     const key = sql.join([timeColumn, ...otherKeys], sql`, `)
@@ -107,41 +95,38 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   }
 
   return {
-    ...createGuardWindows(database, executor),
+    ...createGuardCounts(database, executor),
 
-    async addressCountries(subject, after) {
-      const rows = await listCountries({ subject, after })
-      return rows.map(({ country, verifiedAt }) => ({
-        country,
-        verified: verifiedAt !== null && verifiedAt > after,
-      }))
+    async lockCountry(subject) {
+      await database.lock(executor, countries, countries.subject, subject)
+      let [row] = await selectCountry({ subject })
+      if (!row) {
+        await insertCountry({ subject })
+        await database.lock(executor, countries, countries.subject, subject)
+        ;[row] = await selectCountry({ subject })
+      }
+      if (!row) throw new Error('the counts of a country are missing')
+      // Written by `putCountry` alone.
+      return { ...row, windows: JSON.parse(row.windows) as number[][], converts: row.converts === 1 }
     },
 
-    async addAddressCountry(subject, country, at) {
-      await addCountry({ subject, country, at })
+    async putCountry(subject, day, { windows, alertUntil, converts }) {
+      const stored = { windows: JSON.stringify(windows), alertUntil, converts: converts ? 1 : 0 }
+      await updateCountry({ subject, day, ...stored })
     },
 
-    async verifyAddressCountry(subject, country, at) {
-      await verifyCountry({ subject, country, at })
+    alerts: async (after) =>
+      executor
+        .select({ subject: countries.subject, alertUntil: countries.alertUntil })
+        .from(countries)
+        .where(gt(countries.alertUntil, after)),
+
+    async hasVerified([first = '', second = ''], sinceDay) {
+      return (await selectContext({ first, second, sinceDay })).length > 0
     },
 
-    async maxVerifiedInDay(subject, fromDay) {
-      const [row] = await selectMaxVerifiedInDay({ subject, fromDay })
-      return row?.best ?? 0
-    },
-
-    async addVerified(subject, day) {
-      await addVerified({ subject, day })
-    },
-
-    async sentOn(subject, day) {
-      const [row] = await sentOn({ subject, day })
-      return row?.sent ?? 0
-    },
-
-    async addSent(subject, day, max) {
-      const [row] = await addSent({ subject, day, max })
-      return row?.sent
+    async addContexts(contexts, day) {
+      for (const context of contexts.toSorted()) await addContext({ context, day })
     },
 
     async addDecision({ hour, rule, country, blocked }) {
@@ -165,19 +150,27 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     },
 
     async deleteOldest(now, batchSize) {
-      const { windowsMs, addressCountriesMs, days: daysKept, decisionsMs } = guardLifetimes
+      const { countDays, countryDays, contextDays, decisionsMs } = guardLifetimes
       const today = Math.floor(now / dayMs)
       const hour = Math.floor((now - decisionsMs) / hourMs)
+      const { subject: country } = countries
       const deleted = [
-        await deleteBatchUntil(windows, windows.startsAt, [windows.subject], now - windowsMs, batchSize),
+        // Subjects start with their day.
         await deleteBatchUntil(
-          addresses,
-          addresses.sentAt,
-          [addresses.subject, addresses.country],
-          now - addressCountriesMs,
+          guardCounts,
+          guardCounts.subject,
+          [],
+          String(today - countDays + 1),
           batchSize,
         ),
-        await deleteBatchUntil(days, days.day, [days.subject], today - daysKept, batchSize),
+        await deleteBatchUntil(countries, countries.day, [country], today - countryDays, batchSize),
+        await deleteBatchUntil(
+          guardContexts,
+          guardContexts.day,
+          [guardContexts.context],
+          today - contextDays - 1,
+          batchSize,
+        ),
         await deleteBatchUntil(
           decisions,
           decisions.hour,

@@ -22,6 +22,13 @@ export function createWebhookEndpointStore(
       .where(and(eq(endpoints.appId, textParam('appId')), sql`${endpoints.status} = 'enabled'`))
       .orderBy(endpoints.id),
   )
+  const subscribersOfDeveloper = database.prepare(() =>
+    executor
+      .select({ id: endpoints.id, events: endpoints.events })
+      .from(endpoints)
+      .where(and(eq(endpoints.developerId, textParam('developerId')), sql`${endpoints.status} = 'enabled'`))
+      .orderBy(endpoints.id),
+  )
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
   const list = prepareFiltered(
     database,
@@ -63,6 +70,11 @@ export function createWebhookEndpointStore(
 
     async subscribers(appId) {
       const rows = await subscribers({ appId })
+      return rows.map((row) => ({ ...row, events: parseEvents(row.events) }))
+    },
+
+    async subscribersOfDeveloper(developerId) {
+      const rows = await subscribersOfDeveloper({ developerId })
       return rows.map((row) => ({ ...row, events: parseEvents(row.events) }))
     },
 

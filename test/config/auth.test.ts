@@ -89,9 +89,9 @@ describe('the identity provider', () => {
     })
   })
 
-  test('opens sign-up by default, and sign-up can be closed', () => {
-    expect(requireConfig(loadEnv(env)).signup).toBe('open')
-    expect(requireConfig(loadEnv({ ...env, OTPD_SIGNUP: 'closed' })).signup).toBe('closed')
+  test('keeps sign-up closed by default, and sign-up can be opened', () => {
+    expect(requireConfig(loadEnv(env)).signup).toBe('closed')
+    expect(requireConfig(loadEnv({ ...env, OTPD_SIGNUP: 'open' })).signup).toBe('open')
     expect(requireConfig(loadEnv({ OTPD_SIGNUP: 'open' })).signup).toBe('open')
   })
 

@@ -2,25 +2,25 @@ import { describe, expect, test } from 'bun:test'
 import { requireConfig, loadEnv, loadFile, findOrigin, requireProblem } from '../helpers/config.ts'
 
 describe('the guard', () => {
-  test('only monitors by default, with the published thresholds', () => {
-    expect(requireConfig(loadEnv({})).guard).toEqual({
+  test('enforces with a provider and monitors without one, and so does the send budget', () => {
+    const guard = {
       mode: 'monitor',
       countries: [],
       deniedCountries: [],
-      trusted: { countries: [], prefixes: [], addresses: [] },
-      unverified: {
-        countryPerHour: 3,
-        countryPerDay: 20,
-        prefixPerHour: 5,
-        prefixPerDay: 10,
-        addressPerHour: 5,
-        addressPerDay: 10,
-        addressCountries: 3,
-      },
-      hourlyPercent: 20,
-      dailyPercent: 30,
-      caps: { applicationPerDay: 0, totalPerDay: 0 },
-    })
+      allowedNumberTypes: [],
+      trusted: { prefixes: [], addresses: [] },
+      totalPerDay: 0,
+    }
+    const newcomer = requireConfig(loadEnv({}))
+    expect(newcomer.guard).toEqual(guard as typeof newcomer.guard)
+    expect(newcomer.budgets.phoneSend).toBe('monitor')
+    const provider = '[[providers]]\nname = "main"\nkind = "http-template"\nurl = "http://127.0.0.1:1/"\n'
+    const live = requireConfig(loadFile(provider))
+    expect([live.guard.mode, live.budgets.phoneSend]).toEqual(['enforce', 'enforce'])
+    const explicit = requireConfig(
+      loadFile(`[guard]\nmode = "monitor"\n[limits]\nphoneSendBudget = "off"\n${provider}`),
+    )
+    expect([explicit.guard.mode, explicit.budgets.phoneSend]).toEqual(['monitor', 'off'])
   })
 
   test('is configured by its table', () => {
@@ -30,32 +30,43 @@ describe('the guard', () => {
         'mode = "enforce"',
         'countries = ["nl", "BE", "001"]',
         'deniedCountries = ["CU"]',
-        'trustedCountries = ["LU"]',
+        'allowedNumberTypes = ["satellite", "personal"]',
         'trustedPrefixes = ["+3161"]',
         'trustedAddresses = ["10.1.2.3/8"]',
-        'countryPerHour = 0',
-        'addressCountries = 5',
-        'dailyPercent = 45',
         'totalPerDay = 5000',
       ].join('\n'),
     )
     const { guard } = requireConfig(loaded)
-    expect(guard).toMatchObject({
+    expect(guard).toEqual({
       mode: 'enforce',
       countries: ['NL', 'BE', '001'],
       deniedCountries: ['CU'],
-      trusted: { countries: ['LU'], prefixes: ['+3161'], addresses: ['10.0.0.0/8'] },
-      dailyPercent: 45,
-      caps: { applicationPerDay: 0, totalPerDay: 5000 },
+      allowedNumberTypes: ['satellite', 'personal'],
+      trusted: { prefixes: ['+3161'], addresses: ['10.0.0.0/8'] },
+      totalPerDay: 5000,
     })
-    expect(guard.unverified).toMatchObject({ countryPerHour: 0, countryPerDay: 20, addressCountries: 5 })
     expect(findOrigin(loaded, 'guard.mode')).toBe('/etc/o.toml:2')
-    expect(findOrigin(loaded, 'guard.countryPerDay')).toBe('default')
+    expect(findOrigin(loaded, 'guard.totalPerDay')).toBe('/etc/o.toml:8')
     expect(loaded.settings).toContainEqual({
       setting: 'guard.countries',
       value: ['NL', 'BE', '001'],
       origin: '/etc/o.toml:3',
     })
+  })
+
+  test('accepts the settings of 0.1.0 that are gone, ignores them and warns about each', () => {
+    const names = ['countryPerHour', 'countryPerDay', 'prefixPerHour', 'prefixPerDay', 'addressPerHour']
+    names.push('addressPerDay', 'addressCountries', 'hourlyPercent', 'dailyPercent', 'applicationPerDay')
+    const lines = [...names.map((name) => `${name} = 7`), 'trustedCountries = ["LU"]']
+    const loaded = loadFile(`[guard]\n${lines.join('\n')}`, {
+      env: { HOME: '/h', OTPD_GUARD_PREFIX_PER_DAY: '3' },
+    })
+    expect(requireConfig(loaded).guard.trusted.prefixes).toEqual([])
+    expect(loaded.warnings.map(({ source, message }) => `${source} ${message}`)).toEqual([
+      'OTPD_GUARD_PREFIX_PER_DAY guard.prefixPerDay is ignored.',
+      ...names.map((name, index) => `/etc/o.toml:${index + 2} guard.${name} is ignored.`),
+      '/etc/o.toml:12 guard.trustedCountries is ignored.',
+    ])
   })
 
   test.each([
@@ -70,8 +81,8 @@ describe('the guard', () => {
       '"316" is not a phone number prefix. Write + and the first digits, such as +3161.',
     ],
     ['trustedAddresses = ["10.0.0.300"]', 'is not an IP address or a CIDR.'],
-    ['dailyPercent = 101', 'Use a whole number from 0 to 100.'],
-    ['countryPerHour = "3"', 'The value must be a whole number.'],
+    ['totalPerDay = "3"', 'The value must be a whole number.'],
+    ['allowedNumberTypes = ["900"]', 'Use premium, sharedCost, personal, satellite or international.'],
     ['countriesAllowed = ["NL"]', 'There is no setting guard.countriesAllowed.'],
   ])('refuses %s and says what to write instead', (line, expectedText) => {
     const problem = requireProblem(loadFile(`[guard]\n${line}`))
@@ -79,13 +90,10 @@ describe('the guard', () => {
     expect(problem.text).toContain(expectedText)
   })
 
-  test.each([
-    ['countries', 'also in the allow-list'],
-    ['trustedCountries', 'also trusted'],
-  ])('refuses a country that is both denied and in %s', (list, expectedText) => {
-    const problem = requireProblem(loadFile(`[guard]\n${list} = ["NL", "CU"]\ndeniedCountries = ["CU"]`))
+  test('refuses a country that is both allowed and denied', () => {
+    const problem = requireProblem(loadFile('[guard]\ncountries = ["NL", "CU"]\ndeniedCountries = ["CU"]'))
     expect(problem.source).toBe('/etc/o.toml:3')
-    expect(problem.text).toContain(`CU is denied and ${expectedText}`)
+    expect(problem.text).toContain('CU is denied and also in the allow-list')
     expect(problem.remedy).toContain('/etc/o.toml:2')
   })
 
@@ -97,6 +105,6 @@ describe('the guard', () => {
       OTPD_GUARD_TOTAL_PER_DAY: '9',
     }
     const { guard } = requireConfig(loadFile('[guard]\nmode = "enforce"', { env }))
-    expect(guard).toMatchObject({ mode: 'off', countries: ['NL', 'DE'], caps: { totalPerDay: 9 } })
+    expect(guard).toMatchObject({ mode: 'off', countries: ['NL', 'DE'], totalPerDay: 9 })
   })
 })

@@ -34,6 +34,7 @@ const oidc = (audience: string) => ({
   OTPD_OIDC_ISSUER: provider.issuer,
   OTPD_OIDC_AUDIENCE: audience,
   OTPD_OIDC_CLIENT_ID: provider.clientId,
+  OTPD_SIGNUP: 'open',
 })
 
 const credentials = () => join(home, '.config/otpd/credentials.json')

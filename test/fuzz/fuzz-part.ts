@@ -9,6 +9,8 @@ export type FuzzOptions = {
   /** Duration of attacks that run for a time. */
   seconds: number
   seed: number
+  /** Whether to run in a minute or two. */
+  isShort: boolean
 }
 
 export type FuzzPart = {

@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { jwt } from './jwt.ts'
 import { describeError, formatElapsed, type FuzzOptions, type FuzzPart } from './fuzz-part.ts'
+import { pumping } from './pumping.ts'
 import { properties } from './property-runs.ts'
 import { races } from './race-rounds.ts'
 import { raw } from './raw.ts'
@@ -12,7 +13,7 @@ import { victim } from './victim.ts'
 
 const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--seed N] [--short]
 
-  --only    of schema, properties, raw, jwt, tenants, secrets, races, victim; otherwise all
+  --only    of schema, properties, raw, jwt, tenants, secrets, races, victim, pumping; otherwise all
   --runs    of each property and of each corpus that is mutated (2000)
   --cases   of Schemathesis for each operation (50)
   --rounds  of each race (100)
@@ -21,7 +22,7 @@ const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--round
   --short   in a minute or two
 `
 
-const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races, victim]
+const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races, victim, pumping]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Moves temporary files to memory, which is ten times as fast. No part tests durability. */
@@ -64,6 +65,7 @@ function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined
       cases: parseCount(values.cases, short ? 5 : 50),
       rounds: parseCount(values.rounds, short ? 5 : 100),
       seconds: parseCount(values.seconds, short ? 15 : 60),
+      isShort: short,
       seed: parseCount(values.seed, Date.now() % 1_000_000_000),
     },
   }

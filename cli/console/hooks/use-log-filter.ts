@@ -11,7 +11,7 @@ const typesByKind: Record<string, string | undefined> = {
   sent: 'otp.sent',
   delivery: 'otp.delivered,otp.undelivered',
   verified: 'otp.verified',
-  guard: 'otp.blocked,guard.flagged',
+  guard: 'otp.blocked,guard.flagged,guard.alert',
 }
 const kindNames = Object.keys(typesByKind)
 

@@ -14,6 +14,7 @@ const toneByType: Partial<Record<string, Tone>> = {
   'otp.attempt_failed': 'warning',
   'webhook.disabled': 'warning',
   'guard.flagged': 'warning',
+  'guard.alert': 'bad',
 }
 
 /** Event types that the server's analytics counts as failures. */

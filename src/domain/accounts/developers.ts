@@ -50,6 +50,8 @@ export function createDeveloperService(needs: {
   random: Random
   plans: Plans
   signUp: 'open' | 'closed'
+  /** Called when a valid login of an external provider is refused because sign-up is closed. */
+  onSignUpRefused?: (() => void) | undefined
 }) {
   const { store, clock, newId, random, plans, signUp } = needs
 
@@ -71,7 +73,11 @@ export function createDeveloperService(needs: {
       // A concurrent request with the same token may have created the developer.
       const existing = await tx.developers.findBySubject(login.issuer, login.subject)
       if (existing) return existing
-      if (signUp === 'closed' || login.issuer === builtInIssuer) return undefined
+      if (login.issuer === builtInIssuer) return undefined
+      if (signUp === 'closed') {
+        needs.onSignUpRefused?.()
+        return undefined
+      }
       const { issuer, subject } = login
       const newDeveloper = { id: newId('dev'), issuer, subject, email, name, now }
       return auditFirstLogin(await insertDeveloper(tx, newDeveloper, random), 'account.created')

@@ -1,57 +1,81 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
-import { networkOf, isInRange, parseRange } from '../model/network.ts'
-import { guardHistoryDays, guardWindowMs, windowStart, type GuardRule, type Sender } from '../model/guard.ts'
+import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
+import { knownDays, type GuardAlert, type GuardRule } from '../model/guard.ts'
+import type { CostlyNumberType } from '../model/number-type.ts'
+import { openCountry, type CountryCounts } from './country.ts'
 import {
-  violatedCountryRules,
+  countLastDay,
+  countPending,
+  discountPending,
+  guardFigures,
+  hasHadVisit,
+  isExhausted,
   violatedListRules,
-  noUsage,
-  violatedSubjectRules,
   type GuardSettings,
 } from './rules.ts'
-import { indexHash, type Keys } from '../model/keys.ts'
+import { indexHash, type HashForm, type Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { isVirtualPhone } from '../model/phone.ts'
-import type { Store, Stores } from '../store/store.ts'
-import { dayMs, hourMs } from '../../shared/durations.ts'
+import type { Stores } from '../store/store.ts'
+import { hourMs } from '../../shared/durations.ts'
 
-export type GuardVerdict = { blocked: boolean; violatedRules: GuardRule[] }
+export type GuardVerdict = {
+  blocked: boolean
+  violatedRules: GuardRule[]
+  /** Set if this message showed that the conversion of its country fell. */
+  alert?: GuardAlert | undefined
+}
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
   OtpRequest,
-  | 'appId'
-  | 'environment'
-  | 'phone'
-  | 'country'
-  | 'clientIp'
-  | 'provider'
-  | 'createdAt'
-  | 'resends'
-  | 'contexts'
+  'developerId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
 >
 
+/** A message to judge. */
+export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
+
+/** The end user behind a request, as the developer knows them. */
+export type Sender = {
+  /** Whether this developer verified the phone within 180 days. */
+  isKnownPhone: boolean
+  /** From `hashContexts`. */
+  contexts: readonly string[]
+}
+
 /**
- * SMS-pumping protection. Calls are part of the caller's transaction, which must hold the application's row
- * lock.
+ * SMS-pumping protection. Calls are part of the caller's transaction. Lock order: the country, then prefix and
+ * network.
  */
 export type Guard = {
   /** Decides whether a message of this request may be sent, and counts it if so. */
   evaluate(
     tx: Pick<Stores, 'guard'>,
-    request: GuardedRequest,
+    message: GuardedMessage,
     sender: Sender,
     now: number,
   ): Promise<GuardVerdict>
-  /** Records that the code was verified: its messages no longer count as unverified. */
-  recordConversion(tx: Pick<Stores, 'guard'>, request: GuardedRequest, now: number): Promise<void>
   /**
-   * Stops counting the request's messages as unverified because none was delivered. The caps keep their
-   * counts.
+   * Records that the code was verified: its messages no longer count as unverified, and its contexts become known.
+   *
+   * @param sender as at the send
    */
-  revert(tx: Pick<Stores, 'guard'>, request: GuardedRequest): Promise<void>
+  recordConversion(
+    tx: Pick<Stores, 'guard'>,
+    request: GuardedRequest,
+    sender: Sender,
+    now: number,
+  ): Promise<void>
+  /**
+   * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
+   * count.
+   */
+  revert(tx: Pick<Stores, 'guard'>, request: GuardedRequest, sender: Sender, now: number): Promise<void>
   /** Called when the guard itself fails. */
   onFault(error: unknown): void
+  /** Called with a new alert, after its transaction. */
+  onAlert(alert: GuardAlert): void
 }
 
 /**
@@ -60,13 +84,16 @@ export type Guard = {
  */
 export const noCountry = '001'
 
+/** 96 bits: enough that the prefixes and networks of one developer do not collide. */
+export const guardHashForm: HashForm = (digest) => digest.toString('base64url').slice(0, 16)
+
 const unlimited = 2_147_483_647
 const allowedVerdict: GuardVerdict = { blocked: false, violatedRules: [] }
 
 /**
  * Creates the guard against SMS pumping: fraud that makes applications send codes to numbers that earn money
- * per message. Conversion is counted per application, so that one application cannot get another's countries
- * blocked.
+ * per message. Everything is counted per developer: a second application gains nothing, and no developer can close a
+ * country for another.
  *
  * Blocked messages do not count as unverified: the limits bound what is sent, and a continuing attack does
  * not prolong the block.
@@ -75,13 +102,15 @@ export function createGuard(needs: {
   settings: GuardSettings
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
+  onAlert?(alert: GuardAlert): void
 }): Guard & { configure(settings: GuardSettings): void } {
   let evaluator = createEvaluator(needs.settings, needs.keys)
   return {
-    evaluate: (tx, request, sender, now) => evaluator.evaluate(tx, request, sender, now),
-    recordConversion: (tx, request, now) => evaluator.recordConversion(tx, request, now),
-    revert: (tx, request) => evaluator.revert(tx, request),
+    evaluate: (tx, message, sender, now) => evaluator.evaluate(tx, message, sender, now),
+    recordConversion: (tx, request, sender, now) => evaluator.recordConversion(tx, request, sender, now),
+    revert: (tx, request, sender, now) => evaluator.revert(tx, request, sender, now),
     onFault: needs.onFault,
+    onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
     configure(settings) {
       evaluator = createEvaluator(settings, needs.keys)
@@ -89,11 +118,17 @@ export function createGuard(needs: {
   }
 }
 
-function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<Guard, 'onFault'> {
-  const { mode, trusted, caps, unverified } = settings
+type Subjects = { country: string; prefix: string; network: string | undefined }
+
+function createEvaluator(
+  settings: GuardSettings,
+  keys: Pick<Keys, 'guard'>,
+): Pick<Guard, 'evaluate' | 'recordConversion' | 'revert'> {
+  const { mode, trusted, totalPerDay } = settings
+  const isEnforced = mode === 'enforce'
   const trustedRanges = trusted.addresses.map(parseRange)
 
-  function isExempt({ environment, phone, country, clientIp, provider }: GuardedRequest): boolean {
+  function isExempt({ environment, phone, clientIp, provider }: GuardedRequest): boolean {
     return (
       mode === 'off' ||
       // Inbox messages cost nothing. Mode `enforce` judges them too, so that operators can test rules without
@@ -101,196 +136,148 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
       (mode === 'monitor' && provider === inboxProvider) ||
       environment === 'test' ||
       isVirtualPhone(phone) ||
-      trusted.countries.includes(country ?? noCountry) ||
       trusted.prefixes.some((prefix) => phone.startsWith(prefix)) ||
       (clientIp !== null && isInRange(clientIp, trustedRanges))
     )
   }
 
-  function toSubjects({ appId, phone, country, clientIp }: GuardedRequest) {
-    const hash = (text: string) =>
-      indexHash(keys.guard, text, (digest) => digest.toString('base64url').slice(0, 22))
-    const client = clientIp === null ? undefined : networkOf(clientIp)
+  function toSubjects({ developerId, phone, country, clientIp }: GuardedRequest): Subjects {
+    const hash = (kind: string, value: string) =>
+      indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
+    const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
     return {
-      application: appId,
-      country: `${appId} country ${country ?? noCountry}`,
-      prefix: `${appId} prefix ${hash(phone.slice(0, -4))}`,
-      address: client === undefined ? undefined : `${appId} address ${hash(client)}`,
+      country: `${developerId} ${country ?? noCountry}`,
+      prefix: hash('prefix', phone.slice(0, -4)),
+      network: network === undefined ? undefined : hash('network', network),
     }
   }
 
-  /** Finds the rules that one more message would violate, by the counts so far. */
-  async function violatedUsageRules(
+  /**
+   * Counts a stranger's message, unless a rule blocks it, and finds the rules that it violates by the counts so far.
+   *
+   * @param isKnownContext exempts it from the rules on country and prefix
+   */
+  async function countStranger(
     tx: Pick<Stores, 'guard'>,
-    subjects: ReturnType<typeof toSubjects>,
-    country: string,
+    subjects: Subjects,
+    isKnownContext: boolean,
+    country: CountryCounts,
     now: number,
   ): Promise<GuardRule[]> {
-    const after = { hour: now - hourMs - guardWindowMs, day: now - dayMs - guardWindowMs }
-    const usage = await tx.guard.usage(countedSubjects(subjects), after)
-    const usageFor = (subject: string) => usage.get(subject) ?? noUsage
-    const violatedRules = await violatedCountryRules(settings, usageFor(subjects.country), () =>
-      tx.guard.maxVerifiedInDay(subjects.country, utcDay(now) - guardHistoryDays),
-    )
-    violatedRules.push(...violatedSubjectRules(settings, 'prefix', usageFor(subjects.prefix)))
-    if (subjects.address === undefined) return violatedRules
-    violatedRules.push(...violatedSubjectRules(settings, 'address', usageFor(subjects.address)))
-    if (unverified.addressCountries === 0) return violatedRules
-    const countries = await tx.guard.addressCountries(subjects.address, now - dayMs)
-    const otherCountryCount = countries.filter((entry) => entry.country !== country && !entry.verified).length
-    const isVerified = countries.some((entry) => entry.country === country && entry.verified)
-    if (!isVerified && otherCountryCount + 1 > unverified.addressCountries)
-      violatedRules.push('ADDRESS_COUNTRIES')
-    return violatedRules
-  }
-
-  /** Counts a message against the daily caps. If `enforced` and a cap is reached, counts it against none. */
-  async function chargeCaps(
-    tx: Pick<Stores, 'guard'>,
-    application: string,
-    day: number,
-    enforced: boolean,
-  ): Promise<GuardRule[]> {
-    const { applicationPerDay, totalPerDay } = caps
     const violatedRules: GuardRule[] = []
-    const hasCap = applicationPerDay > 0
-    if (hasCap && (await tx.guard.sentOn(application, day)) >= applicationPerDay)
-      violatedRules.push('APPLICATION_DAILY')
-    if (enforced && violatedRules.length > 0) return violatedRules
-    // The one count that applications share: it is only known once this transaction has incremented it.
-    if (totalPerDay > 0) {
-      const sent = await tx.guard.addSent('total', day, enforced ? totalPerDay : unlimited)
-      if (sent === undefined || sent > totalPerDay) violatedRules.push('TOTAL_DAILY')
-      if (sent === undefined) return violatedRules
+    if (!isKnownContext && country.isClosed()) violatedRules.push('COUNTRY_UNVERIFIED')
+    // Before any row of prefix and network is written: a country that is closed costs an attacker's messages little.
+    if (isEnforced && violatedRules.length > 0) return violatedRules
+    const { prefix, network } = subjects
+    const day = utcDay(now)
+    const counted = await tx.guard.addUnverified(countedSubjects(subjects), day, now)
+    const before = await tx.guard.counts(countedSubjects(subjects), day - 1)
+    const pairOf = (subject: string) => ({ today: counted.get(subject), before: before.get(subject) })
+
+    if (!isKnownContext && isExhausted(countLastDay(pairOf(prefix), now), guardFigures.prefixPerDay))
+      violatedRules.push('PREFIX_UNVERIFIED')
+    if (network !== undefined) {
+      const pair = pairOf(network)
+      const usage = discountPending(countLastDay(pair, now), countPending(pair, now))
+      const isSuspect =
+        !isKnownContext &&
+        country.hasAlert() &&
+        hasHadVisit(pair, now) &&
+        !(await tx.guard.hasVerified([network], utcDay(now) - knownDays))
+      if (isSuspect || isExhausted(usage, guardFigures.networkPerDay))
+        violatedRules.push('NETWORK_UNVERIFIED')
     }
-    if (hasCap) await tx.guard.addSent(application, day, unlimited)
+    if (isEnforced && violatedRules.length > 0) {
+      await tx.guard.adjust(countedSubjects(subjects), day, now, { messages: 1, verified: 0 })
+      return violatedRules
+    }
+    const fromNetwork = network === undefined ? 0 : (counted.get(network)?.unverified ?? 1) - 1
+    country.addUnverified(fromNetwork < guardFigures.perNetworkInCountry ? 1 : 0)
     return violatedRules
   }
 
-  async function recordDecisions(
+  /** Judges and counts a stranger's message. */
+  async function evaluateStranger(
     tx: Pick<Stores, 'guard'>,
-    violatedRules: GuardRule[],
-    country: string,
-    blocked: boolean,
+    message: GuardedMessage,
+    contexts: readonly string[],
     now: number,
-  ) {
-    const hour = Math.floor(now / hourMs)
-    for (const rule of violatedRules) await tx.guard.addDecision({ hour, rule, country, blocked })
+  ): Promise<Pick<GuardVerdict, 'violatedRules' | 'alert'>> {
+    const subjects = toSubjects(message)
+    const isKnownContext =
+      contexts.length > 0 && (await tx.guard.hasVerified(contexts, utcDay(now) - knownDays))
+    const country = openCountry(await tx.guard.lockCountry(subjects.country), now)
+    const violatedRules = await countStranger(tx, subjects, isKnownContext, country, now)
+    if (isEnforced && violatedRules.length > 0) return { violatedRules }
+    const alert = country.checkConversion()
+    await tx.guard.putCountry(subjects.country, utcDay(now), country.close())
+    return { violatedRules, alert: alert && { country: message.country ?? noCountry, ...alert } }
+  }
+
+  /** Counts a message against the daily cap of the installation. */
+  async function violatesTotal(tx: Pick<Stores, 'guard'>, now: number): Promise<boolean> {
+    if (totalPerDay === 0) return false
+    const sent = await tx.guard.addSent(utcDay(now), isEnforced ? totalPerDay : unlimited)
+    return sent === undefined || sent > totalPerDay
+  }
+
+  /** Takes the messages of a request back from the unverified ones. */
+  async function adjustCounts(
+    tx: Pick<Stores, 'guard'>,
+    request: GuardedRequest,
+    verified: 0 | 1,
+    now: number,
+  ): Promise<void> {
+    const subjects = toSubjects(request)
+    const { network } = subjects
+    const at = request.createdAt
+    const messages = 1 + request.resends
+    const country = openCountry(await tx.guard.lockCountry(subjects.country), now)
+    const change = { messages, verified }
+    const remaining = await tx.guard.adjust(countedSubjects(subjects), utcDay(at), at, change)
+    // A message that was sent uncounted must not improve the conversion of those that were counted.
+    if (remaining.size === 0) return
+    const ofNetwork = network === undefined ? undefined : remaining.get(network)
+    const inCountry = (count: number) => Math.min(count, guardFigures.perNetworkInCountry)
+    const counted =
+      ofNetwork === undefined ? messages : inCountry(ofNetwork + messages) - inCountry(ofNetwork)
+    country.adjust(at, counted, verified)
+    await tx.guard.putCountry(subjects.country, utcDay(now), country.close())
   }
 
   return {
-    async evaluate(tx, request, _sender, now) {
-      if (isExempt(request)) return allowedVerdict
-      const country = request.country ?? noCountry
-      const subjects = toSubjects(request)
-      const enforced = mode === 'enforce'
-      const violatedRules = violatedListRules(settings, country)
-      // When enforcing, a country list that forbids the message decides alone; monitor mode evaluates every
-      // rule.
-      if (!enforced || violatedRules.length === 0)
-        violatedRules.push(...(await violatedUsageRules(tx, subjects, country, now)))
-      if (!enforced || violatedRules.length === 0) {
-        violatedRules.push(...(await chargeCaps(tx, subjects.application, utcDay(now), enforced)))
+    async evaluate(tx, message, sender, now) {
+      if (isExempt(message)) return allowedVerdict
+      const country = message.country ?? noCountry
+      const violatedRules = violatedListRules(settings, country, message.costlyType)
+      const isBlocked = () => isEnforced && violatedRules.length > 0
+      let alert: GuardAlert | undefined
+      // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
+      if (!isBlocked() && !sender.isKnownPhone) {
+        const judged = await evaluateStranger(tx, message, sender.contexts, now)
+        violatedRules.push(...judged.violatedRules)
+        alert = judged.alert
       }
-      const blocked = enforced && violatedRules.length > 0
-      await recordDecisions(tx, violatedRules, country, blocked, now)
-      if (blocked) return { blocked, violatedRules }
-      await tx.guard.addUnverified(countedSubjects(subjects), windowStart(request.createdAt))
-      if (subjects.address !== undefined && unverified.addressCountries > 0) {
-        await tx.guard.addAddressCountry(subjects.address, country, now)
-      }
-      return { blocked, violatedRules }
+      if (!isBlocked() && (await violatesTotal(tx, now))) violatedRules.push('TOTAL_DAILY')
+      const blocked = isBlocked()
+      const hour = Math.floor(now / hourMs)
+      for (const rule of violatedRules) await tx.guard.addDecision({ hour, rule, country, blocked })
+      return { blocked, violatedRules, alert }
     },
 
-    async recordConversion(tx, request, now) {
+    async recordConversion(tx, request, sender, now) {
       if (isExempt(request)) return
-      const subjects = toSubjects(request)
-      const change = { messages: 1 + request.resends, verified: 1 }
-      // A message that was sent uncounted must not improve the conversion of those that were counted.
-      if (!(await tx.guard.adjustCounts(countedSubjects(subjects), windowStart(request.createdAt), change)))
-        return
-      await tx.guard.addVerified(subjects.country, utcDay(request.createdAt))
-      if (subjects.address !== undefined && unverified.addressCountries > 0) {
-        await tx.guard.verifyAddressCountry(subjects.address, request.country ?? noCountry, now)
-      }
+      const { network } = toSubjects(request)
+      const proven = network === undefined ? sender.contexts : [...sender.contexts, network]
+      await tx.guard.addContexts(proven, utcDay(now))
+      if (!sender.isKnownPhone) await adjustCounts(tx, request, 1, now)
     },
 
-    async revert(tx, request) {
-      if (isExempt(request)) return
-      const change = { messages: 1 + request.resends, verified: 0 }
-      await tx.guard.adjustCounts(
-        countedSubjects(toSubjects(request)),
-        windowStart(request.createdAt),
-        change,
-      )
+    async revert(tx, request, sender, now) {
+      if (!isExempt(request) && !sender.isKnownPhone) await adjustCounts(tx, request, 0, now)
     },
   }
 }
 
-const countedSubjects = ({
-  country,
-  prefix,
-  address,
-}: {
-  country: string
-  prefix: string
-  address: string | undefined
-}) => (address === undefined ? [country, prefix] : [country, prefix, address])
-
-const noopGuard: Guard = {
-  evaluate: () => Promise.resolve(allowedVerdict),
-  recordConversion: () => Promise.resolve(),
-  revert: () => Promise.resolve(),
-  onFault: () => {},
-}
-
-/**
- * Reverts the guard's counts of a request whose messages were not delivered, so that a provider outage does
- * not get countries blocked. Runs a transaction of its own, which locks the application's row first, as sends
- * do. Never rejects.
- */
-export async function revertGuardCounts(
-  store: Pick<Store<'applications' | 'guard'>, 'write'>,
-  guard: Guard,
-  request: OtpRequest,
-): Promise<void> {
-  try {
-    await store.write(async (tx) => {
-      // Only for the row lock; the application's state does not matter.
-      await tx.applications.lockAndCheckCredentials(request.appId, 0)
-      await guard.revert(tx, request)
-    })
-  } catch (error) {
-    guard.onFault(error)
-  }
-}
-
-/**
- * Runs a transaction that uses the guard, and fails open: if the guard itself fails, the transaction runs
- * again without it, since a user waiting for a code matters more than a count. The whole transaction is
- * repeated because the guard's part cannot be rolled back alone (after an error PostgreSQL aborts the
- * transaction).
- */
-export async function withGuard<T>(guard: Guard, run: (guard: Guard) => Promise<T>): Promise<T> {
-  let fault: { error: unknown } | undefined
-  const trackFault = async <R>(call: Promise<R>): Promise<R> => {
-    try {
-      return await call
-    } catch (error) {
-      fault = { error }
-      throw error
-    }
-  }
-  try {
-    return await run({
-      evaluate: (...args) => trackFault(guard.evaluate(...args)),
-      recordConversion: (...args) => trackFault(guard.recordConversion(...args)),
-      revert: (...args) => trackFault(guard.revert(...args)),
-      onFault: guard.onFault,
-    })
-  } catch (error) {
-    if (fault === undefined) throw error
-    guard.onFault(fault.error)
-    return await run(noopGuard)
-  }
-}
+const countedSubjects = ({ prefix, network }: Subjects) =>
+  network === undefined ? [prefix] : [prefix, network]

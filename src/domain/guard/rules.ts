@@ -1,110 +1,102 @@
-import type { GuardRule, GuardUsage } from '../model/guard.ts'
+import type { CostlyNumberType } from '../model/number-type.ts'
+import { dayMs, minuteMs } from '../../shared/durations.ts'
+import { pendingMs, pendingSlot, type GuardCounts, type GuardRule } from '../model/guard.ts'
+import type { Counts } from './windows.ts'
+
+export type GuardMode = 'off' | 'monitor' | 'enforce'
 
 export type GuardSettings = {
   /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */
-  mode: 'off' | 'monitor' | 'enforce'
+  mode: GuardMode
   /** ISO codes of the only countries that get messages, `001` for numbers without one. Empty allows all. */
   countries: readonly string[]
   deniedCountries: readonly string[]
+  /** Types of numbers that get messages although they are costly. */
+  allowedNumberTypes: readonly CostlyNumberType[]
   /** Exempt from the guard and its counts. */
   trusted: {
-    countries: readonly string[]
     /** E.164 prefixes with `+`. */
     prefixes: readonly string[]
     /** CIDR ranges of client addresses. */
     addresses: readonly string[]
   }
-  /**
-   * Unverified messages that are allowed regardless of conversion. 0 turns the rule off. An address is a
-   * client's IPv4 address or the /64 of its IPv6 address.
-   */
-  unverified: {
-    countryPerHour: number
-    countryPerDay: number
-    prefixPerHour: number
-    prefixPerDay: number
-    addressPerHour: number
-    addressPerDay: number
-    /** Countries that one address may send to in a day without verifying a code there. */
-    addressCountries: number
-  }
-  /** Unverified messages that are allowed, as a percentage of the verified ones. */
-  hourlyPercent: number
-  dailyPercent: number
-  /** Messages per UTC day; 0 means no limit. */
-  caps: { applicationPerDay: number; totalPerDay: number }
+  /** Messages of the installation per UTC day; 0 means no limit. */
+  totalPerDay: number
 }
 
-export const noUsage: GuardUsage = { unverifiedHour: 0, unverifiedDay: 0, verifiedHour: 0, verifiedDay: 0 }
+/**
+ * Figures of the rules, chosen by the replay (`npm run fuzz -- --only pumping`). A subject may have `…PerDay`
+ * unverified messages, and `perVerified` more for each code verified there: so whatever is verified to at least a
+ * fifth is never held.
+ */
+export const guardFigures = {
+  countryPerDay: 100,
+  prefixPerDay: 30,
+  networkPerDay: 30,
+  perVerified: 4,
+  /** Share of a code that is still pending in the count of unverified ones. */
+  pendingShare: 0.2,
+  /** Unverified messages of one network that count for its country, so that one client alone never closes it. */
+  perNetworkInCountry: 10,
+  /** Verified codes in 14 days, and their share, from which on a country converts: it is never closed. */
+  convertsFrom: 20,
+  convertsShare: 0.2,
+  /** While a country's conversion is low, how long a network without a verified code may send, once a day. */
+  visitMs: 10 * minuteMs,
+} as const
 
-/** Peak hours: one hour may have a sixth of a day's messages. */
-const busyHoursPerDay = 6
-
-type ListSettings = Pick<GuardSettings, 'countries' | 'deniedCountries'>
-
-/** Finds the country-list rules that a message to this country violates. */
+/** Finds the rules that a message violates whatever was sent before. */
 export function violatedListRules(
-  { countries, deniedCountries }: ListSettings,
+  { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
   country: string,
+  costlyType: CostlyNumberType | null,
 ): GuardRule[] {
   const rules: GuardRule[] = []
-  if (countries.length > 0 && !countries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
-  if (deniedCountries.includes(country)) rules.push('COUNTRY_DENIED')
+  const isListed = countries.length === 0 || countries.includes(country)
+  if (!isListed || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
+  if (costlyType !== null && !allowedNumberTypes.includes(costlyType)) rules.push('NUMBER_TYPE')
   return rules
 }
+
+/** Tells whether a subject has had as many unverified messages as its verified codes allow. */
+export const isExhausted = ({ unverified, verified }: Counts, perDay: number): boolean =>
+  unverified >= perDay + guardFigures.perVerified * verified
+
+/** Counts of a prefix or network of today, with the message to judge, and of the day before. */
+export type DayPair = { today: GuardCounts | undefined; before: GuardCounts | undefined }
+
+/** Estimates what a prefix or network had in the last 24 hours before the message that was just counted. */
+export function countLastDay({ today, before }: DayPair, now: number): Counts {
+  const remaining = 1 - (now % dayMs) / dayMs
+  return {
+    unverified: (today?.unverified ?? 1) - 1 + remaining * (before?.unverified ?? 0),
+    verified: (today?.verified ?? 0) + remaining * (before?.verified ?? 0),
+  }
+}
+
+/** Estimates the unverified messages that are too new to judge, without the one that was just counted. */
+export function countPending({ today, before }: DayPair, now: number): number {
+  const slot = pendingSlot(now)
+  const remaining = 1 - (now % pendingMs) / pendingMs
+  const pendingOf = (counts: GuardCounts | undefined) => {
+    if (counts?.slot === slot) return counts.pending + counts.pendingBefore * remaining
+    return counts?.slot === slot - 1 ? counts.pending * remaining : 0
+  }
+  return Math.max(0, pendingOf(today) - 1 + pendingOf(before))
+}
+
+/** Weighs pending messages less than those that were left unverified. */
+export const discountPending = ({ unverified, verified }: Counts, pending: number): Counts => ({
+  unverified: unverified - Math.min(unverified, pending) * (1 - guardFigures.pendingShare),
+  verified,
+})
 
 /**
- * Finds the country rules that one more message would violate, given the country's conversion. Formulas and
- * floors are those of authgear-server's fraud protection (docs/specs/fraud-protection.md).
- *
- * @param readMaxVerifiedInDay reads the most codes verified on one of the last 14 days or today; called only
- *   if it decides
+ * Tells whether a network has had its visit: it verified nothing, and its first message of the last 24 hours is
+ * longer ago than people need to correct a number or to ask for the code again.
  */
-export async function violatedCountryRules(
-  settings: GuardSettings,
-  usage: GuardUsage,
-  readMaxVerifiedInDay: () => Promise<number>,
-): Promise<GuardRule[]> {
-  const { countryPerHour, countryPerDay } = settings.unverified
-  const perHour = settings.hourlyPercent / 100
-  const perDay = settings.dailyPercent / 100
-  const overHour = exceeds(usage.unverifiedHour, countryPerHour, usage.verifiedHour * perHour)
-  const overDay = exceeds(usage.unverifiedDay, countryPerDay, usage.verifiedDay * perDay)
-  if (!overHour && !overDay) return []
-  const maxVerifiedInDay = await readMaxVerifiedInDay()
-  const rules: GuardRule[] = []
-  if (
-    overHour &&
-    exceeds(usage.unverifiedHour, countryPerHour, (maxVerifiedInDay / busyHoursPerDay) * perHour)
-  ) {
-    rules.push('COUNTRY_HOURLY')
-  }
-  if (overDay && exceeds(usage.unverifiedDay, countryPerDay, maxVerifiedInDay * perDay))
-    rules.push('COUNTRY_DAILY')
-  return rules
+export function hasHadVisit({ today, before }: DayPair, now: number): boolean {
+  if ((today?.verified ?? 0) + (before?.verified ?? 0) > 0) return false
+  const first = [before, today].find((counts) => counts !== undefined && counts.firstAt > now - dayMs)
+  return first !== undefined && first.firstAt < now - guardFigures.visitMs
 }
-
-/** As `violatedCountryRules`, for a prefix or an address. They have no history: only the last day counts. */
-export function violatedSubjectRules(
-  settings: GuardSettings,
-  kind: 'prefix' | 'address',
-  usage: GuardUsage,
-): GuardRule[] {
-  const { unverified, hourlyPercent, dailyPercent } = settings
-  const hourly = (usage.verifiedDay / busyHoursPerDay) * (hourlyPercent / 100)
-  const daily = usage.verifiedDay * (dailyPercent / 100)
-  const rules: GuardRule[] = []
-  if (exceeds(usage.unverifiedHour, unverified[`${kind}PerHour`], hourly)) {
-    rules.push(kind === 'prefix' ? 'PREFIX_HOURLY' : 'ADDRESS_HOURLY')
-  }
-  if (exceeds(usage.unverifiedDay, unverified[`${kind}PerDay`], daily)) {
-    rules.push(kind === 'prefix' ? 'PREFIX_DAILY' : 'ADDRESS_DAILY')
-  }
-  return rules
-}
-
-/**
- * Tells whether one more exceeds both the floor and what conversion allows. A floor of 0 turns the rule off.
- */
-const exceeds = (unverified: number, floor: number, allowed: number) =>
-  floor > 0 && unverified + 1 > Math.max(floor, allowed)

@@ -1,5 +1,6 @@
 import { type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
-import type { GuardSettings } from './rules.ts'
+import { costlyNumberTypes } from '../model/number-type.ts'
+import { guardFigures, type GuardSettings } from './rules.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 
@@ -9,18 +10,20 @@ export type GuardStatus = {
   since: string
   rules: Array<{
     rule: GuardRule
-    /** The configured limit in words; null if the rule is off. */
+    /** The limit of the rule, in words; null if it is off. */
     limit: string | null
     flagged: number
     blocked: number
   }>
   /** Decisions by rule and country, most frequent first. */
   countries: GuardDecisions[]
+  /** Countries whose conversion is less than half of what it was in the 14 days before. */
+  alerts: Array<{ developerId: string; country: string; until: string }>
 }
 
 const hours = 24
 
-/** Reads the guard's decisions of the last 24 hours by rule and by country. */
+/** Reads the guard's decisions of the last 24 hours by rule and by country, and its current alerts. */
 export async function readGuardStatus(
   store: Store<'guard'>,
   settings: GuardSettings,
@@ -28,6 +31,7 @@ export async function readGuardStatus(
 ): Promise<GuardStatus> {
   const fromHour = Math.floor(now / hourMs) - hours + 1
   const decisions = await store.read.guard.decisions(fromHour)
+  const alerts = await store.read.guard.alerts(now)
   const sumDecisions = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
     decisions.reduce((sum, decision) => (decision.rule === rule ? sum + decision[kind] : sum), 0)
   return {
@@ -45,38 +49,37 @@ export async function readGuardStatus(
         guardRules.indexOf(a.rule) - guardRules.indexOf(b.rule) ||
         a.country.localeCompare(b.country),
     ),
+    alerts: alerts.map(({ subject, alertUntil }) => {
+      const [developerId = '', country = ''] = subject.split(' ')
+      return { developerId, country, until: new Date(alertUntil).toISOString() }
+    }),
   }
 }
 
 function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
-  const { unverified, hourlyPercent, dailyPercent, caps } = settings
-  const list = (prefix: string, countries: readonly string[]) =>
-    countries.length > 0 ? prefix + countries.join(' ') : null
-  const adaptive = (floor: number, percent: number) =>
-    floor > 0 ? `${floor} unverified, or ${percent} % of the verified` : null
-  const fixed = (max: number, unit: string) => (max > 0 ? `${max} ${unit}` : null)
+  const { countries, deniedCountries, allowedNumberTypes, totalPerDay } = settings
+  const { countryPerDay, prefixPerDay, networkPerDay, perVerified, convertsFrom, visitMs } = guardFigures
+  const growing = (perDay: number) =>
+    `${perDay} unverified messages a day, and ${perVerified} for each verified code`
   switch (rule) {
-    case 'COUNTRY_NOT_ALLOWED':
-      return list('only ', settings.countries)
-    case 'COUNTRY_DENIED':
-      return list('all but ', settings.deniedCountries)
-    case 'COUNTRY_HOURLY':
-      return adaptive(unverified.countryPerHour, hourlyPercent)
-    case 'COUNTRY_DAILY':
-      return adaptive(unverified.countryPerDay, dailyPercent)
-    case 'PREFIX_HOURLY':
-      return adaptive(unverified.prefixPerHour, hourlyPercent)
-    case 'PREFIX_DAILY':
-      return adaptive(unverified.prefixPerDay, dailyPercent)
-    case 'ADDRESS_HOURLY':
-      return adaptive(unverified.addressPerHour, hourlyPercent)
-    case 'ADDRESS_DAILY':
-      return adaptive(unverified.addressPerDay, dailyPercent)
-    case 'ADDRESS_COUNTRIES':
-      return fixed(unverified.addressCountries, 'countries')
-    case 'APPLICATION_DAILY':
-      return fixed(caps.applicationPerDay, 'messages')
+    case 'COUNTRY_NOT_ALLOWED': {
+      const parts = [
+        ...(countries.length > 0 ? [`only ${countries.join(' ')}`] : []),
+        ...(deniedCountries.length > 0 ? [`all but ${deniedCountries.join(' ')}`] : []),
+      ]
+      return parts.length > 0 ? parts.join('; ') : null
+    }
+    case 'NUMBER_TYPE': {
+      const refused = costlyNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
+      return refused.length > 0 ? `no ${refused.join(', ')} numbers` : null
+    }
+    case 'COUNTRY_UNVERIFIED':
+      return `${growing(countryPerDay)}; no limit from ${convertsFrom} codes and a fifth verified in 14 days`
+    case 'PREFIX_UNVERIFIED':
+      return `${growing(prefixPerDay)}, to numbers that differ in their last four digits`
+    case 'NETWORK_UNVERIFIED':
+      return `${growing(networkPerDay)}; ${visitMs / 60_000} minutes a day while few of the country's codes are verified`
     case 'TOTAL_DAILY':
-      return fixed(caps.totalPerDay, 'messages')
+      return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
   }
 }

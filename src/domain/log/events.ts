@@ -13,7 +13,7 @@ export type EventTables = 'events' | 'webhookEndpoints' | 'webhookOutbox'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
-const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+export const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
 /**
  * Records an event of an OTP request: a log entry, and a webhook delivery in the outbox for each subscribed endpoint.

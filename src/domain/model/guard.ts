@@ -1,4 +1,4 @@
-import { minuteMs, dayMs, hourMs } from '../../shared/durations.ts'
+import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
 
 /**
  * Rules of the guard, as log entries and `otpd guard status` name them. Unverified messages are the sign of
@@ -6,56 +6,61 @@ import { minuteMs, dayMs, hourMs } from '../../shared/durations.ts'
  */
 export const guardRules = [
   'COUNTRY_NOT_ALLOWED',
-  'COUNTRY_DENIED',
-  'COUNTRY_HOURLY',
-  'COUNTRY_DAILY',
-  'PREFIX_HOURLY',
-  'PREFIX_DAILY',
-  'ADDRESS_HOURLY',
-  'ADDRESS_DAILY',
-  'ADDRESS_COUNTRIES',
-  'APPLICATION_DAILY',
+  'NUMBER_TYPE',
+  'COUNTRY_UNVERIFIED',
+  'PREFIX_UNVERIFIED',
+  'NETWORK_UNVERIFIED',
   'TOTAL_DAILY',
 ] as const
 
 export type GuardRule = (typeof guardRules)[number]
 
-/** Counts of one subject: a country, a phone prefix or a client address of one application. */
-export type GuardUsage = {
-  /** Messages whose code was not verified. */
-  unverifiedHour: number
-  unverifiedDay: number
-  /** Codes that were verified. */
-  verifiedHour: number
-  verifiedDay: number
-}
-
 /** How often a rule flagged or blocked messages to a country. */
 export type GuardDecisions = { rule: GuardRule; country: string; flagged: number; blocked: number }
 
-/** Length of a counting window. An hour or a day includes every window that it overlaps. */
-export const guardWindowMs = 15 * minuteMs
-/** How many past days of verifications count when a country's limit is derived from its history. */
-export const guardHistoryDays = 14
-
-/** How long each kind of count is kept: no rule reads older ones. `days` is in days, the rest in milliseconds. */
-export const guardLifetimes = {
-  windowsMs: dayMs + guardWindowMs,
-  addressCountriesMs: dayMs,
-  days: guardHistoryDays + 1,
-  decisionsMs: dayMs + hourMs,
+/** Counts of a prefix or a network on one UTC day. */
+export type GuardCounts = {
+  /** Messages whose code was not verified. */
+  unverified: number
+  verified: number
+  /** Unverified messages of the slot (`pendingSlot`) in which the last one was counted, and of the slot before. */
+  slot: number
+  pending: number
+  pendingBefore: number
+  /** Time of the first message of the day. */
+  firstAt: number
 }
 
-/**
- * Returns the start of the window that contains a time. All messages of a request count in the window of its
- * `createdAt`, so that its verification can correct their counts.
- */
-export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
+/** Counts of a country, and its alert. */
+export type GuardCountry = {
+  /** Sliding windows, see `src/domain/guard/country.ts`; empty before the first message. */
+  windows: number[][]
+  /** 0 if there was none. */
+  alertUntil: number
+  /** Whether strangers verify enough of its codes that it is never closed to them. */
+  converts: boolean
+}
 
-/** The end user behind a send, as far as the backend tells. */
-export type Sender = {
-  /** Whether this developer verified this phone within 180 days. */
-  isKnownPhone: boolean
-  /** Hashed contexts of the send. */
-  contexts: readonly string[]
+export type { GuardAlert } from '../../shared/guard-alert.ts'
+
+/**
+ * How long a code is pending: until then it is not clear whether it will be verified, so a crowd that signs up at once
+ * must not count as unverified.
+ */
+export const pendingMs = 2 * minuteMs
+export const pendingSlot = (at: number) => Math.floor(at / pendingMs)
+
+/** Days for which a verification makes a phone or a context known. */
+export const knownDays = 180
+/** Longest window of a country's counts. */
+export const guardHistoryMs = 14 * dayMs
+/** How long an alert lasts after the conversion was last seen low. */
+export const alertMs = dayMs
+
+/** How long each kind of row is kept: no rule reads older ones. */
+export const guardLifetimes = {
+  countDays: 2,
+  countryDays: 29,
+  contextDays: knownDays,
+  decisionsMs: dayMs + hourMs,
 }

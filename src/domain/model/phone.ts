@@ -1,9 +1,16 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
+import { classifyNumber, type CostlyNumberType } from './number-type.ts'
 import type { Random } from './random.ts'
 
 /** A phone number in E.164, with the ISO code of its country if it has one. */
-export type Phone = { phone: string; country: string | null; isVirtual: boolean }
+export type Phone = {
+  phone: string
+  country: string | null
+  isVirtual: boolean
+  /** Null if it costs no more than usual. */
+  costlyType: CostlyNumberType | null
+}
 
 /** Virtual numbers exist only within otpd: no network routes country code 999. */
 const virtualPattern = /^\+999[0-9]{10}$/
@@ -19,13 +26,19 @@ export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
  */
 export function tryParsePhone(text: string): Phone | undefined {
   const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
-  if (virtualPattern.test(compact)) return { phone: compact, country: null, isVirtual: true }
+  if (virtualPattern.test(compact))
+    return { phone: compact, country: null, isVirtual: true, costlyType: null }
   // The text is nothing but the number, and `extract`, which searches for one, takes three times as long.
   const number = /^\+[1-9]\d{6,14}$/.test(compact)
     ? parsePhoneNumberFromString(compact, { extract: false })
     : undefined
   if (!number?.isPossible()) return undefined
-  return { phone: number.number, country: number.country ?? null, isVirtual: false }
+  return {
+    phone: number.number,
+    country: number.country ?? null,
+    isVirtual: false,
+    costlyType: classifyNumber(number.number, () => number.getType()),
+  }
 }
 
 /** As `tryParsePhone`. @throws INVALID_PHONE_NUMBER */

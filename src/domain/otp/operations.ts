@@ -36,6 +36,7 @@ export type OtpNeeds = {
   random: Random
   /** Failed attempts that a phone's check budget allows; 0 turns it off. */
   checkFailuresMax: number
-  sendBudget: SendBudgetMode
+  /** Changes with the configuration while the server runs. */
+  sendBudget: () => SendBudgetMode
   guard: Guard
 }

@@ -41,7 +41,7 @@ export async function chargeSendLimits(
   { record, lane, isLimited }: { record: PhoneRecord; lane: Lane; isLimited: boolean },
   now: number,
 ): Promise<{ rate: RateState | undefined; record: PhoneRecord; isOverBudget: boolean }> {
-  const mode = isLimited ? sendBudget : 'off'
+  const mode = isLimited ? sendBudget() : 'off'
   const { sends } = record.lanes[lane]
   const isOverBudget = requireSendBudget(mode, sends, now)
   const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')

@@ -1,6 +1,8 @@
 import { firstAttemptResult } from './delivery-attempts.ts'
 import { isRejected, type Rejected } from '../model/rejected.ts'
-import { withGuard, type Guard } from '../guard/guard.ts'
+import { withGuard } from '../guard/fail-open.ts'
+import type { Guard } from '../guard/guard.ts'
+import type { GuardAlert } from '../model/guard.ts'
 import { claimKey, idempotencyInProgress, saveResult, type EarlierResult } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds, OtpTables } from './operations.ts'
@@ -10,7 +12,12 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Stores } from '../store/store.ts'
 
 /** The committed outcome of a new send: a request whose message goes out, or a refusal that was charged. */
-export type Outcome = { replayed: false; rate: RateState | undefined; result: OtpRequest | Rejected }
+export type Outcome = {
+  replayed: false
+  rate: RateState | undefined
+  result: OtpRequest | Rejected
+  alert?: GuardAlert | undefined
+}
 
 /** The result of an earlier call with the same idempotency key. */
 export type Replay = { replayed: true; result: SentOtp | Rejected }

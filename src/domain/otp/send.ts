@@ -6,15 +6,18 @@ import { notFound } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent, type EventTables } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
+import { recordGuardAlert } from '../guard/alert.ts'
 import type { GuardVerdict } from '../guard/guard.ts'
+import type { GuardAlert } from '../model/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashContexts } from '../model/context.ts'
-import { isKnownPhone, laneFor } from '../model/phone-record.ts'
+import { laneFor } from '../model/phone-record.ts'
 import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSendLimits, otpRateLimit } from './rate-limits.ts'
+import { senderOf } from './sender.ts'
 import { rejectIfClosed } from './lifecycle.ts'
 import {
   buildRequest,
@@ -94,14 +97,14 @@ export function createOtpSend(needs: OtpNeeds) {
           now,
         )
         await tx.phones.save(loaded, withRequest(record, request))
-        const sender = { isKnownPhone: isKnownPhone(record, now), contexts }
-        const verdict = await guard.evaluate(tx, request, sender, now)
+        const message = { ...request, costlyType: phone.costlyType }
+        const verdict = await guard.evaluate(tx, message, senderOf(record, request), now)
         if (verdict.blocked) return charged(rate, await recordBlockedSend(tx, newId, request, verdict, now))
         await tx.otpRequests.insert(request)
         await enqueue(tx, request, channels, now)
         await tx.analytics.add(request.developerId, utcDay(now), { requests: 1, sent: 1 })
         await recordSent(tx, { request, inboxOwnerId, isOverBudget, verdict, detail: null }, now)
-        return charged(rate, request)
+        return charged(rate, request, verdict.alert)
       })
       return completeSend(application, scope, committed)
     },
@@ -144,8 +147,8 @@ export function createOtpSend(needs: OtpNeeds) {
         const destination = toDestination(request)
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, input.channel)
-        const sender = { isKnownPhone: isKnownPhone(record, now), contexts: request.contexts }
-        const verdict = await guard.evaluate(tx, request, sender, now)
+        const message = { ...request, costlyType: parsePhone(request.phone).costlyType }
+        const verdict = await guard.evaluate(tx, message, senderOf(record, request), now)
         if (verdict.blocked) return charged(rate, await recordBlockedResend(tx, newId, request, verdict, now))
         const nextDelivery = startDelivery(routes, channels, request)
         const resent = await tx.otpRequests.countResend(request.id, nextDelivery, now)
@@ -156,7 +159,7 @@ export function createOtpSend(needs: OtpNeeds) {
         // Late: the number was valid when the code was first sent, so refusals above need not look it up.
         const inboxOwnerId = await requireInboxOwnerId(tx, destination, application)
         await recordSent(tx, { request: resent, inboxOwnerId, isOverBudget, verdict, detail: 'resend' }, now)
-        return charged(rate, resent)
+        return charged(rate, resent, verdict.alert)
       })
       return completeSend(application, scope, committed)
     },
@@ -174,7 +177,8 @@ export function createOtpSend(needs: OtpNeeds) {
     committed: Outcome | Replay,
   ): Promise<SendResult> {
     if (committed.replayed) return replayEarlier(application, committed.result)
-    const { result, rate } = committed
+    const { result, rate, alert } = committed
+    if (alert) needs.guard.onAlert(alert)
     if (isRejected(result)) throw attachRate(result, rate)
     const sent = toSentOtp(result)
     const failed = await makeFirstAttempt(sent, scope)
@@ -253,6 +257,7 @@ export function createOtpSend(needs: OtpNeeds) {
     now: number,
   ): Promise<void> {
     const { request, inboxOwnerId, isOverBudget, verdict, detail } = sent
+    if (verdict.alert) await recordGuardAlert(tx, newId, request, verdict.alert, now)
     if (isOverBudget) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
     await recordFlagged(tx, newId, request, verdict, now)
     const seq = await recordEvent(tx, newId, 'otp.sent', request, now, detail)
@@ -274,8 +279,8 @@ export function createOtpSend(needs: OtpNeeds) {
 }
 
 /** The outcome of a transaction that charged the limits. */
-const charged = (rate: RateState | undefined, result: OtpRequest | Rejected): Outcome => ({
-  replayed: false,
-  rate,
-  result,
-})
+const charged = (
+  rate: RateState | undefined,
+  result: OtpRequest | Rejected,
+  alert?: GuardAlert,
+): Outcome => ({ replayed: false, rate, result, alert })

@@ -4,7 +4,8 @@ import type { CallingApplication } from '../model/application.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent, type EventTables } from '../log/events.ts'
-import { withGuard, type Guard } from '../guard/guard.ts'
+import { withGuard } from '../guard/fail-open.ts'
+import type { Guard } from '../guard/guard.ts'
 import { afterVerification } from './identities.ts'
 import { isId } from '../model/ids.ts'
 import { withLane, type PhoneRecord } from '../model/phone-record.ts'
@@ -16,6 +17,7 @@ import { closedRequestError, type OtpRequest } from '../model/request.ts'
 import { afterFailure, requireCheckBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf, loadPhone } from './phones.ts'
+import { senderOf } from './sender.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Stores } from '../store/store.ts'
@@ -80,7 +82,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     }
     const { record, ...days } = afterVerification(phone.record, newId, countedRequest, now)
     await tx.phones.save(phone, record)
-    await guard.recordConversion(tx, countedRequest, now)
+    await guard.recordConversion(tx, countedRequest, senderOf(phone.record, countedRequest), now)
     await recordVerified(tx, countedRequest, days, now)
     return countedRequest
   }

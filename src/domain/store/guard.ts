@@ -1,43 +1,42 @@
-import type { GuardUsage, GuardRule, GuardDecisions } from '../model/guard.ts'
+import type { GuardCounts, GuardCountry, GuardDecisions, GuardRule } from '../model/guard.ts'
 
 /**
- * Counts unverified and verified messages per subject and window. A subject contains phone prefixes
- * and addresses only as keyed hashes.
+ * Counts unverified and verified messages. Prefixes and networks appear only as keyed hashes.
+ *
+ * Lock order: the country, then `addUnverified` or `adjust` with its subjects in the order of their names.
  */
 export type GuardStore = {
+  /** Reads a country's counts and locks them until the transaction ends. */
+  lockCountry(subject: string): Promise<GuardCountry>
+  putCountry(subject: string, day: number, country: GuardCountry): Promise<void>
+  /** Lists the countries whose alert lasts beyond a time. */
+  alerts(after: number): Promise<Array<{ subject: string; alertUntil: number }>>
+
+  /** Counts one more unverified message for each subject. @returns the counts with it, by subject */
+  addUnverified(subjects: readonly string[], day: number, at: number): Promise<Map<string, GuardCounts>>
+  counts(subjects: readonly string[], day: number): Promise<Map<string, GuardCounts>>
   /**
-   * Reads the usage of up to three subjects, in windows that start after the given times. Omits subjects
-   * without counts.
-   */
-  usage(subjects: readonly string[], after: { hour: number; day: number }): Promise<Map<string, GuardUsage>>
-  /** Counts one more unverified message for each subject. */
-  addUnverified(subjects: readonly string[], startsAt: number): Promise<void>
-  /**
-   * Subtracts messages from the unverified ones of a window, not below 0, and adds verified codes.
+   * Subtracts messages from the unverified ones, not below 0, and adds verified codes.
    *
-   * @returns whether any of the subjects has counts in that window
+   * @param at time of the messages
+   * @returns the unverified messages that remain, by subject; without those that have no counts that day
    */
-  adjustCounts(
+  adjust(
     subjects: readonly string[],
-    startsAt: number,
+    day: number,
+    at: number,
     change: { messages: number; verified: number },
-  ): Promise<boolean>
-
-  /** Lists the countries that an address sent to after a time, and whether it has verified a code there since. */
-  addressCountries(subject: string, after: number): Promise<Array<{ country: string; verified: boolean }>>
-  addAddressCountry(subject: string, country: string, at: number): Promise<void>
-  verifyAddressCountry(subject: string, country: string, at: number): Promise<void>
-
-  /** Returns the highest number of codes verified on one day since `fromDay`. */
-  maxVerifiedInDay(subject: string, fromDay: number): Promise<number>
-  addVerified(subject: string, day: number): Promise<void>
-  sentOn(subject: string, day: number): Promise<number>
+  ): Promise<Map<string, number>>
   /**
-   * Counts a message if fewer than `max` were sent, in one conditional statement.
+   * Counts a message against the daily cap if fewer than `max` were sent, in one conditional statement.
    *
    * @returns the new count; undefined if the message was not counted
    */
-  addSent(subject: string, day: number, max: number): Promise<number | undefined>
+  addSent(day: number, max: number): Promise<number | undefined>
+
+  /** Tells whether one of at most two contexts or networks verified a phone since a day. */
+  hasVerified(contexts: readonly string[], sinceDay: number): Promise<boolean>
+  addContexts(contexts: readonly string[], day: number): Promise<void>
 
   addDecision(decision: { hour: number; rule: GuardRule; country: string; blocked: boolean }): Promise<void>
   /** Lists the decisions since an hour, in hours since the epoch. */

@@ -23,6 +23,8 @@ export type WebhookEndpointStore = {
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
   /** Lists the enabled endpoints of an application in the order of their ids. */
   subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
+  /** Lists the enabled endpoints of all applications of a developer in the order of their ids. */
+  subscribersOfDeveloper(developerId: string): Promise<Array<{ id: string; events: readonly string[] }>>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>

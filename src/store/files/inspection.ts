@@ -58,6 +58,8 @@ export type DatabaseInspection =
       damage: string | null
       /** Providers with an open circuit. A stopped server may have left stale entries. */
       openCircuits: OpenCircuit[]
+      /** Countries whose conversion is low. */
+      guardAlerts: Array<{ country: string; until: number }>
     }
 
 /**
@@ -131,9 +133,24 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
           )
           .all()
       : []
+    const guardAlerts = hasTable('guard_countries')
+      ? connection
+          .query<{ country: string; until: number }, []>(
+            `select substr(subject, instr(subject, ' ') + 1) as country, max(alert_until) as until
+             from guard_countries where alert_until > 0 group by 1 order by 1`,
+          )
+          .all()
+      : []
     const keyChecks = listMasterKeyChecks(connection)
     return {
-      database: { state: 'readable', ...schema, masterKeys: keyChecks.length, damage, openCircuits },
+      database: {
+        state: 'readable',
+        ...schema,
+        masterKeys: keyChecks.length,
+        damage,
+        openCircuits,
+        guardAlerts,
+      },
       keyChecks,
     }
   } catch (error) {

@@ -14,7 +14,7 @@ beforeEach(() => {
   home = createHome()
   dataDir = join(home.directory, 'data')
   const config = join(home.directory, 'otpd.toml')
-  writeFileSync(config, '[guard]\nmode = "monitor"\ndeniedCountries = ["CU", "KP"]\nprefixPerDay = 0\n')
+  writeFileSync(config, '[guard]\nmode = "monitor"\ndeniedCountries = ["CU", "KP"]\n')
   locationFlags = ['--data-dir', dataDir, '--config', config]
 })
 afterEach(() => home.remove())
@@ -25,10 +25,13 @@ async function recordDecisions(country: string, times: number, blocked: boolean,
   const hour = Math.floor(Date.now() / 3_600_000) - hoursAgo
   const { write } = createStore(database)
   for (let time = 0; time < times; time++) {
-    await write((tx) => tx.guard.addDecision({ hour, rule: 'COUNTRY_HOURLY', country, blocked }))
+    await write((tx) => tx.guard.addDecision({ hour, rule: 'COUNTRY_UNVERIFIED', country, blocked }))
   }
   await database.close()
 }
+
+const countryLimit =
+  '100 unverified messages a day, and 4 for each verified code; no limit from 20 codes and a fifth verified in 14 days'
 
 const splitRows = (text: string) => text.split('\n').map((line) => line.split(/ {2,}/))
 
@@ -41,11 +44,15 @@ describe('guard status', () => {
     )
     const rows = splitRows(result.stdout)
     expect(rows).toContainEqual(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'])
-    expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', 'off', '0', '0'])
-    expect(rows).toContainEqual(['COUNTRY_DENIED', 'all but CU KP', '0', '0'])
-    expect(rows).toContainEqual(['COUNTRY_HOURLY', '3 unverified, or 20 % of the verified', '0', '0'])
-    expect(rows).toContainEqual(['PREFIX_DAILY', 'off', '0', '0'])
-    expect(rows).toContainEqual(['ADDRESS_COUNTRIES', '3 countries', '0', '0'])
+    expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', 'all but CU KP', '0', '0'])
+    expect(rows).toContainEqual([
+      'NUMBER_TYPE',
+      'no premium, sharedCost, personal, satellite, international numbers',
+      '0',
+      '0',
+    ])
+    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', countryLimit, '0', '0'])
+    expect(rows).toContainEqual(['TOTAL_DAILY', 'off', '0', '0'])
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
@@ -56,10 +63,10 @@ describe('guard status', () => {
     await recordDecisions('NL', 9, true, 24)
     const result = await home.otpd(['guard', 'status', ...locationFlags])
     const rows = splitRows(result.stdout)
-    expect(rows).toContainEqual(['COUNTRY_HOURLY', '3 unverified, or 20 % of the verified', '3', '1'])
-    expect(rows).toContainEqual(['ID', 'COUNTRY_HOURLY', '3', '0'])
-    expect(rows).toContainEqual(['NL', 'COUNTRY_HOURLY', '0', '1'])
-    expect(result.stderr).toContain('mode = "enforce"')
+    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', countryLimit, '3', '1'])
+    expect(rows).toContainEqual(['ID', 'COUNTRY_UNVERIFIED', '3', '0'])
+    expect(rows).toContainEqual(['NL', 'COUNTRY_UNVERIFIED', '0', '1'])
+    expect(result.stderr).toContain('remove mode from [guard]')
   })
 
   test('prints it as JSON', async () => {
@@ -70,9 +77,10 @@ describe('guard status', () => {
     const { data } = JSON.parse(result.stdout)
     expect(data).toMatchObject({
       mode: 'monitor',
-      countries: [{ rule: 'COUNTRY_HOURLY', country: 'ID', flagged: 2, blocked: 0 }],
+      alerts: [],
+      countries: [{ rule: 'COUNTRY_UNVERIFIED', country: 'ID', flagged: 2, blocked: 0 }],
     })
-    expect(data.rules).toHaveLength(11)
+    expect(data.rules).toHaveLength(6)
     expect(data.since).toMatch(/:00:00\.000Z$/)
   })
 })

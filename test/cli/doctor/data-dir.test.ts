@@ -18,6 +18,7 @@ const readable: ReadableDatabase = {
   masterKeys: 1,
   damage: null,
   openCircuits: [],
+  guardAlerts: [],
 }
 const healthyInspection: OpenInspection = {
   state: 'accessible',

@@ -34,7 +34,14 @@ async function runDeliveryChecks(toml: string, resting: OpenCircuit[] = []) {
   const opened = openProviders(config, '1.0.0')
   try {
     const providers = await opened.list()
-    return deliveryChecks({ config, providers, openCircuits: resting, nowMs, configFile: '/etc/o.toml' })
+    return deliveryChecks({
+      config,
+      providers,
+      openCircuits: resting,
+      guardAlerts: [],
+      nowMs,
+      configFile: '/etc/o.toml',
+    })
   } finally {
     opened.close()
   }

@@ -16,7 +16,7 @@ describe('a phone number', () => {
     ['+12005550123', '+12005550123', null],
     ['+800 1234 5678', '+80012345678', null],
   ])('%s is %s', (text, phone, country) => {
-    expect(tryParsePhone(text)).toEqual({ phone, country, isVirtual: false })
+    expect(tryParsePhone(text)).toEqual({ phone, country, isVirtual: false, costlyType: null })
   })
 
   test.each([
@@ -54,12 +54,41 @@ describe('a phone number', () => {
   })
 })
 
+describe('a number that costs more than a mobile phone', () => {
+  test.each([
+    ['+19005550123', 'premium'],
+    ['+19000000000', 'premium'],
+    ['+33899123456', 'premium'],
+    ['+979123456789', 'premium'],
+    ['+491801234567', 'sharedCost'],
+    ['+80812345678', 'sharedCost'],
+    ['+447012345678', 'personal'],
+    ['+878101234567890', 'personal'],
+    ['+870301234567', 'satellite'],
+    ['+881612345678', 'satellite'],
+    ['+882161234567', 'international'],
+    ['+883510012345', 'international'],
+  ])('%s is %s', (phone, costlyType) => {
+    expect(tryParsePhone(phone)).toMatchObject({ phone, costlyType })
+  })
+
+  test.each([
+    '+8801712345678',
+    '+886912345678',
+    '+447400123456',
+    '+447624123456',
+    '+80012345678',
+    '+14155552671',
+  ])('is not %s', (phone) => expect(tryParsePhone(phone)?.costlyType).toBeNull())
+})
+
 describe('a virtual number', () => {
   test('is +999 and ten digits, without a country', () => {
     expect(tryParsePhone('+999 0123456789')).toEqual({
       phone: '+9990123456789',
       country: null,
       isVirtual: true,
+      costlyType: null,
     })
   })
 

@@ -158,7 +158,11 @@ test('after the system clock was set, tokens of the provider are checked against
 test('a developer logs in with a certified OpenID provider', async () => {
   const oidcProvider = await startOidcProvider()
   const console = await startIdentityServer(service, {
-    env: { OTPD_OIDC_ISSUER: oidcProvider.issuer, OTPD_OIDC_AUDIENCE: oidcProvider.clientId },
+    env: {
+      OTPD_OIDC_ISSUER: oidcProvider.issuer,
+      OTPD_OIDC_AUDIENCE: oidcProvider.clientId,
+      OTPD_SIGNUP: 'open',
+    },
     clock: { now: () => Date.now() },
   })
   try {

@@ -26,8 +26,6 @@ describeEachDatabase('a guard in enforce mode', (database) => {
         OTPD_GUARD_MODE: 'enforce',
         OTPD_GUARD_DENIED_COUNTRIES: 'cu',
         OTPD_PHONE_SEND_BUDGET: 'off',
-        OTPD_GUARD_APPLICATION_PER_DAY: '12',
-        OTPD_GUARD_ADDRESS_PER_HOUR: '2',
       },
     })
     otp = createOtpClient(service)
@@ -54,7 +52,7 @@ describeEachDatabase('a guard in enforce mode', (database) => {
       deliveryStatus: null,
     })
     expect(await otp.listLogEntries(developer, requestId)).toMatchObject([
-      { type: 'otp.blocked', status: 'failed', detail: 'COUNTRY_DENIED' },
+      { type: 'otp.blocked', status: 'failed', detail: 'COUNTRY_NOT_ALLOWED' },
     ])
     expect((await service.request<unknown[]>('GET', '/v1/inbox', { as: developer })).data).toEqual([])
     // 410 (RFC 9110 §15.5.11): permanently gone, so the client sends a new code.
@@ -92,65 +90,103 @@ describeEachDatabase('a guard in enforce mode', (database) => {
     expect(second.headers.get('idempotency-replayed')).toBe('true')
   })
 
-  test('blocks the fourth unverified code of a country, until codes are verified', async () => {
-    const ownApplication = await service.createApplication(developer)
-    const sent = []
-    for (let n = 0; n < 3; n++) sent.push(await otp.sendOrThrow(ownApplication, { phone: testPhone(n) }))
-    const blocked = await otp.send(ownApplication, { phone: testPhone(3) })
-    expect(countByOutcome([blocked])).toEqual({ '403 DESTINATION_BLOCKED': 1 })
-    expect((await otp.send(ownApplication, { phone: '+32470123456' })).status).toBe(201)
-    expect((await otp.verifyRightCode(ownApplication, sent[1]?.requestId ?? '')).status).toBe(200)
-    expect((await otp.send(ownApplication, { phone: testPhone(4) })).status).toBe(201)
-    expect((await otp.send(ownApplication, { phone: testPhone(5) })).status).toBe(403)
+  test('counts for a developer: their second application gains nothing, another developer loses nothing', async () => {
+    const ada = await service.createDeveloper()
+    const apps = [await service.createApplication(ada), await service.createApplication(ada)]
+    const statuses = []
+    for (let n = 0; n < 40; n++) {
+      const [one = app, other = app] = apps
+      statuses.push((await otp.send(n % 2 ? one : other, { phone: `+3161234${1000 + n}` })).status)
+    }
+    expect(statuses).toEqual([...Array<number>(30).fill(201), ...Array<number>(10).fill(403)])
+    const bob = await service.createApplication(await service.createDeveloper())
+    expect((await otp.send(bob, { phone: '+31612341999' })).status).toBe(201)
   })
 
   test('checks resends, too, and keeps the code that was already sent valid', async () => {
-    const ownApplication = await service.createApplication(developer)
-    const { requestId } = await otp.sendOrThrow(ownApplication, { phone: testPhone(10) })
-    await otp.sendOrThrow(ownApplication, { phone: testPhone(11) })
-    service.clock.advance(30_000)
-    expect((await otp.resend(ownApplication, requestId)).status).toBe(200)
-    const soon = await otp.resend(ownApplication, requestId)
-    expect([soon.status, soon.error.reason]).toEqual([429, 'RESEND_TOO_SOON'])
+    const ada = await service.createDeveloper()
+    const ownApplication = await service.createApplication(ada)
+    const { requestId } = await otp.sendOrThrow(ownApplication, { phone: '+31612342000' })
+    for (let n = 1; n < 30; n++) await otp.sendOrThrow(ownApplication, { phone: `+3161234${2000 + n}` })
     service.clock.advance(30_000)
     const blocked = await otp.resend(ownApplication, requestId)
     expect([blocked.status, blocked.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
     expect(blocked.error.metadata).toEqual({ requestId })
-    expect((await otp.listLogEntries(developer, requestId)).at(-1)).toMatchObject({
+    expect((await otp.listLogEntries(ada, requestId)).at(-1)).toMatchObject({
       type: 'otp.blocked',
       status: 'pending',
-      detail: 'resend COUNTRY_HOURLY',
+      detail: 'resend PREFIX_UNVERIFIED',
     })
-    expect((await otp.get(developer, requestId)).data).toMatchObject({ status: 'pending', resends: 1 })
+    expect((await otp.get(ada, requestId)).data).toMatchObject({ status: 'pending', resends: 0 })
     expect((await otp.verifyRightCode(ownApplication, requestId)).status).toBe(200)
-    // Verification removes both messages of that request; one of the other remains.
-    expect((await otp.send(ownApplication, { phone: testPhone(12) })).status).toBe(201)
-    expect((await otp.send(ownApplication, { phone: testPhone(13) })).status).toBe(201)
-    expect((await otp.send(ownApplication, { phone: testPhone(14) })).status).toBe(403)
+    // The verified code and the four that it adds.
+    for (let n = 1; n < 6; n++) await otp.sendOrThrow(ownApplication, { phone: `+3161234${3000 + n}` })
+    expect((await otp.send(ownApplication, { phone: '+31612343999' })).status).toBe(403)
   })
 
-  test('identifies the end user by the clientIp that the backend sends', async () => {
-    const ownApplication = await service.createApplication(developer)
-    const send = (country: string, clientIp: string) =>
-      otp.send(ownApplication, { phone: `${country}1234567`, clientIp })
-    const statuses = []
-    for (const country of ['+3247', '+3361', '+44790']) {
-      statuses.push((await send(country, '203.0.113.5')).status)
+  test('refuses costly types of numbers', async () => {
+    for (const phone of [
+      '+19005550123',
+      '+979123456789',
+      '+881612345678',
+      '+882161234567',
+      '+447012345678',
+    ]) {
+      expect(countByOutcome([await otp.send(app, { phone })])).toEqual({ '403 DESTINATION_BLOCKED': 1 })
     }
-    expect(statuses).toEqual([201, 201, 403])
-    expect((await send('+44790', '203.0.113.6')).status).toBe(201)
   })
 
-  test('sends exactly the daily cap under concurrent requests', async () => {
-    const ownApplication = await service.createApplication(developer)
-    const countries = ['+3247', '+3361', '+44790', '+4917', '+3934', '+3461']
-    const race = Array.from({ length: 40 }, (_, n) =>
-      otp.send(ownApplication, {
-        phone: `${countries[n % countries.length]}${String(1_000_000 + n * 10_007)}`,
+  test('sends exactly as many concurrent messages as a prefix takes, across two applications', async () => {
+    const ada = await service.createDeveloper()
+    const apps = [await service.createApplication(ada), await service.createApplication(ada)]
+    const race = Array.from({ length: 50 }, (_, n) =>
+      otp.send(apps[n % 2] ?? app, { phone: `+3161235${1000 + n}` }),
+    )
+    expect(countByOutcome(await Promise.all(race))).toEqual({ '201': 30, '403 DESTINATION_BLOCKED': 20 })
+  })
+
+  test('tells the developer, and every application that subscribes, when a conversion falls', async () => {
+    const ada = await service.createDeveloper()
+    const [attacked, other] = [await service.createApplication(ada), await service.createApplication(ada)]
+    const url = 'https://hooks.example/'
+    for (const [appId, events] of [
+      [attacked.id, ['otp.sent']],
+      [other.id, ['guard.alert']],
+      [other.id, ['*']],
+    ] as const)
+      await service.request('POST', '/v1/webhooks', { as: ada, body: { appId, url, events } })
+    for (let n = 0; n < 30; n++) {
+      const { requestId } = await otp.sendOrThrow(attacked, { phone: testPhone(1000 + n) })
+      expect((await otp.verifyRightCode(attacked, requestId)).status).toBe(200)
+    }
+    service.clock.advance(2 * 3_600_000)
+    for (let n = 0; n < 60; n++) {
+      await otp.sendOrThrow(attacked, { phone: testPhone(2000 + n) })
+      service.clock.advance(5_000)
+    }
+    const logs = await service.request<Array<{ detail: string; appId: string }>>(
+      'GET',
+      '/v1/logs?type=guard.alert',
+      { as: ada },
+    )
+    expect(logs.data).toMatchObject([
+      {
+        type: 'guard.alert',
+        appId: attacked.id,
+        requestId: null,
+        phone: null,
+        detail: expect.stringMatching(/^NL 0 % of \d+ messages verified, usually 100 %$/),
+      },
+    ])
+    const hooks = await service.request<Array<{ id: string }>>('GET', '/v1/webhooks', { as: ada })
+    const counts = await Promise.all(
+      hooks.data.map(async ({ id }) => {
+        const path = `/v1/webhooks/${id}/deliveries?type=guard.alert`
+        return (await service.request<unknown[]>('GET', path, { as: ada })).data.length
       }),
     )
-    const responses = await Promise.all(race)
-    expect(countByOutcome(responses)).toEqual({ '201': 12, '403 DESTINATION_BLOCKED': 28 })
+    // Newest first: everything, the alert, and only otp.sent.
+    expect(counts).toEqual([1, 1, 0])
   })
 
   test('ignores test applications and virtual numbers', async () => {
@@ -162,23 +198,24 @@ describeEachDatabase('a guard in enforce mode', (database) => {
   })
 })
 
-describe('a guard in monitor mode, the default', () => {
+describe('a guard in monitor mode', () => {
   test('sends codes that it would block, and logs why', async () => {
     const gateway = startGateway()
     const delivery = { providers: [createTwilioSettings('sms', gateway.url)], routes: [] }
-    const service = await createTestService({ plans: unlimitedPlans, delivery })
+    const env = { OTPD_GUARD_MODE: 'monitor', OTPD_PHONE_SEND_BUDGET: 'off' }
+    const service = await createTestService({ plans: unlimitedPlans, delivery, env })
     const otp = createOtpClient(service)
     const developer = await service.createDeveloper()
     const app = await service.createApplication(developer)
-    for (let n = 0; n < 3; n++) await otp.sendOrThrow(app, { phone: testPhone(n) })
-    const { requestId } = await otp.sendOrThrow(app, { phone: testPhone(3) })
+    for (let n = 0; n < 30; n++) await otp.sendOrThrow(app, { phone: `+3161234${1000 + n}` })
+    const { requestId } = await otp.sendOrThrow(app, { phone: '+31612341999' })
     expect(await otp.listLogEntries(developer, requestId)).toMatchObject([
-      { type: 'guard.flagged', status: 'pending', detail: 'COUNTRY_HOURLY' },
+      { type: 'guard.flagged', status: 'pending', detail: 'PREFIX_UNVERIFIED' },
       { type: 'otp.sent', status: 'pending' },
     ])
     expect((await otp.verifyRightCode(app, requestId)).status).toBe(200)
     expect(await service.store.read.guard.decisions(0)).toEqual([
-      { rule: 'COUNTRY_HOURLY', country: 'NL', flagged: 1, blocked: 0 },
+      { rule: 'PREFIX_UNVERIFIED', country: 'NL', flagged: 1, blocked: 0 },
     ])
     await service.dispose()
     await gateway.stop()
@@ -188,7 +225,7 @@ describe('a guard in monitor mode, the default', () => {
     const service = await createTestService({ plans: unlimitedPlans })
     const otp = createOtpClient(service)
     const app = await service.createApplication(await service.createDeveloper())
-    for (let n = 0; n < 10; n++) await otp.sendOrThrow(app, { phone: testPhone(n) })
+    for (let n = 0; n < 40; n++) await otp.sendOrThrow(app, { phone: `+3161234${1000 + n}` })
     expect(await service.store.read.guard.decisions(0)).toEqual([])
     await service.dispose()
   })
@@ -208,13 +245,13 @@ test('an outage of the provider does not block a country', async () => {
   const app = await service.createApplication(await service.createDeveloper())
   gateway.refuseAll(400, 21211)
   for (let n = 0; n < 5; n++) {
-    const refused = await otp.send(app, { phone: testPhone(n) })
+    const refused = await otp.send(app, { phone: `+3161234${1000 + n}` })
     expect(countByOutcome([refused])).toEqual({ '502 DELIVERY_FAILED INVALID_NUMBER': 1 })
   }
   gateway.acceptAll()
   const responses = []
-  for (let n = 5; n < 9; n++) responses.push(await otp.send(app, { phone: testPhone(n) }))
-  expect(countByOutcome(responses)).toEqual({ '201': 3, '403 DESTINATION_BLOCKED': 1 })
+  for (let n = 5; n < 36; n++) responses.push(await otp.send(app, { phone: `+3161234${1000 + n}` }))
+  expect(countByOutcome(responses)).toEqual({ '201': 30, '403 DESTINATION_BLOCKED': 1 })
   await service.dispose()
   await gateway.stop()
 })
@@ -227,20 +264,20 @@ describeEachDatabase('a guard whose table is missing', (database, kind) => {
       await (kind === 'SQLite' ? raw.run?.(statement) : raw.execute?.(statement))
     })
 
-  test.each(['guard_windows', 'guard_days', 'guard_address_countries', 'guard_decisions'])(
+  test.each(['guard_countries', 'guard_counts', 'guard_contexts', 'guard_decisions'])(
     '(%s) fails open: codes are sent and verified',
     async (table) => {
       const env = {
         OTPD_GUARD_MODE: 'enforce',
-        OTPD_GUARD_APPLICATION_PER_DAY: '100',
+        OTPD_GUARD_TOTAL_PER_DAY: '1000',
         OTPD_PHONE_SEND_BUDGET: 'off',
       }
       const service = await createTestService({ database: database(), plans: unlimitedPlans, env })
       const otp = createOtpClient(service)
       const developer = await service.createDeveloper()
       const app = await service.createApplication(developer)
-      const send = (n: number) => otp.send(app, { phone: testPhone(n), clientIp: '203.0.113.9' })
-      const before = await otp.sendOrThrow(app, { phone: testPhone(90), clientIp: '203.0.113.9' })
+      const send = (n: number) => otp.send(app, { phone: `+3161234${1000 + n}`, clientIp: '203.0.113.9' })
+      const before = await otp.sendOrThrow(app, { phone: '+31612341900', clientIp: '203.0.113.9' })
       await run(sql.raw(`alter table ${table} rename to gone`))
       try {
         for (let n = 0; n < 6; n++) {
@@ -257,7 +294,8 @@ describeEachDatabase('a guard whose table is missing', (database, kind) => {
       }
       // The table is back, with its previous counts.
       const responses = []
-      for (let n = 10; n < 16; n++) responses.push(await send(n))
+      // From no network that is known by now.
+      for (let n = 10; n < 60; n++) responses.push(await otp.send(app, { phone: `+3161234${1000 + n}` }))
       expect(countByOutcome(responses)['403 DESTINATION_BLOCKED']).toBeGreaterThan(0)
       await service.dispose()
     },

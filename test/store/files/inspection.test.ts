@@ -53,7 +53,14 @@ describe('an inspection', () => {
       wrongOwner: [],
       isHeld: false,
       masterKey: 'matches',
-      database: { state: 'readable', pending: [], schemaError: null, damage: null, openCircuits: [] },
+      database: {
+        state: 'readable',
+        pending: [],
+        schemaError: null,
+        damage: null,
+        openCircuits: [],
+        guardAlerts: [],
+      },
     })
     expect(inspectOpen().freeBytes).toBeGreaterThan(0)
     expect(contents()).toEqual(before)

@@ -38,38 +38,28 @@ export function defineLimitsTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.caller, t.route, t.key] })],
   )
 
-  const guardWindows = c.table(
-    'guard_windows',
-    {
-      subject: c.text('subject').notNull(),
-      startsAt: c.timestampMs('starts_at').notNull(),
-      unverified: c.integer('unverified').notNull(),
-      verified: c.integer('verified').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.subject, t.startsAt] })],
-  )
+  const guardCountries = c.table('guard_countries', {
+    subject: c.text('subject').primaryKey(),
+    windows: c.text('windows').notNull(),
+    alertUntil: c.timestampMs('alert_until').notNull(),
+    converts: c.integer('converts').notNull(),
+    day: c.integer('day').notNull(),
+  })
 
-  const guardAddressCountries = c.table(
-    'guard_address_countries',
-    {
-      subject: c.text('subject').notNull(),
-      country: c.text('country').notNull(),
-      sentAt: c.timestampMs('sent_at').notNull(),
-      verifiedAt: c.timestampMs('verified_at'),
-    },
-    (t) => [c.primaryKey({ columns: [t.subject, t.country] })],
-  )
+  const guardCounts = c.table('guard_counts', {
+    subject: c.text('subject').primaryKey(),
+    unverified: c.integer('unverified').notNull(),
+    verified: c.integer('verified').notNull(),
+    slot: c.timestampMs('slot').notNull(),
+    pending: c.integer('pending').notNull(),
+    pendingBefore: c.integer('pending_before').notNull(),
+    firstAt: c.timestampMs('first_at').notNull(),
+  })
 
-  const guardDays = c.table(
-    'guard_days',
-    {
-      subject: c.text('subject').notNull(),
-      day: c.integer('day').notNull(),
-      sent: c.integer('sent').notNull().default(0),
-      verified: c.integer('verified').notNull().default(0),
-    },
-    (t) => [c.primaryKey({ columns: [t.subject, t.day] })],
-  )
+  const guardContexts = c.table('guard_contexts', {
+    context: c.text('context').primaryKey(),
+    day: c.integer('day').notNull(),
+  })
 
   const guardDecisions = c.table(
     'guard_decisions',
@@ -87,9 +77,9 @@ export function defineLimitsTables(c: ColumnKit) {
     rateAdmissions,
     phoneCheckBudgets,
     idempotencyKeys,
-    guardWindows,
-    guardAddressCountries,
-    guardDays,
+    guardCountries,
+    guardCounts,
+    guardContexts,
     guardDecisions,
   }
 }
