@@ -32,7 +32,8 @@ body = '{"to": "{{to}}", "text": "{{text}}"}'
     configFile,
     `[limits]\nsendPerMinute = 0\nverifyPerMinute = 0\n${withProvider ? provider : ''}`,
   )
-  const server = await startServer({ home, env: { OTPD_CONFIG: configFile } })
+  const dataDir = join(home, 'data')
+  const server = await startServer({ home, dataDir, env: { OTPD_CONFIG: configFile } })
   const { otpd } = server
   const login = [
     'login',
@@ -54,11 +55,14 @@ body = '{"to": "{{to}}", "text": "{{text}}"}'
       headers,
       body: JSON.stringify(body),
     })
-    const answer: { data?: { requestId: string }; error?: { code: string } } = await response.json()
+    const answer: { data?: { requestId: string }; error?: { code: string } } = JSON.parse(
+      await response.text(),
+    )
     return { status: response.status, requestId: answer.data?.requestId ?? '', code: answer.error?.code }
   }
   return {
     otpd,
+    env: { OTPD_CONFIG: configFile, OTPD_DATA_DIR: dataDir },
     codes,
     send: (phone: string, clientIp?: string) =>
       post('/v1/otp/send', { phone, ...(clientIp && { clientIp }) }),
@@ -127,7 +131,7 @@ describe('a server with a provider and no other setting', () => {
   })
 
   test('explains each rule in one line of `otpd guard status`', async () => {
-    const { stdout } = await shop.otpd(['guard', 'status', '--json'])
+    const { stdout } = await shop.otpd(['guard', 'status', '--json'], { env: shop.env })
     const { data } = JSON.parse(stdout)
     expect(data.mode).toBe('enforce')
     const blocked = Object.fromEntries(

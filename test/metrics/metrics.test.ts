@@ -37,6 +37,7 @@ describe('the metrics', () => {
     const metrics = fresh()
     metrics.observeRequest({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
     metrics.observeProviderSend('main', 'accepted', 120)
+    metrics.recordGuardAlert('NL')
     const samples = await read(metrics)
     expect(samples.length).toBeGreaterThan(20)
     expect(metrics.contentType).toStartWith('text/plain; version=0.0.4')
@@ -45,6 +46,7 @@ describe('the metrics', () => {
       if (type === 'counter') expect(family).toEndWith('_total')
       else expect(family).not.toEndWith('_total')
     }
+    expect(findValue(samples, 'otpd_guard_alerts_total', { country: 'NL' })).toBe(1)
     expect(findValue(samples, 'otpd_build_info', { version: '1.2.3' })).toBe(1)
     expect(findValue(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
     expect(findValue(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)

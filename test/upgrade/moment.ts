@@ -51,6 +51,8 @@ export function defineMomentTests(
     const answers = await callAll(fixture.answers, createCaller(instance.url, credentials))
     expect(listAllDifferences(fixture.answers, answers)).toEqual([])
     for (const { args, data } of fixture.commands) {
+      // The guard has other rules since 0.1.0 and enforces them, so their decisions start anew.
+      if (args[0] === 'guard') continue
       const actual = { status: 200, body: await readCommand(instance, args) }
       expect(listDifferences({ status: 200, body: data }, actual)).toEqual([])
     }

@@ -13,6 +13,13 @@ describe('the configuration', () => {
     ])
   })
 
+  test('has every setting that is ignored as a warning', () => {
+    expect(configurationChecks(loadFile('[guard]\ncountryPerDay = 5\n'))).toMatchObject([
+      { status: 'ok' },
+      { status: 'warning', message: '/etc/o.toml:2: guard.countryPerDay is ignored.' },
+    ])
+  })
+
   test('without problems names its file', () => {
     expect(configurationChecks(loadFile(''))).toMatchObject([{ status: 'ok', message: '/etc/o.toml' }])
   })

@@ -64,6 +64,21 @@ mode = "enforce"
 countries = ["NL", "BE"]
 ${twilio('main')}`
 
+test('an alert of the guard is a warning that names the country, until it ends', () => {
+  const config = requireConfig(loadFile(validToml, { files: { '/secret': secret } }))
+  const opened = openProviders(config, '1.0.0')
+  const guardAlerts = [
+    { country: 'NL', until: nowMs + 1 },
+    { country: 'BE', until: nowMs },
+  ]
+  return opened.list().then((providers) => {
+    opened.close()
+    const facts = { config, providers, openCircuits: [], guardAlerts, nowMs, configFile: '/etc/o.toml' }
+    const alerts = deliveryChecks(facts).filter(({ name }) => name === 'guard alert')
+    expect(alerts.map(({ status, message }) => `${status}: ${message.slice(0, 3)}`)).toEqual(['warning: NL:'])
+  })
+})
+
 describe('live sending', () => {
   test('is ok with everything configured, and shows no secret', async () => {
     const checks = await runDeliveryChecks(validToml)

@@ -278,6 +278,18 @@ describe('webhook listen', () => {
     })
   })
 
+  test('forwards an alert of the guard, which has no request', async () => {
+    const detail = 'NL 3 % of 214 messages verified, usually 61 %'
+    serveEntries(entry({ type: 'guard.alert', requestId: null, phone: null, status: null, detail }))
+    await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual({
+      id: 'evt_1',
+      type: 'guard.alert',
+      timestamp: '2026-11-20T11:59:59.000Z',
+      data: { country: 'NL', messages: 214, conversion: 3, usualConversion: 61 },
+    })
+  })
+
   test('reports an event that was not delivered, as a line of JSON with --json', async () => {
     status = 500
     serveEntries(entry())
@@ -300,7 +312,7 @@ describe('webhook listen', () => {
     await listen()
     const types = streams.map((path) => new URL(path, 'http://x').searchParams.get('type'))
     expect(types[0]).toBe('otp.failed,otp.expired')
-    expect(types.at(-1)?.split(',')).toHaveLength(8)
+    expect(types.at(-1)?.split(',')).toHaveLength(9)
     expect(types.at(-1)).not.toContain('attempt_failed')
   })
 

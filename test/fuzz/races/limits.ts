@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { countByOutcome } from '../../helpers/otp-client.ts'
+import { countByOutcome, createOtpClient } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
 import { openRaceFixture, unlimitedPlans } from './fixture.ts'
@@ -29,6 +29,30 @@ export const limitRaces: Race[] = [
           })
           const path = `/v1/otp?limit=200&appId=${application.id}`
           expect((await service.request<unknown[]>('GET', path, { as: developer })).data).toHaveLength(5)
+        },
+      }
+    },
+  },
+
+  {
+    name: `${concurrentCalls} concurrent sends to one prefix through two applications: exactly thirty are admitted`,
+    async open(database) {
+      const env = { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'off' }
+      const service = await createTestService({ plans: unlimitedPlans, env, database })
+      const otp = createOtpClient(service)
+      return {
+        close: service.dispose,
+        async round(_, random) {
+          const developer = await service.createDeveloper()
+          const first = await service.createApplication(developer)
+          const second = await service.createApplication(developer)
+          const responses = await runConcurrently(concurrentCalls, random, (index) =>
+            otp.send(index % 2 === 0 ? first : second, { phone: testPhone(index) }),
+          )
+          expect(countByOutcome(responses)).toEqual({
+            '201': 30,
+            '403 DESTINATION_BLOCKED': concurrentCalls - 30,
+          })
         },
       }
     },
