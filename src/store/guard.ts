@@ -11,11 +11,17 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   const { guardCountries: countries, guardCounts, guardContexts, guardDecisions: decisions } = database.tables
   const p = sql.placeholder
 
-  const selectCountry = database.prepare(() =>
+  // An update, which locks the row that it returns: between a lock and a select, another node could insert the row.
+  const lockCountry = database.prepare(() =>
     executor
-      .select({ windows: countries.windows, alertUntil: countries.alertUntil, converts: countries.converts })
-      .from(countries)
-      .where(eq(countries.subject, p('subject'))),
+      .update(countries)
+      .set({ alertUntil: sql`${countries.alertUntil}` })
+      .where(eq(countries.subject, p('subject')))
+      .returning({
+        windows: countries.windows,
+        alertUntil: countries.alertUntil,
+        converts: countries.converts,
+      }),
   )
   const insertCountry = database.prepare(() =>
     executor
@@ -98,12 +104,10 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     ...createGuardCounts(database, executor),
 
     async lockCountry(subject) {
-      await database.lock(executor, countries, countries.subject, subject)
-      let [row] = await selectCountry({ subject })
+      let [row] = await lockCountry({ subject })
       if (!row) {
         await insertCountry({ subject })
-        await database.lock(executor, countries, countries.subject, subject)
-        ;[row] = await selectCountry({ subject })
+        ;[row] = await lockCountry({ subject })
       }
       if (!row) throw new Error('the counts of a country are missing')
       // Written by `putCountry` alone.

@@ -66,13 +66,15 @@ describeEachDatabase("the guard's counters", (database, kind) => {
 
   test('admit exactly 30 of 60 concurrent messages to one prefix, or from one network to many countries', async () => {
     for (let round = 0; round < raceRounds(kind) / 10; round++) {
-      const { clock, evaluate, createRequest } = createGuardFixture(store(), guardOff)
+      const { clock, evaluate, createRequest, faults } = createGuardFixture(store(), guardOff)
       clock.advance((round + 20) * 2 * dayMs)
       const admitted = async (overrides: (i: number) => Parameters<typeof createRequest>[0]) => {
         const race = Array.from({ length: 60 }, (_, i) => evaluate(createRequest(overrides(i))))
         return (await Promise.all(race)).filter(({ blocked }) => !blocked).length
       }
-      expect(await admitted(() => ({ phone: '+31611110001' }))).toBe(30)
+      const toPrefix = await admitted(() => ({ phone: '+31611110001' }))
+      expect(faults).toEqual([])
+      expect(toPrefix).toBe(30)
       // Messages that are still pending count a fifth.
       const fromOne = await admitted((i) => ({ country: `C${i % 7}`, clientIp: '203.0.113.9' }))
       expect(fromOne).toBe(60)
