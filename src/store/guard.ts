@@ -4,6 +4,7 @@ import { guardLifetimes, type GuardRule } from '../domain/model/guard.ts'
 import type { GuardStore } from '../domain/store/guard.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createGuardCounts } from './guard-counts.ts'
+import { createGuardKeys } from './guard-keys.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 
 /** Stores the guard's counters and decisions. */
@@ -102,6 +103,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 
   return {
     ...createGuardCounts(database, executor),
+    ...createGuardKeys(database, executor),
 
     async lockCountry(subject) {
       let [row] = await lockCountry({ subject })

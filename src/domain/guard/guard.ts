@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
-import { knownDays, type GuardAlert, type GuardRule } from '../model/guard.ts'
+import { guardHashForm, knownDays, type GuardAlert, type GuardRule } from '../model/guard.ts'
 import type { CostlyNumberType } from '../model/number-type.ts'
 import { openCountry, type CountryCounts } from './country.ts'
 import {
@@ -14,7 +14,7 @@ import {
   violatedListRules,
   type GuardSettings,
 } from './rules.ts'
-import { indexHash, type HashForm, type Keys } from '../model/keys.ts'
+import { indexHash, type Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Stores } from '../store/store.ts'
@@ -83,9 +83,6 @@ export type Guard = {
  * fraud.
  */
 export const noCountry = '001'
-
-/** 96 bits: enough that the prefixes and networks of one developer do not collide. */
-export const guardHashForm: HashForm = (digest) => digest.toString('base64url').slice(0, 16)
 
 const unlimited = 2_147_483_647
 const allowedVerdict: GuardVerdict = { blocked: false, violatedRules: [] }

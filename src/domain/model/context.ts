@@ -2,7 +2,7 @@ import { indexHash, upgradeHash, type HashForm, type Keys } from './keys.ts'
 import { networkOf } from './network.ts'
 
 /** 72 bits: enough that the contexts of one developer do not collide. */
-const form: HashForm = (digest) => digest.toString('base64url').slice(0, 12)
+export const contextHashForm: HashForm = (digest) => digest.toString('base64url').slice(0, 12)
 
 /**
  * Hashes what identifies the end user behind a send: the network of `clientIp`, and the device. Two hashes at
@@ -16,7 +16,7 @@ export function hashContexts(
 ): string[] {
   const network = sender.clientIp === null ? undefined : networkOf(sender.clientIp)
   const hash = (kind: string, value: string) =>
-    indexHash(keys.context, `${developerId}\n${kind}\n${value}`, form)
+    indexHash(keys.context, `${developerId}\n${kind}\n${value}`, contextHashForm)
   return [
     ...(network === undefined ? [] : [hash('network', network)]),
     ...(sender.deviceId === null ? [] : [hash('device', sender.deviceId)]),

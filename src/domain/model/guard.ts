@@ -1,3 +1,4 @@
+import type { HashForm } from './keys.ts'
 import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
 
 /**
@@ -17,6 +18,9 @@ export type GuardRule = (typeof guardRules)[number]
 
 /** How often a rule flagged or blocked messages to a country. */
 export type GuardDecisions = { rule: GuardRule; country: string; flagged: number; blocked: number }
+
+/** Form of the hashes of prefixes and networks. 96 bits: enough that those of one developer do not collide. */
+export const guardHashForm: HashForm = (digest) => digest.toString('base64url').slice(0, 16)
 
 /** Counts of a prefix or a network on one UTC day. */
 export type GuardCounts = {

@@ -38,6 +38,11 @@ export type GuardStore = {
   hasVerified(contexts: readonly string[], sinceDay: number): Promise<boolean>
   addContexts(contexts: readonly string[], day: number): Promise<void>
 
+  /** Lists the keys of contexts, or of counts, after one, in their order. */
+  listKeys(table: 'contexts' | 'counts', after: string, limit: number): Promise<string[]>
+  /** Moves a row to another key, and adds it to the row that is there. */
+  moveKey(table: 'contexts' | 'counts', from: string, to: string): Promise<void>
+
   addDecision(decision: { hour: number; rule: GuardRule; country: string; blocked: boolean }): Promise<void>
   /** Lists the decisions since an hour, in hours since the epoch. */
   decisions(fromHour: number): Promise<GuardDecisions[]>

@@ -7,6 +7,7 @@ import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { closeRequests, publishClosed } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
+import { createGuardWalks } from './guard-hashes.ts'
 import type { KeyWalk } from './key-walks.ts'
 import { createPhoneWalks } from './phone-key-walk.ts'
 import { redactPayload } from './retention.ts'
@@ -100,4 +101,5 @@ export const createAllKeyWalks = (
   ...createPseudonymWalks(needs.keys),
   ...createPhoneWalks(needs.keys),
   createTotpWalk(needs),
+  ...createGuardWalks(needs.keys),
 ]

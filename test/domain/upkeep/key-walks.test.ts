@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
+import { createGuard, type Sender } from '../../../src/domain/guard/guard.ts'
+import { hashContexts } from '../../../src/domain/model/context.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createKeyring, newDataKey, purposes, type Keyring } from '../../../src/domain/model/keys.ts'
 import { deriveCode, hashCode } from '../../../src/domain/model/code.ts'
@@ -11,6 +13,7 @@ import { createAllKeyWalks } from '../../../src/domain/upkeep/replaced-keys.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
+import { guardOff, stranger } from '../../helpers/guard.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)
@@ -85,6 +88,42 @@ describeEachDatabase('after the keys were replaced', (database) => {
         .onConflictDoUpdate({ target: tables.totpSecrets.developerId, set: { secret } })
     })
   }
+
+  test.each([false, true])(
+    "the guard's counts and known contexts go on (interrupted: %p)",
+    async (isInterrupted) => {
+      const guard = createGuard({ settings: guardOff, keys: ring.keys, onFault: expect.unreachable })
+      const developerId = newId('dev')
+      const message = (n: number) => ({
+        ...createPendingRequest(clock.now(), {
+          developerId,
+          phone: `+31612340${100 + n}`,
+          clientIp: '203.0.113.9',
+        }),
+        provider: null,
+        costlyType: null,
+      })
+      const isBlocked = (sender: Sender, one = message(0)) =>
+        store.write(
+          async (tx) => (await guard.evaluate(tx, { ...one, clientIp: null }, sender, clock.now())).blocked,
+        )
+      const contexts = () =>
+        hashContexts(ring.keys, developerId, { clientIp: '203.0.113.9', deviceId: 'phone' })
+      await store.write((tx) =>
+        guard.recordConversion(tx, message(0), { isKnownPhone: true, contexts: contexts() }, clock.now()),
+      )
+      for (let n = 0; n < 31; n++) await isBlocked(stranger, message(n))
+      expect(await isBlocked(stranger)).toBe(true)
+
+      ring.replace([...first, ...versionOf(2)])
+      await run(isInterrupted)
+      expect(await isBlocked(stranger)).toBe(true)
+      expect(await isBlocked({ isKnownPhone: false, contexts: contexts() })).toBe(false)
+      await store.write(async (tx) => {
+        for (const state of await tx.keyWalks.list()) await tx.keyWalks.put({ ...state, version: 1 })
+      })
+    },
+  )
 
   test.each([false, true])(
     'codes of before are canceled and pseudonyms are hashed again (interrupted: %p)',
