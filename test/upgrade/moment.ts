@@ -51,7 +51,7 @@ export function defineMomentTests(
     const answers = await callAll(fixture.answers, createCaller(instance.url, credentials))
     expect(listAllDifferences(fixture.answers, answers)).toEqual([])
     for (const { args, data } of fixture.commands) {
-      // The guard has other rules since 0.1.0 and enforces them, so their decisions start anew.
+      // The guard has other rules since 0.1.0 and enforces them, so no decision of before counts.
       if (args[0] === 'guard') continue
       const actual = { status: 200, body: await readCommand(instance, args) }
       expect(listDifferences({ status: 200, body: data }, actual)).toEqual([])
