@@ -25,4 +25,4 @@ export function hashContexts(
 
 /** Brings the hash of a context to the newest version of the key. */
 export const upgradeContext = (keys: Pick<Keys, 'context'>, hash: string): string =>
-  upgradeHash(keys.context, hash, form)
+  upgradeHash(keys.context, hash, contextHashForm)

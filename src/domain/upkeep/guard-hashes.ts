@@ -1,14 +1,14 @@
-import { contextHashForm } from '../model/context.ts'
+import { contextHashForm, upgradeContext } from '../model/context.ts'
 import { guardHashForm } from '../model/guard.ts'
 import { upgradeHash, type Keys } from '../model/keys.ts'
 import type { KeyWalk } from './key-walks.ts'
 
 /** Creates the walks that bring the guard's hashes to the newest key, so that no count restarts. */
 export function createGuardWalks(keys: Pick<Keys, 'guard' | 'context'>): KeyWalk[] {
-  const upgradeContext = (hash: string) =>
+  const upgradeContextOrNetwork = (hash: string) =>
     // Those of wide networks are longer than those of contexts.
     hash.replace(/~\d+$/, '').length === contextHashForm(Buffer.alloc(32)).length
-      ? upgradeHash(keys.context, hash, contextHashForm)
+      ? upgradeContext(keys, hash)
       : upgradeHash(keys.guard, hash, guardHashForm)
   const upgradeSubject = (subject: string) => {
     const [day = '', hash = ''] = subject.split(' ')
@@ -28,5 +28,5 @@ export function createGuardWalks(keys: Pick<Keys, 'guard' | 'context'>): KeyWalk
       return rows.at(-1)
     },
   })
-  return [walk('contexts', upgradeContext), walk('counts', upgradeSubject)]
+  return [walk('contexts', upgradeContextOrNetwork), walk('counts', upgradeSubject)]
 }
