@@ -45,7 +45,7 @@ export function createPeople(simulation: Simulation, random: () => number) {
     isRetry = false,
   ): Promise<void> {
     const isKnown = simulation.knownPhones.has(person.phone)
-    const target = { ...person, country: country.code, costlyType: null }
+    const target = { ...person, appId: 'app_0', country: country.code, costlyType: null }
     if (!isRetry) count.users++
     const refuse = (phone = person.phone) => {
       count.refused++

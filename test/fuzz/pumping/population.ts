@@ -10,6 +10,7 @@ export type Country = {
 
 /** Destination of a message, and the client that asks for it. */
 export type Target = {
+  appId: string
   phone: string
   country: string | null
   clientIp: string | null

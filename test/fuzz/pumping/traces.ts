@@ -32,6 +32,8 @@ type Pump = {
   inConverting?: boolean
   /** Share of the codes that the attacker enters. */
   verifies?: number
+  /** Applications of the developer that the attacker uses in turn; 1 by default. */
+  applications?: number
   /** Number of addresses; 0 if the backend tells none. */
   addresses: number
   /** The n-th number. */
@@ -96,6 +98,7 @@ export const traces: Trace[] = [
   { name: 'random numbers, 30/min, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 30, addresses: 0 } },
   { name: 'random numbers, 30/min, 10,000 addresses, new country', tellsClientIp: true, goal: stopped, pump: { perMinute: 30, addresses: 10_000 } },
   { name: 'the same, 5 % of the codes entered', tellsClientIp: true, goal: stopped, pump: { perMinute: 30, addresses: 10_000, verifies: 0.05 } },
+  { name: 'random numbers, 30/min, through five applications, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 30, addresses: 0, applications: 5 } },
   { name: 'slow: 1/min for 3 days, 10,000 addresses, new country', tellsClientIp: true, goal: stopped, pump: { perMinute: 1, days: 3, addresses: 10_000 } },
   { name: 'one network, 60/min, converting country', tellsClientIp: true, goal: stopped, pump: { perMinute: 60, addresses: 1, inConverting: true } },
   { name: 'premium, satellite, personal, shared-cost numbers', tellsClientIp: true, goal: stopped, pump: { perMinute: 60, addresses: 10_000, phone: costlyPhones } },
@@ -169,7 +172,8 @@ function startPump(
     const n = count.sent++
     if (n % (perMinute * 1440) === 0) leftOnDay = 0
     const clientIp = addresses[Math.floor(random() * addresses.length)] ?? null
-    const request = await simulation.send({ ...phone(target, n, random), clientIp })
+    const appId = `app_${n % (pump.applications ?? 1)}`
+    const request = await simulation.send({ ...phone(target, n, random), appId, clientIp })
     const next = attackAt + ((n + 1) * minuteMs) / perMinute
     if (next < end) simulation.schedule(next, sendOne)
     if (!request) return
