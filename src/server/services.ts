@@ -7,7 +7,6 @@ import { createApplicationService } from '../domain/apps/applications.ts'
 import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
-import { revertGuardCounts } from '../domain/guard/fail-open.ts'
 import { createGuard } from '../domain/guard/guard.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
@@ -15,7 +14,7 @@ import { createInboxService } from '../domain/otp/inbox.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
-import { readSender } from '../domain/otp/sender.ts'
+import { revertGuardCounts } from '../domain/otp/undelivered.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
@@ -125,8 +124,7 @@ export function createServices(needs: ServiceNeeds) {
     publicUrl: needs.publicUrl,
     report: needs.report,
     onProviderTried: needs.onProviderTried,
-    onUndeliverable: (request) =>
-      revertGuardCounts(store, guard, request, readSender(keys, request), clock.now()),
+    onUndeliverable: (request) => revertGuardCounts({ ...base, guard }, request),
     ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging

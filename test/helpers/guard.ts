@@ -1,6 +1,6 @@
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
-import { createGuard, type GuardedMessage, type Sender } from '../../src/domain/guard/guard.ts'
-import type { GuardAlert } from '../../src/domain/model/guard.ts'
+import { createGuard, type GuardedMessage } from '../../src/domain/guard/guard.ts'
+import type { GuardAlert, Sender } from '../../src/domain/model/guard.ts'
 import type { GuardSettings } from '../../src/domain/guard/rules.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -15,9 +15,6 @@ export const guardOff: GuardSettings = {
   trusted: { prefixes: [], addresses: [] },
   totalPerDay: 0,
 }
-
-/** An end user about whom nothing is known. */
-export const stranger: Sender = { isKnownPhone: false, contexts: [] }
 
 /** Creates a guard on a real store, called as sends and verifications call it. */
 export function createGuardFixture(store: Store, settings: GuardSettings, clock = testClock()) {
@@ -77,3 +74,6 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
       store.write((tx) => guard.revert(tx, request, stranger, clock.now())),
   }
 }
+
+/** An end user about whom nothing is known. */
+export const stranger: Sender = { isKnownPhone: false, contexts: [] }

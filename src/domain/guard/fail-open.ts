@@ -1,36 +1,9 @@
-import type { Guard, Sender } from './guard.ts'
-import type { OtpRequest } from '../model/request.ts'
-import type { Store, Stores } from '../store/store.ts'
+import type { Guard } from './guard.ts'
 
 const noopGuard: Pick<Guard, 'evaluate' | 'recordConversion' | 'revert'> = {
   evaluate: () => Promise.resolve({ blocked: false, violatedRules: [] }),
   recordConversion: () => Promise.resolve(),
   revert: () => Promise.resolve(),
-}
-
-/**
- * Reverts the guard's counts of a request whose messages were not delivered, so that a provider outage does
- * not get countries blocked. Runs a transaction of its own, which locks the application's row first, as sends
- * do. Never rejects.
- *
- * @param readSender reads the sender as at the send
- */
-export async function revertGuardCounts(
-  store: Pick<Store, 'write'>,
-  guard: Guard,
-  request: OtpRequest,
-  readSender: (tx: Stores) => Promise<Sender>,
-  now: number,
-): Promise<void> {
-  try {
-    await store.write(async (tx) => {
-      // Only for the row lock; the application's state does not matter.
-      await tx.applications.lockAndCheckCredentials(request.appId, 0)
-      await guard.revert(tx, request, await readSender(tx), now)
-    })
-  } catch (error) {
-    guard.onFault(error)
-  }
 }
 
 /**

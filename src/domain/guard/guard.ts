@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
-import { guardHashForm, knownDays, type GuardAlert, type GuardRule } from '../model/guard.ts'
+import { guardHashForm, knownDays, type GuardAlert, type GuardRule, type Sender } from '../model/guard.ts'
 import type { CostlyNumberType } from '../model/number-type.ts'
 import { openCountry, type CountryCounts } from './country.ts'
 import {
@@ -35,14 +35,6 @@ export type GuardedRequest = Pick<
 
 /** A message to judge. */
 export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
-
-/** The end user behind a request, as the developer knows them. */
-export type Sender = {
-  /** Whether this developer verified the phone within 180 days. */
-  isKnownPhone: boolean
-  /** From `hashContexts`. */
-  contexts: readonly string[]
-}
 
 /**
  * SMS-pumping protection. Calls are part of the caller's transaction. Lock order: the country, then prefix and

@@ -68,3 +68,11 @@ export const guardLifetimes = {
   contextDays: knownDays,
   decisionsMs: dayMs + hourMs,
 }
+
+/** The end user behind a send, as far as the backend tells. */
+export type Sender = {
+  /** Whether this developer verified this phone within 180 days. */
+  isKnownPhone: boolean
+  /** Hashed contexts of the send. */
+  contexts: readonly string[]
+}

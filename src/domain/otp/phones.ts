@@ -23,7 +23,7 @@ export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'enviro
 /** Lane of the send that made a request. Those that 0.1.0 made count as a stranger's. */
 export const laneOf = ({ lane }: Pick<OtpRequest, 'lane'>): Lane => lane ?? 'stranger'
 
-export type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
+type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 
 /**
  * Loads the record of a phone, and locks it until the transaction ends. The row lock comes after the application's

@@ -5,7 +5,7 @@ import type { KeyWalk } from './key-walks.ts'
 
 /** Creates the walks that bring the guard's hashes to the newest key, so that no count restarts. */
 export function createGuardWalks(keys: Pick<Keys, 'guard' | 'context'>): KeyWalk[] {
-  const upgradeContextOrNetwork = (hash: string) =>
+  const upgradeKnown = (hash: string) =>
     // Those of wide networks are longer than those of contexts.
     hash.replace(/~\d+$/, '').length === contextHashForm(Buffer.alloc(32)).length
       ? upgradeContext(keys, hash)
@@ -28,5 +28,5 @@ export function createGuardWalks(keys: Pick<Keys, 'guard' | 'context'>): KeyWalk
       return rows.at(-1)
     },
   })
-  return [walk('contexts', upgradeContextOrNetwork), walk('counts', upgradeSubject)]
+  return [walk('contexts', upgradeKnown), walk('counts', upgradeSubject)]
 }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
-import { createGuard, type Sender } from '../../../src/domain/guard/guard.ts'
+import { createGuard } from '../../../src/domain/guard/guard.ts'
+import type { Sender } from '../../../src/domain/model/guard.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createKeyring, newDataKey, purposes, type Keyring } from '../../../src/domain/model/keys.ts'

@@ -12,7 +12,7 @@ export type Simulation = Awaited<ReturnType<typeof openSimulation>>
 type Task = { at: number; order: number; run(now: number): Promise<void> }
 
 /** A request as the simulation keeps it until its code is verified. */
-export type SimulatedRequest = GuardedMessage & { isKnownPhone: boolean }
+export type SimulatedRequest = GuardedMessage & Target & { isKnownPhone: boolean }
 
 const developerId = 'dev_1'
 /** Tasks per transaction: as the server's group commit does, and much faster than one each. */

@@ -121,7 +121,7 @@ describe('POST /v1/otp/resend', () => {
     service.clock.advance(30_000)
     // The guard runs between reading the request and counting the resend, with all stores at run time.
     const evaluate = spyOn(service.services.guard, 'evaluate')
-    evaluate.mockImplementation(async (tx, _message, _sender, now) => {
+    evaluate.mockImplementation(async (tx, _request, _sender, now) => {
       await (tx as Stores).otpRequests.close(requestId, { status: 'expired' }, now)
       return { blocked: false, violatedRules: [] }
     })
