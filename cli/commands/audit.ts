@@ -1,5 +1,8 @@
 import type { Command } from 'commander'
+import type { HostAuditVerification } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
+import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
+import { exitCodes } from '../terminal/errors.ts'
 import {
   addListOptions,
   firstNonEmptyPage,
@@ -10,13 +13,14 @@ import {
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
-import { truncate, printable } from '../terminal/text.ts'
+import { formatFacts, truncate, printable } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
-/** Registers the audit command. */
+/** Registers the audit commands. */
 export function addAuditCommand(program: Command, runCommand: RunCommand) {
-  addListOptions(program.command('audit').description('show who changed what and from where, newest first'))
+  const audit = program.command('audit')
+  addListOptions(audit.description('show who changed what and from where, newest first'))
     .option('--action <action>', 'only this action, like credential.rotated')
     .option('--target <id>', 'only actions on this application, project or webhook')
     .addHelpText(
@@ -35,6 +39,53 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
         printNextPageHint(output, response)
       }),
     )
+
+  addHostFlags(
+    audit
+      .command('verify')
+      .description("prove that no entry was changed or deleted (run on the server's machine)"),
+  )
+    .addHelpText('after', examples('otpd audit verify', 'otpd audit verify --json > heads.json'))
+    .action((flags: HostFlags, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output } = context
+        const result = await withDataDir(context, flags, (host, needs) => host.verifyAudit(needs))
+        output.printResult(JSON.stringify({ data: result }), () => verificationText(result, output))
+        return result.isUnbroken ? exitCodes.done : exitCodes.negative
+      }),
+    )
+}
+
+const findings = {
+  entry_changed: 'entry was changed',
+  entry_missing: 'entry was deleted',
+  entry_added: 'entry is forged',
+  head_changed: 'chain was cut, or deleted and started again',
+  chain_missing: 'all entries were deleted',
+  chain_set_back: 'newest entries were deleted',
+} as const satisfies Record<HostAuditVerification['breaks'][number]['kind'], string>
+
+function verificationText(
+  { isUnbroken, breaks, entries, deleted, provedSince, heads }: HostAuditVerification,
+  { paint, formatTable, formatTime }: Output,
+): string {
+  const facts = formatFacts(
+    [
+      ['Entries', deleted === 0 ? String(entries) : `${entries}, and ${deleted} deleted by retention`],
+      ['Chains', String(heads.length)],
+      ['Since', provedSince && formatTime(provedSince)],
+    ],
+    paint,
+  )
+  if (isUnbroken) return `${paint.green('✓')} The audit trail is unbroken\n${facts}`
+  const rows = breaks.map(({ chain, kind, position, entryId }) => [
+    printable(chain ?? 'unknown'),
+    position === null ? '-' : String(position),
+    printable(entryId ?? '-'),
+    findings[kind],
+  ])
+  const table = formatTable(['CHAIN', 'ENTRY', 'ID', 'FINDING'], rows)
+  return [`${paint.red('✗')} The audit trail was tampered with`, facts, '', table].join('\n')
 }
 
 /** Formats audit entries as a table, both a developer's and the operator's. */

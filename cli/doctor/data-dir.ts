@@ -40,6 +40,7 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
     spaceCheck(inspection.freeBytes),
     masterKeyCheck(inspection, dataDirInfo),
     ...databaseChecks(inspection, dataDirInfo),
+    ...auditChecks(inspection, dataDirInfo),
   ]
 }
 
@@ -123,6 +124,22 @@ function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayP
   return [
     schemaCheck(pending, schemaError, { isHeld, migrate }),
     damage === null ? ok('database', 'intact') : fault('database', `damaged: ${damage}`, restore),
+  ]
+}
+
+function auditChecks({ auditTrail }: OpenDirectory, { dataDir }: DataDirInfo): Check[] {
+  if (auditTrail === null) return []
+  const name = 'audit trail'
+  const { entries, breaks } = auditTrail
+  const [first] = breaks
+  if (first === undefined) return [ok(name, `unbroken, ${entries} ${entries === 1 ? 'entry' : 'entries'}`)]
+  const place = first.position === null ? '' : ` at entry ${first.position}`
+  return [
+    fault(
+      name,
+      `tampered with: chain ${first.chain ?? 'unknown'}${place}${breaks.length > 1 ? `, and ${breaks.length - 1} more` : ''}`,
+      `See all: otpd audit verify --data-dir ${shellWord(dataDir)}; then find out who can write to the database`,
+    ),
   ]
 }
 

@@ -18,7 +18,8 @@ import {
 import { findMasterKey } from '../store/files/data-keys.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
-import { readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
+import type { AuditVerification } from '../store/files/audit-chains.ts'
+import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 
@@ -26,6 +27,7 @@ export type HostBackup = Backup
 export type HostMigrationStatus = MigrationStatus
 export type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostRestoreResult = RestoreResult
+export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
 type Needs = { config: Config; warn?: (message: string) => void }
 
@@ -111,6 +113,24 @@ export async function migrateUp({ config, warn = () => {} }: Needs): Promise<Hos
     const result = prepareDatabase(dataDir, { masterKey, migrate: true, now: Date.now() })
     return { migrated: result.migrated, backup: result.backup ?? null }
   })
+}
+
+/**
+ * Verifies the audit trail, also while a server runs. It changes and creates nothing.
+ *
+ * @throws OperationRefused NO_DATABASE; StartRefused the database is older, or the master key is not its own
+ */
+export async function verifyAudit({ config }: Needs): Promise<HostAuditVerification> {
+  const dataDir = requireDataDir(config)
+  const { database } = dataFiles(dataDir)
+  if (!existsSync(database)) throw noDatabaseError(database)
+  try {
+    const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
+    const { provedSince, ...verification } = readAuditTrail(database, masterKeys)
+    return { ...verification, provedSince: provedSince === null ? null : new Date(provedSince).toISOString() }
+  } catch (error) {
+    throw toStartError(error, dataDir)
+  }
 }
 
 /** Reads the master key that authenticates backups. @throws StartRefused there is none */

@@ -20,7 +20,14 @@ import { connect } from '../store/engine/sqlite.ts'
 
 export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
 
-export { backUp, migrateUp, migrationStatus, restore } from './data.ts'
+export {
+  backUp,
+  migrateUp,
+  migrationStatus,
+  restore,
+  verifyAudit,
+  type HostAuditVerification,
+} from './data.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'

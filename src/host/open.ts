@@ -26,7 +26,7 @@ export function openStore(dataDir: string, config: Pick<Config, 'secrets'>) {
     onForeignCommit: keyring.refresh,
     secureDelete: true,
   })
-  const store = createStore(database)
+  const store = createStore(database, { keys: keyring.keys })
   return {
     store,
     keyring,

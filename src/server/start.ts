@@ -106,6 +106,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     let wakeStreams = (_developerId: string) => {}
     let url = ''
     const store = createStore(database, {
+      keys: keyring.keys,
       onDelivery: () => wakeWebhookWorker(),
       onEvent: (developerId) => wakeStreams(developerId),
     })

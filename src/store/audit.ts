@@ -1,28 +1,16 @@
-import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
-import type { AuditAction } from '../domain/model/audit.ts'
+import { and, desc, eq, gte, lt } from 'drizzle-orm'
 import type { AuditQuery, AuditStore } from '../domain/store/audit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { auditColumns, type AuditChains } from './audit-chains.ts'
 
-export function createAuditStore(database: Database, executor: QueryExecutor): AuditStore {
+export function createAuditStore(
+  database: Database,
+  executor: QueryExecutor,
+  chains: AuditChains,
+): AuditStore {
   const { auditEntries: entries } = database.tables
-  const columns = {
-    id: entries.id,
-    developerId: entries.developerId,
-    // Written by insert below from an AuditAction.
-    action: sql<AuditAction>`${entries.action}`,
-    actorId: entries.actorId,
-    targetId: entries.targetId,
-    targetName: entries.targetName,
-    detail: entries.detail,
-    source: entries.source,
-    ip: entries.ip,
-    userAgent: entries.userAgent,
-    traceId: entries.traceId,
-    tokenId: entries.tokenId,
-    at: entries.at,
-  }
+  const columns = auditColumns(database.tables)
   type ListFilter = { developerId: string | undefined } & AuditQuery
   const list = prepareFiltered(
     database,
@@ -44,16 +32,11 @@ export function createAuditStore(database: Database, executor: QueryExecutor): A
 
   return {
     async insert(entry) {
-      await executor.insert(entries).values(entry)
-    },
-
-    async delete(id) {
-      await executor.delete(entries).where(eq(entries.id, id))
+      chains.add(entry)
     },
 
     list: (developerId, query) => list({ developerId, ...query }),
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, entries, entries.id, entries.at, until, batchSize),
+    deleteOldest: chains.deleteOldest,
   }
 }

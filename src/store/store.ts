@@ -1,8 +1,10 @@
+import type { Keys } from '../domain/model/keys.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApiTokenStore } from './api-tokens.ts'
 import { createApplicationStore } from './applications.ts'
+import { createAuditChains, type AuditChains } from './audit-chains.ts'
 import { createAuditStore } from './audit.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
@@ -34,17 +36,24 @@ import { createScanLimitStore } from './scan-limit.ts'
 /**
  * Creates the domain's store on SQLite or PostgreSQL.
  *
- * @param listeners.onDelivery called after the commit of a transaction that left webhook deliveries to send
- * @param listeners.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
+ * @param needs.keys authenticate the heads of the audit chains
+ * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
+ * @param needs.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
  *   tokens, once per developer
  */
-export function createStore(database: Database, listeners: StoreListeners = {}): Store {
-  const { onDelivery = () => {}, onEvent = () => {} } = listeners
+export function createStore(database: Database, needs: StoreNeeds): Store {
+  const { keys, onDelivery = () => {}, onEvent = () => {} } = needs
   // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
   // connection per transaction.
   const storesByExecutor = new WeakMap<QueryExecutor, Stores>()
+  const chainsByExecutor = new WeakMap<QueryExecutor, AuditChains>()
   const executorsWithDeliveries = new WeakSet<QueryExecutor>()
   const developersByExecutor = new WeakMap<QueryExecutor, Set<string>>()
+  const chainsFor = (executor: QueryExecutor): AuditChains => {
+    let chains = chainsByExecutor.get(executor)
+    if (!chains) chainsByExecutor.set(executor, (chains = createAuditChains(database, executor, keys)))
+    return chains
+  }
   const storesFor = (executor: QueryExecutor): Stores => {
     let stores = storesByExecutor.get(executor)
     if (stores) return stores
@@ -53,7 +62,8 @@ export function createStore(database: Database, listeners: StoreListeners = {}):
       if (developers) developers.add(developerId)
       else developersByExecutor.set(executor, new Set([developerId]))
     }
-    stores = bindStores(database, executor, () => void executorsWithDeliveries.add(executor), noteEvent)
+    const noteDelivery = () => void executorsWithDeliveries.add(executor)
+    stores = bindStores(database, executor, { chains: chainsFor(executor), noteDelivery, noteEvent })
     storesByExecutor.set(executor, stores)
     return stores
   }
@@ -61,9 +71,14 @@ export function createStore(database: Database, listeners: StoreListeners = {}):
     read: storesFor(database.read),
     async write(body) {
       let committedExecutor: QueryExecutor | undefined
-      const result = await database.write((tx) => {
+      const result = await database.write(async (tx) => {
         committedExecutor = tx
-        return body(storesFor(tx))
+        const chains = chainsFor(tx)
+        // On SQLite a body that threw has left its entries.
+        chains.discard()
+        const value = await body(storesFor(tx))
+        await chains.flush()
+        return value
       })
       // On SQLite the writes of a batch share one commit; the first to resume notifies for all of them.
       if (!committedExecutor) return result
@@ -76,24 +91,31 @@ export function createStore(database: Database, listeners: StoreListeners = {}):
   }
 }
 
-export type StoreListeners = { onDelivery?(): void; onEvent?(developerId: string): void }
+export type StoreNeeds = {
+  keys: Pick<Keys, 'audit'>
+  onDelivery?(): void
+  onEvent?(developerId: string): void
+}
 
 function bindStores(
   database: Database,
   executor: QueryExecutor,
-  onDelivery: () => void,
-  onEvent: (developerId: string) => void,
+  {
+    chains,
+    noteDelivery,
+    noteEvent,
+  }: { chains: AuditChains; noteDelivery(): void; noteEvent(developerId: string): void },
 ): Stores {
   return {
     accounts: createAccountStore(database, executor),
     analytics: createAnalyticsStore(database, executor),
-    apiTokens: createApiTokenStore(database, executor, onEvent),
+    apiTokens: createApiTokenStore(database, executor, noteEvent),
     applications: createApplicationStore(database, executor),
-    audit: createAuditStore(database, executor),
+    audit: createAuditStore(database, executor, chains),
     checkBudgets: createCheckBudgetStore(database, executor),
     deadlines: createDeadlineStore(database, executor),
     developers: createDeveloperStore(database, executor),
-    events: createEventStore(database, executor, onEvent),
+    events: createEventStore(database, executor, noteEvent),
     guard: createGuardStore(database, executor),
     idempotency: createIdempotencyStore(database, executor),
     inbox: createInboxStore(database, executor),
@@ -105,15 +127,15 @@ function bindStores(
     phones: createPhoneStore(database, executor),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
-    refreshTokens: createRefreshTokenStore(database, executor, onEvent),
+    refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
     retention: createRetentionStore(database, executor),
     setupTokens: createSetupTokenStore(database, executor),
     signingKeys: createSigningKeyStore(database, executor),
     totpSecrets: createTotpSecretStore(database, executor),
-    webhookDeliveries: createWebhookDeliveryStore(database, executor, onDelivery),
-    webhookEndpoints: createWebhookEndpointStore(database, executor, onDelivery),
-    webhookOutbox: createWebhookOutboxStore(database, executor, onDelivery),
+    webhookDeliveries: createWebhookDeliveryStore(database, executor, noteDelivery),
+    webhookEndpoints: createWebhookEndpointStore(database, executor, noteDelivery),
+    webhookOutbox: createWebhookOutboxStore(database, executor, noteDelivery),
     scanLimits: createScanLimitStore(database, executor),
   }
 }

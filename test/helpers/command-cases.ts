@@ -269,6 +269,7 @@ export const commandCases: [
   ],
   ['token revoke', () => ({ args: ['ci', '--yes'], stdout: '✓ API token ci revoked\n' })],
   ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +TARGET +DETAIL +ACTOR/ })],
+  ['audit verify', () => ({ args: [], stdout: /^✓ The audit trail is unbroken\n/, json: 'own' })],
   ['doctor', () => ({ args: [], stdout: /^✓ configuration /m, json: 'own' })],
   ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +SOURCE\n/, json: 'own' })],
   ['config check', () => ({ args: [], stdout: /^✓ The configuration is valid/, json: 'own' })],

@@ -15,6 +15,7 @@ import { createStore } from '../../src/store/store.ts'
 import { testClock } from './clock.ts'
 import { requireConfig, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
+import { testKeys } from './retention.ts'
 
 /** Caller of the API: a developer with a token, or an application with its three headers. */
 export type TestCaller = { headers: Record<string, string> }
@@ -86,7 +87,7 @@ export async function createTestService(options: TestOptions = {}) {
   if (!database) throw new Error('no database')
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  const store = createStore(database)
+  const store = createStore(database, { keys: testKeys })
   const configured = requireConfig(loadEnv({ OTPD_TOKEN_MAX_HOURS: '10000', ...options.env }))
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },

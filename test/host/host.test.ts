@@ -13,6 +13,7 @@ import { acquireLock } from '../../src/store/files/lock.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
 import { requireConfig, loadEnv } from '../helpers/config.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 let folder: string
 let dataDir: string
@@ -71,7 +72,7 @@ describe('while a server runs', () => {
     const lock = acquireLock(dataFiles(dataDir).lock)
     expect(lock).toBeDefined()
     const server = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
-    const store = createStore(server)
+    const store = createStore(server, { keys: testKeys })
     const clock = { now: () => Date.now() }
     const keys = deriveKeys(Buffer.alloc(32, 7))
     const { accounts } = createAccounts({ store, clock, newId: createIds(clock, random), random, keys })

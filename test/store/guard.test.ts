@@ -5,9 +5,10 @@ import { dayMs, hourMs } from '../../src/shared/durations.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, openTestSqlite, raceRounds } from '../helpers/databases.ts'
 import { createGuardFixture, guardOff } from '../helpers/guard.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 describeEachDatabase("the guard's counters", (database, kind) => {
-  const store = () => createStore(database())
+  const store = () => createStore(database(), { keys: testKeys })
 
   test('are counted per subject and day', async () => {
     await store().write(async ({ guard }) => {

@@ -3,6 +3,7 @@ import { createIds } from '../../src/domain/model/ids.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 describeEachDatabase('a listener for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
@@ -20,6 +21,7 @@ describeEachDatabase('a listener for log entries', (database) => {
   test('is called per developer, once the entries can be read', async () => {
     const notifications: Array<{ id: string; readable: Promise<number> }> = []
     const store = createStore(database(), {
+      keys: testKeys,
       onEvent: (id) =>
         void notifications.push({
           id,
@@ -36,7 +38,7 @@ describeEachDatabase('a listener for log entries', (database) => {
 
   test('is not called for entries that were rolled back', async () => {
     const notifications: string[] = []
-    const store = createStore(database(), { onEvent: (id) => void notifications.push(id) })
+    const store = createStore(database(), { keys: testKeys, onEvent: (id) => void notifications.push(id) })
     const unknownDeveloper = newId('dev')
     await registerShortIds(database(), unknownDeveloper)
     const undone = store.write(async (tx) => {

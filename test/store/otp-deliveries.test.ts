@@ -5,6 +5,7 @@ import type { Store } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 const start = 1_800_000_000_000
 const nothing: MessageOutcome = {
@@ -27,7 +28,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   let store: Store
   let ids = 0
   beforeAll(async () => {
-    store = createStore(database())
+    store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), 'dev', 'prj', 'app')
   })
 

@@ -4,6 +4,7 @@ import type { Store, Stores } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 const start = 1_800_000_000_000
 
@@ -11,7 +12,7 @@ const start = 1_800_000_000_000
 describeEachDatabase('with 40 concurrent callers, a guarded statement on a request', (database) => {
   let store: Store
   beforeAll(async () => {
-    store = createStore(database())
+    store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), 'dev', 'prj', 'app')
   })
   let ids = 0

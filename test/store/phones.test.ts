@@ -18,7 +18,7 @@ const collidingHashes = (start: string) =>
   ['AAAA', 'BBBB', 'CCCC'].map((end) => `${start.padEnd(12, 'x')}${end.repeat(3)}`)
 
 describeEachDatabase('the records of phones', (database) => {
-  const store = () => createStore(database())
+  const store = () => createStore(database(), { keys: testKeys })
   let isRegistered = false
   const register = async () => {
     if (!isRegistered) await registerShortIds(database(), 'dev_p', 'app_1', 'app_2')

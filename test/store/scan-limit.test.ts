@@ -11,6 +11,7 @@ import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 const start = 1_800_000_000_000
 const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))
@@ -27,7 +28,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
   let store: Store
   let canceled: OtpRequest
   beforeAll(async () => {
-    store = createStore(database())
+    store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), 'mine', 'theirs', 'prj', appId, otherAppId)
     canceled = createRequest('mine', newId('otp'))
     await store.write(async (tx) => {

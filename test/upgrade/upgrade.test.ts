@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createPublicKey, verify as verifySignature } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -80,6 +81,33 @@ describe.each(versions)('a database of %s', (version) => {
       await instance.stop()
     }
   }, 120_000)
+
+  test('has its audit trail chained by the migration, and proved from then on', async () => {
+    const options = unpack()
+    expect(await runCommand(options, ['audit', 'verify'])).toMatchObject({ exitCode: 9, stdout: '' })
+    const migration = await runCommand(options, ['migrate', 'up'])
+    expect(migration.exitCode).toBe(0)
+    const { exitCode, stdout } = await runCommand(options, ['audit', 'verify', '--json'])
+    const { isUnbroken, entries, heads } = JSON.parse(stdout).data
+    expect({ exitCode, isUnbroken, chains: heads.length > 2 }).toEqual({
+      exitCode: 0,
+      isUnbroken: true,
+      chains: true,
+    })
+    expect(entries).toBeGreaterThan(20)
+
+    const database = new Database(join(options.folder, 'data', 'otpd.db'))
+    const [first] = database
+      .query<{ id: string; position: number }, []>('select id, position from audit_entries limit 1')
+      .all()
+    database.run(`update audit_entries set detail = 'forged' where id = ?`, [first?.id ?? ''])
+    database.close()
+    const broken = await runCommand(options, ['audit', 'verify', '--json'])
+    expect(broken.exitCode).toBe(8)
+    expect(JSON.parse(broken.stdout).data.breaks).toMatchObject([
+      { kind: 'entry_changed', position: first?.position, entryId: first?.id },
+    ])
+  }, 60_000)
 })
 
 /** Checks that an ID token of the old release has expired, and that its signing key is still published. */

@@ -6,6 +6,7 @@ import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture } from '../domain/webhooks/fixture.ts'
 import { waitUntil } from './worker-fixture.ts'
+import { testKeys } from '../helpers/retention.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']
 const target = 'http://127.0.0.1:9/'
@@ -33,7 +34,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     const database = openPostgres(opened.url)
     const { clock, keys, newId } = fixture
     const worker = createWebhookWorker({
-      store: createStore(database, { onDelivery: () => worker.wake() }),
+      store: createStore(database, { keys: testKeys, onDelivery: () => worker.wake() }),
       send,
       clock,
       keys,

@@ -22,23 +22,18 @@ export const selfActor = ({ id, origin }: Actor): AuditActor => ({ developerId: 
 /** User agents have no length limit of their own. */
 const userAgentMax = 200
 
-/**
- * Records an audit entry. Must run in the transaction of the change, so that both are atomic.
- *
- * @returns the id of the entry
- */
+/** Records an audit entry. Must run in the transaction of the change, so that both are atomic. */
 export async function recordAudit(
   tx: Pick<Stores, 'audit'>,
   newId: NewId,
   { developerId, actorId, origin }: AuditActor,
   { action, targetId = null, targetName = null, detail = null }: AuditDetails,
   at: number,
-): Promise<string> {
-  const id = newId('aud')
+): Promise<void> {
   const { source, ip, traceId, tokenId } = origin
   const userAgent = origin.userAgent?.slice(0, userAgentMax) ?? null
   await tx.audit.insert({
-    id,
+    id: newId('aud'),
     developerId,
     actorId,
     action,
@@ -52,7 +47,6 @@ export async function recordAudit(
     tokenId,
     at,
   })
-  return id
 }
 
 export type AuditService = ReturnType<typeof createAuditService>

@@ -39,7 +39,7 @@ export type Keys = {
   readonly idempotency: IndexKey
   /** Encrypts pagination cursors. */
   readonly cursor: Buffer
-  /** Authenticates the heads of the audit chains. */
+  /** Authenticates the heads of the audit chains. A head names the version of its key: see `resignHeads`. */
   readonly audit: { readonly version: number; readonly key: Buffer }
 }
 

@@ -11,10 +11,17 @@ export type AuditQuery = {
 }
 
 export type AuditStore = {
+  /**
+   * Adds an entry to the chain of its developer, or to the installation's. It is written at the end of the transaction,
+   * in which it cannot be read.
+   */
   insert(entry: AuditEntry): Promise<void>
-  delete(id: string): Promise<void>
   /** Lists newest first. @param developerId undefined: all developers and the installation */
   list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
-  /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
+  /**
+   * Deletes a batch of the oldest entries up to a time; the heads of their chains keep the hash of the last one.
+   *
+   * @returns true if there may be more
+   */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

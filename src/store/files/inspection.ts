@@ -3,10 +3,11 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
-import { masterKeyCheck } from '../../domain/model/keys.ts'
+import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
+import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { withReadonlyConnection } from './backup.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
-import { listMasterKeyChecks } from './data-keys.ts'
+import { listMasterKeyChecks, openDataKeys } from './data-keys.ts'
 import { readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -41,6 +42,8 @@ export type Inspection =
       /** `unchecked`: there is no database to compare it with, or other users can read the key. */
       masterKey: 'missing' | 'unusable' | 'mismatch' | 'matches' | 'unchecked'
       database: DatabaseInspection
+      /** Null if it cannot be verified: without the right master key, or without an intact database of this version. */
+      auditTrail: AuditVerification | null
     }
 
 export type DatabaseInspection =
@@ -79,6 +82,10 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
     const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
     const { database, keyChecks } = inspectDatabase(paths.database)
+    const masterKey = checkMasterKey(dataDir, configuredKey, keyChecks)
+    const isUsable =
+      database.state === 'readable' && database.damage === null && database.schemaError === null
+    const canVerify = masterKey === 'matches' && isUsable && database.pending.length === 0
     return {
       state: 'accessible',
       ownerId,
@@ -88,8 +95,11 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
       wrongOwner: files.filter(({ uid }) => uid !== ownerId).map(({ name }) => name),
       freeBytes: bavail * bsize,
       isHeld: isLocked(paths.lock),
-      masterKey: checkMasterKey(dataDir, configuredKey, keyChecks),
+      masterKey,
       database,
+      auditTrail: canVerify
+        ? readAuditTrail(paths.database, readMasterKeyCandidates(dataDir, configuredKey ?? null))
+        : null,
     }
   } catch (error) {
     return { state: 'inaccessible', ownerId, cause: driverCode(error) ?? systemErrorCode(error) }
@@ -160,6 +170,28 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
     }
   } finally {
     connection?.close()
+  }
+}
+
+/**
+ * Verifies the audit trail without changing the file, even while a server is running.
+ *
+ * @param masterKeys the keys that may open the database
+ * @throws MigrationError see pendingMigrations; StartRefused the database is older, or of another master key
+ */
+export function readAuditTrail(database: string, masterKeys: readonly Uint8Array[]): AuditVerification {
+  const connection = openForInspection(database)
+  try {
+    if (pendingMigrations(sqliteMigrations, readAppliedMigrations(connection)).length > 0)
+      throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
+    const opened = openDataKeys(connection, masterKeys)
+    if (opened) return verifyAuditTrail(connection, createKeyring(opened.dataKeys).keys)
+    throw new StartRefused(
+      'the database belongs to another master key',
+      'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
+    )
+  } finally {
+    connection.close()
   }
 }
 

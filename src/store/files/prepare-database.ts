@@ -2,9 +2,11 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSyn
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { ServiceError } from '../../domain/model/errors.ts'
+import { createKeyring } from '../../domain/model/keys.ts'
+import { startAuditChains } from './audit-chains.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
-import { createDataKeys } from './data-keys.ts'
+import { createDataKeys, openDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -81,9 +83,13 @@ function bringUpToDate(
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
     if (!isNew) backup = backUpBeforeMigration(dataDir, options)
-    migrateSqlite(connection, options.now, sqliteMigrations, () =>
-      createDataKeys(connection, options.masterKey, options.now),
-    )
+    migrateSqlite(connection, options.now, sqliteMigrations, () => {
+      createDataKeys(connection, options.masterKey, options.now)
+      if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
+        const { dataKeys } = openDataKeys(connection, [options.masterKey]) ?? { dataKeys: [] }
+        startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
+      }
+    })
   }
   // A new database is not reported as migrated.
   const migrated = applied.length === 0 ? [] : pending.map(({ name }) => name)

@@ -8,6 +8,7 @@ import {
   type Keys,
 } from '../../domain/model/keys.ts'
 import { connect } from '../engine/sqlite.ts'
+import { resignHeads } from './audit-chains.ts'
 import { dataFiles, OperationRefused, StartRefused } from './data-dir.ts'
 import {
   listMasterKeyChecks,
@@ -38,7 +39,9 @@ type RotationNeeds = {
 }
 
 /** Rows that are authenticated with data keys, and authenticated again in the transaction that replaces them. */
-const resigned: ReadonlyArray<(connection: SqliteConnection, before: Keys, after: Keys) => void> = []
+const resigned: ReadonlyArray<(connection: SqliteConnection, before: Keys, after: Keys) => void> = [
+  resignHeads,
+]
 
 /** Fact in the database: the rotation that is not finished yet makes new data keys at its end. */
 const compromisedMark = 'master_key_compromised'

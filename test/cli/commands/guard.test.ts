@@ -5,6 +5,7 @@ import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { createHome } from '../cli-fixture.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 let home: ReturnType<typeof createHome>
 let locationFlags: string[]
@@ -23,7 +24,7 @@ afterEach(() => home.remove())
 async function recordDecisions(country: string, times: number, blocked: boolean, hoursAgo = 0) {
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
   const hour = Math.floor(Date.now() / 3_600_000) - hoursAgo
-  const { write } = createStore(database)
+  const { write } = createStore(database, { keys: testKeys })
   for (let time = 0; time < times; time++) {
     await write((tx) => tx.guard.addDecision({ hour, rule: 'COUNTRY_UNVERIFIED', country, blocked }))
   }

@@ -20,6 +20,7 @@ const readable: ReadableDatabase = {
   openCircuits: [],
   guardAlerts: [],
 }
+const unbrokenTrail = { isUnbroken: true, breaks: [], entries: 1, deleted: 0, provedSince: 0, heads: [] }
 const healthyInspection: OpenInspection = {
   state: 'accessible',
   ownerId: 7,
@@ -31,6 +32,7 @@ const healthyInspection: OpenInspection = {
   isHeld: false,
   masterKey: 'matches',
   database: readable,
+  auditTrail: unbrokenTrail,
 }
 
 const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) =>
@@ -55,6 +57,7 @@ describe('a data directory', () => {
       'master key: from /srv/otpd data/master.key, matches the database',
       'schema: up to date',
       'database: intact',
+      'audit trail: unbroken, 1 entry',
     ])
     expect(checks.every(({ remedy }) => remedy === null)).toBe(true)
   })
@@ -143,4 +146,15 @@ describe('a data directory', () => {
       findProblems({ database: { state: 'unreadable', cause: 'SQLITE_CANTOPEN' } })[0]?.remedy,
     ).toContain('permissions')
   })
+})
+
+test('an audit trail that was tampered with is a fault, which names the first broken entry', () => {
+  const entry = { chain: 'dev_1', kind: 'entry_changed', position: 12, entryId: 'aud_1' } as const
+  const chain = { chain: null, kind: 'chain_missing', position: null, entryId: null } as const
+  const [one] = findProblems({ auditTrail: { ...unbrokenTrail, isUnbroken: false, breaks: [entry] } })
+  expect(one).toMatchObject({ status: 'fault', message: 'tampered with: chain dev_1 at entry 12' })
+  expect(one?.remedy).toContain("otpd audit verify --data-dir '/srv/otpd data'")
+  const [two] = findProblems({ auditTrail: { ...unbrokenTrail, isUnbroken: false, breaks: [chain, entry] } })
+  expect(two?.message).toBe('tampered with: chain unknown, and 1 more')
+  expect(findProblems({ auditTrail: null })).toEqual([])
 })

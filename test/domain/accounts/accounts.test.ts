@@ -14,6 +14,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
@@ -33,7 +34,7 @@ describeEachDatabase('accounts', (database) => {
   const newEmail = () => `person-${(person += 1)}@example.com`
 
   beforeAll(() => {
-    store = createStore(database())
+    store = createStore(database(), { keys: testKeys })
     setupTokens = createSetupTokens({ store, clock, newId, random })
     refreshTokens = createRefreshTokens({
       store,

@@ -12,6 +12,7 @@ import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 const clock = testClock()
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
@@ -68,7 +69,7 @@ describeEachDatabase('developers', (database) => {
     )
 
   beforeAll(() => {
-    store = createStore(database())
+    store = createStore(database(), { keys: testKeys })
     const needs = { store, clock, newId, random, plans: { free: { ...FREE_PLAN } } }
     open = createService({ ...needs, signUp: 'open' })
     closed = createService({ ...needs, signUp: 'closed' })

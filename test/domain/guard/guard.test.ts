@@ -6,12 +6,13 @@ import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 let opened: Awaited<ReturnType<typeof openTestSqlite>>
 let store: Store
 beforeAll(async () => {
   opened = await openTestSqlite()
-  store = createStore(opened.database)
+  store = createStore(opened.database, { keys: testKeys })
 })
 afterAll(() => opened.dispose())
 

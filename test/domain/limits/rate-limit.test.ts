@@ -6,6 +6,7 @@ import type { RateLimit } from '../../../src/domain/model/rate-limit.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 const windowMs = 60_000
 const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
@@ -27,7 +28,8 @@ const newSubject = () => `subject ${subjects++}`
 
 const start = 1_800_000_000_000
 describeEachDatabase('a rate limit', (database, kind) => {
-  const write = <T>(body: (tx: Stores) => Promise<T>) => createStore(database()).write(body)
+  const write = <T>(body: (tx: Stores) => Promise<T>) =>
+    createStore(database(), { keys: testKeys }).write(body)
   const rows = async () => {
     const { rateAdmissions } = database().tables
     const [row] = await database().read.select({ count: count() }).from(rateAdmissions)

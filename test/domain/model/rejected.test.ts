@@ -3,13 +3,14 @@ import { notFound } from '../../../src/domain/model/errors.ts'
 import { isRejected, reject, unwrap } from '../../../src/domain/model/rejected.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 const limit = ['subject', 'test'] as const
 const admission = { at: 1, seq: 1 }
 
 describeEachDatabase('a refusal of a transaction', (database) => {
   test('that is returned commits what was written', async () => {
-    const store = createStore(database())
+    const store = createStore(database(), { keys: testKeys })
     const result = await store.write(async (tx) => {
       await tx.rateLimits.insert(...limit, admission)
       return reject(notFound())
@@ -19,7 +20,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
   })
 
   test('that is thrown rolls back what was written', async () => {
-    const store = createStore(database())
+    const store = createStore(database(), { keys: testKeys })
     const result = store.write(async (tx) => {
       await tx.rateLimits.insert('thrown', 'test', admission)
       throw notFound()

@@ -7,12 +7,13 @@ import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
 describeEachDatabase('the clock-rollback repair', (database) => {
   test('clamps rate limit admissions to now, so that a limit neither opens early nor outlasts its window', async () => {
-    const store = createStore(database())
+    const store = createStore(database(), { keys: testKeys })
     const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }
     const clock = testClock()
     await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))

@@ -28,8 +28,8 @@ describeEachDatabase('after the keys were replaced', (database) => {
   let ring: Keyring & { refresh(): void }
 
   beforeEach(() => {
-    store = createStore(database())
     ring = { ...createKeyring(first), refresh: () => {} }
+    store = createStore(database(), { keys: ring.keys })
   })
 
   /** Runs the walks, with an interruption after each batch if `isInterrupted`. */

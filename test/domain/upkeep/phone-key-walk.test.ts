@@ -25,7 +25,7 @@ describeEachDatabase('replaced keys', (database) => {
     if (count === 0) await registerShortIds(database(), 'dev_w')
     const phone = `+1415555${7100 + count++}`
     const subscriber = { developerId: 'dev_w', environment: 'live', phone, country: 'US' } as const
-    await createStore(database()).write(async (tx) => {
+    await createStore(database(), { keys: testKeys }).write(async (tx) => {
       const loaded = await loadPhone(tx, testKeys, subscriber)
       await tx.phones.save(loaded, {
         ...emptyRecord(subscriber, 'US'),
@@ -40,7 +40,7 @@ describeEachDatabase('replaced keys', (database) => {
   const contexts = hashContexts(newKeys, 'dev_w', sender)
 
   test('restart no budget: the next call finds the record and moves it', async () => {
-    const store = createStore(database())
+    const store = createStore(database(), { keys: testKeys })
     const subscriber = await saveUnderOldKeys()
     expect((await findPhone(store.read, newKeys, subscriber))?.record.lastSentAt).toBe(now)
     const loaded = await store.write((tx) => loadPhone(tx, newKeys, subscriber))
@@ -51,7 +51,7 @@ describeEachDatabase('replaced keys', (database) => {
   })
 
   test('are applied to every record by the walk, which may stop and be repeated at any place', async () => {
-    const store = createStore(database())
+    const store = createStore(database(), { keys: testKeys })
     const subscribers = []
     for (let n = 0; n < 25; n++) subscribers.push(await saveUnderOldKeys())
     for (const walk of createPhoneWalks(newKeys)) {

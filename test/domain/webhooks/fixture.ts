@@ -15,6 +15,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
@@ -23,7 +24,7 @@ export async function createWebhookFixture(database: Database) {
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
-  const store = createStore(database)
+  const store = createStore(database, { keys: testKeys })
   const plan = { projects: 100, applications: 1_000, sendPerMinute: 0, verifyPerMinute: 0 }
   const keys = deriveKeys(new Uint8Array(32))
   const needs = { store, clock, newId, random, keys, plans: { free: plan } }

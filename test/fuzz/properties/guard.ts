@@ -7,6 +7,7 @@ import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
 import { defineProperty } from '../property.ts'
+import { testKeys } from '../../helpers/retention.ts'
 
 type Sent = { request: GuardedMessage; verified: boolean }
 
@@ -59,7 +60,7 @@ const holds = defineProperty(
   async () => {
     const { database, dispose } = await openTestSqlite()
     const { guardCountries, guardCounts, guardContexts } = database.tables
-    const store = createStore(database)
+    const store = createStore(database, { keys: testKeys })
     const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
       await database.write(async (tx) => {
         for (const table of [guardCountries, guardCounts, guardContexts]) await tx.delete(table)

@@ -8,6 +8,7 @@ import { openTestSqlite } from '../../helpers/databases.ts'
 import { defineProperty } from '../property.ts'
 
 import * as fc from 'fast-check'
+import { testKeys } from '../../helpers/retention.ts'
 
 const windowMs = 60_000
 const start = 1_800_000_000_000
@@ -34,7 +35,7 @@ async function tryAdmit(tx: Stores, limit: number, now: number): Promise<number 
 
 async function openStore() {
   const opened = await openTestSqlite()
-  return { store: createStore(opened.database), close: opened.dispose }
+  return { store: createStore(opened.database, { keys: testKeys }), close: opened.dispose }
 }
 
 /** Runs the body in a transaction, and deletes the subject's admissions at its end. */

@@ -5,6 +5,7 @@ import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
+import { testKeys } from '../../helpers/retention.ts'
 import type { Target } from './population.ts'
 
 export type Simulation = Awaited<ReturnType<typeof openSimulation>>
@@ -25,7 +26,7 @@ const batchSize = 200
  */
 export async function openSimulation(startAt: number, tellsClientIp: boolean) {
   const opened = await openTestSqlite()
-  const store = createStore(opened.database)
+  const store = createStore(opened.database, { keys: testKeys })
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({
     settings: {

@@ -1,3 +1,4 @@
+import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
@@ -12,4 +13,5 @@ export const races = [
   ...phoneRaces,
   ...credentialRaces,
   ...tokenRaces,
+  ...auditRaces,
 ]

@@ -86,7 +86,7 @@ test.each([
   ['PostgreSQL', upgradedPglite],
 ])('what was there before rows became short is all there on %s', async (_, open) => {
   const database = await open()
-  const { read, write } = createStore(database)
+  const { read, write } = createStore(database, { keys: testKeys })
 
   expect(await read.otpRequests.find('otp_0')).toMatchObject({
     developerId: 'dev_ada',

@@ -119,6 +119,21 @@ export function defineAccountsTables(c: ColumnKit) {
     traceId: c.text('trace_id'),
     tokenId: c.text('token_id'),
     at: c.timestampMs('at').notNull(),
+    position: c.integer('position').notNull(),
+    hash: c.text('hash').notNull(),
+    witness: c.text('witness'),
+  })
+
+  const auditChains = c.table('audit_chains', {
+    chain: c.text('chain').primaryKey(),
+    entries: c.integer('entries').notNull(),
+    lastHash: c.text('last_hash').notNull(),
+    deleted: c.integer('deleted').notNull(),
+    deletedHash: c.text('deleted_hash').notNull(),
+    chains: c.integer('chains').notNull(),
+    startedAt: c.timestampMs('started_at').notNull(),
+    keyVersion: c.integer('key_version').notNull(),
+    mac: c.text('mac').notNull(),
   })
 
   return {
@@ -134,5 +149,6 @@ export function defineAccountsTables(c: ColumnKit) {
     apiTokens,
     signingKeys,
     auditEntries,
+    auditChains,
   }
 }

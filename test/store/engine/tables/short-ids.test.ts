@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { createStore } from '../../../../src/store/store.ts'
 import { registerShortIds, openTestSqlite } from '../../../helpers/databases.ts'
+import { testKeys } from '../../../helpers/retention.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 const createEntry = (appId: string | null) => ({
@@ -17,7 +18,7 @@ const createEntry = (appId: string | null) => ({
 
 test('a number assigned in a transaction that is rolled back is not cached', async () => {
   const { database, dispose } = await openTestSqlite()
-  const store = createStore(database)
+  const store = createStore(database, { keys: testKeys })
   await registerShortIds(database, 'dev')
   const undone = database.write(async (tx) => {
     await tx.insert(shortIds).values({ id: 'app_undone' })
@@ -40,7 +41,7 @@ test('a number assigned in a transaction that is rolled back is not cached', asy
 
 test('an unknown id cannot be written, and matches no row', async () => {
   const { database, dispose } = await openTestSqlite()
-  const store = createStore(database)
+  const store = createStore(database, { keys: testKeys })
   await registerShortIds(database, 'dev')
   const refused = await store
     .write((tx) => tx.events.insert(createEntry('app_unknown')))
