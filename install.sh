@@ -79,13 +79,24 @@ release_name() {
   printf 'otpd-%s-%s%s\n' "$os" "$arch" "$libc"
 }
 
+# Downloads URL $1 to file $2 with GNU wget, and follows redirects by itself: wget would follow one to http.
+wget_https() {
+  location=$1
+  for _ in 1 2 3 4 5 6; do
+    if wget -S --max-redirect=0 -O "$2" "$location" 2>"$work/headers"; then return 0; fi
+    location=$(sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*/\1/p' "$work/headers" | tail -n 1 | tr -d '\r')
+    case $location in https://*) ;; *) return 1 ;; esac
+  done
+  return 1
+}
+
 download() {
   case $1 in
     https://* | http://127.0.0.1[:/]* | http://localhost[:/]*) ;;
     *) fail 'Releases are downloaded over https only.' "OTPD_DOWNLOAD_URL is $1" ;;
   esac
   if has curl; then curl -fsSL --proto-redir '=https' -o "$2" "$1"
-  elif has wget; then wget -q -O "$2" "$1"
+  elif has wget; then wget_https "$1" "$2"
   else fail 'Neither curl nor wget was found.' 'Download the file and its .sha256 yourself, then: ./install.sh --from FILE'
   fi
 }

@@ -2,15 +2,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { hasOpenssl, makeCertificate } from '../helpers/webhook-receiver.ts'
 
 const script = resolve(import.meta.dir, '../../install.sh')
 /** The installer only requires that a release runs, so a small script keeps these tests fast. */
@@ -153,6 +156,59 @@ describe('install.sh with OTPD_DOWNLOAD_URL', () => {
     const result = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
     expect(result.exitCode).toBe(1)
     expect(result.stderr).toContain('https only')
+  })
+})
+
+/** Runs the script with a PATH that has one program to download with. */
+function pathWith(program: string): string {
+  const folder = join(directory, 'only')
+  mkdirSync(folder)
+  const programs =
+    'sh cp rm mv mkdir mktemp cat chmod sed tail tr awk cut sha256sum uname basename dirname id gzip'
+  for (const name of [...programs.split(' '), program]) {
+    const path = Bun.which(name)
+    if (path !== null) symlinkSync(path, join(folder, name))
+  }
+  return folder
+}
+
+describe.each(['curl', 'wget'])('install.sh with %s over https', (program) => {
+  const canRun = hasOpenssl && Bun.which(program) !== null
+
+  test.skipIf(!canRun)('follows a redirect to https, and none to http', async () => {
+    const { key, cert } = makeCertificate('localhost')
+    const requests: string[] = []
+    let target = ''
+    const serve = (tls?: { key: string; cert: string }) =>
+      Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        ...(tls && { tls }),
+        fetch(request) {
+          const { protocol, pathname } = new URL(request.url)
+          requests.push(`${protocol}${pathname}`)
+          if (pathname.startsWith('/moved/'))
+            return Response.redirect(`${target}${pathname.slice('/moved'.length)}`, 302)
+          return new Response(pathname.endsWith('.sha256') ? sha256(release) : release)
+        },
+      })
+    const [secure, plain] = [serve({ key, cert }), serve()]
+    const ca = put('ca.pem', cert)
+    const env = {
+      PATH: pathWith(program),
+      NO_PROXY: 'localhost,127.0.0.1',
+      CURL_CA_BUNDLE: ca,
+      WGETRC: put('wgetrc', `ca_certificate = ${ca}\n`),
+      OTPD_DOWNLOAD_URL: `https://localhost:${secure.port}/moved/otpd`,
+    }
+    target = `http://127.0.0.1:${plain.port}`
+    const refused = await install([], env)
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('could not be downloaded') })
+    expect(requests).toEqual(['https:/moved/otpd'])
+    target = `https://localhost:${secure.port}`
+    expect(await install([], env)).toMatchObject({ exitCode: 0 })
+    await secure.stop(true)
+    await plain.stop(true)
   })
 })
 
