@@ -1,7 +1,12 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
-import { localTime, printable, relativeTime, formatTable, type Paint } from './text.ts'
+import { localTime, printable, relativeTime, formatTable, terminalJson, type Paint } from './text.ts'
+
+type OutputIo = Pick<
+  Io,
+  'env' | 'stdoutIsTerminal' | 'stderrIsTerminal' | 'columns' | 'now' | 'writeOut' | 'writeError'
+>
 
 export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
@@ -13,7 +18,7 @@ export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 export type Output = ReturnType<typeof createOutput>
 
 /** Makes the output of one command from its flags and the process's streams. */
-export function createOutput(io: Io, flags: OutputFlags) {
+export function createOutput(io: OutputIo, flags: OutputFlags) {
   const json = flags.json === true
   const quiet = json || flags.quiet === true
   const paint = createColors(wantsColor(io, flags, io.stdoutIsTerminal))
@@ -32,7 +37,7 @@ export function createOutput(io: Io, flags: OutputFlags) {
     formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
     /** Prints the result: the API's own body with --json, otherwise the text. */
     printResult(body: string, text: () => string) {
-      io.writeOut(withNewline(json ? body : text()))
+      io.writeOut(withNewline(json ? forTerminal(body, io.stdoutIsTerminal) : text()))
     },
     /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {
@@ -50,15 +55,20 @@ export function createOutput(io: Io, flags: OutputFlags) {
     },
     /** Prints an error: the API's own body or JSON of the same shape with --json, otherwise text and hints. */
     printError(error: unknown) {
-      io.writeError(withNewline(json ? errorJson(error) : errorText(error, paintError)))
+      io.writeError(
+        withNewline(json ? forTerminal(errorJson(error), io.stderrIsTerminal) : errorText(error, paintError)),
+      )
     },
   }
 }
 
+/** Into a pipe, JSON goes unchanged, byte for byte. */
+const forTerminal = (json: string, isTerminal: boolean) => (isTerminal ? terminalJson(json) : json)
+
 const withNewline = (text: string) => (text.endsWith('\n') ? text : `${text}\n`)
 
 /** Decides on colour for one stream: --no-color, NO_COLOR (https://no-color.org), FORCE_COLOR, then the terminal. */
-function wantsColor(io: Io, flags: OutputFlags, isTerminal: boolean) {
+function wantsColor(io: OutputIo, flags: OutputFlags, isTerminal: boolean) {
   if (flags.color === false || io.env.NO_COLOR) return false
   if (io.env.FORCE_COLOR) return io.env.FORCE_COLOR !== '0'
   return isTerminal && io.env.TERM !== 'dumb'

@@ -11,6 +11,17 @@ export const printable = (text: string) =>
   text.replaceAll(/\p{Cc}|\p{Cf}/gu, (character) => (character === '\u200d' ? character : '�'))
 
 /**
+ * Escapes what a terminal would obey or hide in JSON from elsewhere: C1 controls, line and paragraph separators, and
+ * characters that turn or join text around them. JSON itself escapes C0 controls, and the values stay the same.
+ */
+export const terminalJson = (json: string) =>
+  json.replaceAll(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Cf}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, index) => escapeUnit(character.charCodeAt(index))).join(''),
+  )
+
+const escapeUnit = (unit: number) => `\\u${unit.toString(16).padStart(4, '0')}`
+
+/**
  * Formats columns under headings, two spaces apart, each as wide as its widest cell. Cells may be coloured. With a
  * `width`, the widest columns are truncated; the first id column never, because ids are there to be copied.
  */

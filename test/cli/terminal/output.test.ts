@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { CliError, exitCodes } from '../../../cli/terminal/errors.ts'
+import { createOutput } from '../../../cli/terminal/output.ts'
 import { createCliFixture, pageResponse, sampleProject, errorResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
@@ -116,4 +118,28 @@ describe('help', () => {
     expect(result.stderr).toContain('Did you mean --project?')
     expect(result.stderr).toContain('See: otpd app list --help')
   })
+})
+
+test('JSON is escaped on a terminal, and unchanged in a pipe', () => {
+  const body = '{"data":{"name":"a\u009b31mb\u202ec\u2028d"}}'
+  const print = (isTerminal: boolean) => {
+    let [out, errors] = ['', '']
+    const output = createOutput(
+      {
+        env: {},
+        now: () => 0,
+        stdoutIsTerminal: isTerminal,
+        stderrIsTerminal: isTerminal,
+        writeOut: (text) => void (out += text),
+        writeError: (text) => void (errors += text),
+      },
+      { json: true },
+    )
+    output.printResult(body, () => '')
+    output.printError(new CliError(exitCodes.refused, 'X', 'refused', { body }))
+    return [out, errors]
+  }
+  const escaped = String.raw`{"data":{"name":"a\u009b31mb\u202ec\u2028d"}}`
+  expect(print(true)).toEqual([`${escaped}\n`, `${escaped}\n`])
+  expect(print(false)).toEqual([`${body}\n`, `${body}\n`])
 })
