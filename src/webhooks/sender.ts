@@ -45,6 +45,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
   /** Resolves and checks the addresses to connect to, or returns the error. */
   const findAddresses = async (text: string): Promise<ResolvedAddress[] | WebhookError> => {
     // The rules may have become stricter since the URL was registered.
+    if (URL.canParse(text) && !guard.allowsPort(new URL(text))) return 'blocked_port'
     if (guard.findFault(text) !== undefined) return 'blocked_address'
     const host = guard.normalizedHost(new URL(text))
     const addresses = ipaddr.isValid(host)

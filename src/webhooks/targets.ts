@@ -9,6 +9,8 @@ export type TargetGuard = WebhookTargets & {
   normalizedHost(url: URL): string
   /** Whether a connection to this address is allowed, for a URL with this host. */
   allows(host: string, address: string): boolean
+  /** Whether a connection to the port of this URL is allowed. */
+  allowsPort(url: URL): boolean
 }
 
 type Address = ReturnType<typeof ipaddr.process>
@@ -36,9 +38,16 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
   const isExempt = (host: string) =>
     hosts.has(host) || (ipaddr.isValid(host) && isAllowlisted(ipaddr.process(host)))
 
+  const allowsPort = (url: URL) => {
+    const port = Number(url.port) || (url.protocol === 'http:' ? 80 : 443)
+    const isWebPort = port === 443 || port === 80 || (port >= 1024 && !servicePorts.has(port))
+    return isWebPort || isExempt(normalizedHost(url))
+  }
+
   return {
     normalizedHost,
     allows,
+    allowsPort,
     findFault(text) {
       // URL parsers disagree about backslashes and missing slashes.
       if (/[\s\p{Cc}\\]/u.test(text) || !URL.canParse(text)) return 'Expected a URL.'
@@ -47,7 +56,12 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
       if (text.includes('#')) return 'Expected a URL without a fragment.'
       const url = new URL(text)
       const host = normalizedHost(url)
+      // `https://.`, `https://a..b`: resolvers disagree about empty labels.
+      if (host.split('.').includes('')) return 'Expected a URL with a host name.'
       if (url.protocol === 'http:' && !isExempt(host)) return 'Expected an https URL.'
+      if (!allowsPort(url)) {
+        return 'Expected port 443, 80 or one above 1023 that no database or cluster uses. The operator of this service can allow others.'
+      }
       if (ipaddr.isValid(host) && !allows(host, host)) {
         return 'Expected a public address. The operator of this service can allow others.'
       }
@@ -58,6 +72,15 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
 
 const normalizedHost = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 
+/** Docker, etcd, MySQL, PostgreSQL, CouchDB, Redis, Consul, Elasticsearch, kubelet, Memcached and MongoDB. */
+const servicePorts = new Set([2375, 2379, 3306, 5432, 5984, 6379, 8500, 9200, 10250, 11211, 27017])
+
+/**
+ * Azure's platform address, which answers its virtual machines although it is public. The metadata addresses of other
+ * clouds are link-local, private or reserved.
+ */
+const azurePlatform = '168.63.129.16'
+
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
 /**
@@ -65,4 +88,5 @@ const globalUnicast = ipaddr.parseCIDR('2000::/3')
  * deprecated form of 127.0.0.1). Global unicast is only 2000::/3 so far (RFC 4291 §2.4, IANA).
  */
 const isPublic = (address: Address) =>
-  address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast))
+  address.range() === 'unicast' &&
+  (address.kind() === 'ipv4' ? address.toString() !== azurePlatform : address.match(globalUnicast))

@@ -183,3 +183,13 @@ describe.skipIf(!hasOpenssl)('a certificate', () => {
     expect(receiver.received).toEqual([])
   })
 })
+
+test('a URL from before a port was refused fails with the error that says so, and connects to nothing', async () => {
+  const resolve = () => Promise.reject(new Error('not to be resolved'))
+  for (const url of ['https://example.com:22/', 'https://example.com:6379/', 'https://8.8.8.8:5432/']) {
+    expect(await send(url, { guard: createTargetGuard({ hosts: [], cidrs: [] }), resolve })).toMatchObject({
+      statusCode: null,
+      error: 'blocked_port',
+    })
+  }
+})

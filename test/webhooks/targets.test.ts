@@ -35,6 +35,12 @@ describe('a URL to register', () => {
     ['https://example.com/#', 'fragment'],
     ['https://127.0.0.1/', 'public'],
     ['https://10.1.2.3/', 'public'],
+    ['https://./', 'host name'],
+    ['https://.', 'host name'],
+    ['https://../', 'host name'],
+    ['https://a..example.com/', 'host name'],
+    ['https://.example.com/', 'host name'],
+    ['https://example.com../', 'host name'],
   ])('%s is refused', (url, expectedReason) => {
     expect(strictGuard.findFault(url)).toContain(expectedReason)
   })
@@ -60,6 +66,62 @@ describe('a URL to register', () => {
     'http://a.hooks.internal/',
   ])('%s is refused although others are allowed', (url) => {
     expect(lenientGuard.findFault(url)).toBeDefined()
+  })
+})
+
+describe('a port', () => {
+  const allowed = [443, 80, 1024, 4318, 8080, 8443, 65_535]
+  const refused = [1, 22, 25, 53, 79, 81, 110, 444, 465, 587, 993, 1023]
+  const services = [2375, 2379, 3306, 5432, 5984, 6379, 8500, 9200, 10250, 11211, 27017]
+
+  test.each(allowed)('%d is accepted', (port) => {
+    expect(strictGuard.findFault(`https://example.com:${port}/`)).toBeUndefined()
+    expect(strictGuard.allowsPort(new URL(`https://example.com:${port}/`))).toBe(true)
+  })
+
+  test.each([...refused, ...services])('%d is refused, unless the operator allows the target', (port) => {
+    for (const host of ['example.com', '8.8.8.8', '[2606:4700::1111]']) {
+      expect(strictGuard.findFault(`https://${host}:${port}/`)).toContain('port')
+    }
+    for (const host of ['hooks.internal', '10.1.2.3', '[fd00::1]']) {
+      expect(lenientGuard.findFault(`http://${host}:${port}/`)).toBeUndefined()
+    }
+  })
+})
+
+describe('the metadata address of a cloud', () => {
+  test.each([
+    ['AWS, Azure, GCP, Oracle, IBM, Huawei, DigitalOcean, Hetzner', '169.254.169.254'],
+    ['AWS over IPv6', 'fd00:ec2::254'],
+    ['tasks of ECS', '169.254.170.2'],
+    ['pods of EKS', '169.254.170.23'],
+    ['pods of EKS over IPv6', 'fd00:ec2::23'],
+    ['the time service of AWS', '169.254.169.123'],
+    ['the platform of Azure', '168.63.129.16'],
+    ['the platform of Azure, mapped', '::ffff:168.63.129.16'],
+    ['GCP over IPv6', 'fd20:ce::254'],
+    ['Alibaba', '100.100.100.200'],
+    ['Oracle', '192.0.0.192'],
+    ['Oracle over IPv6', 'fd00:c1::a9fe:a9fe'],
+    ['Tencent', '169.254.0.23'],
+    ['Scaleway', '169.254.42.42'],
+    ['Scaleway over IPv6', 'fd00:42::42'],
+  ])('of %s is refused: %s', (_, address) => {
+    expect(strictGuard.allows('name', address)).toBe(false)
+    const host = address.includes(':') ? `[${address}]` : address
+    expect(strictGuard.findFault(`https://${host}/`)).toContain('public')
+  })
+
+  test('is refused in every spelling of a URL', () => {
+    for (const host of [
+      '2822734096',
+      '0xa83f8110',
+      '0250.077.0201.020',
+      '168.63.33040',
+      '[::ffff:a83f:8110]',
+    ]) {
+      expect(strictGuard.findFault(`https://${host}/`)).toContain('public')
+    }
   })
 })
 

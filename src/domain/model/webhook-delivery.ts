@@ -4,6 +4,7 @@ import type { EventKind } from '../../shared/event-kinds.ts'
 export const webhookErrors = [
   /** The address is not an allowed webhook target. */
   'blocked_address',
+  'blocked_port',
   'dns',
   'connect',
   'tls',
