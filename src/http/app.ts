@@ -8,12 +8,14 @@ import type { DeveloperService } from '../domain/accounts/developers.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { LogService } from '../domain/log/events.ts'
 import type { IdentityService } from '../domain/otp/identities.ts'
+import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
 import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
+import { endIfAbandoned } from './abandoned.ts'
 import { createRouteErrors } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
@@ -21,6 +23,7 @@ import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
 import { toErrorResponse, internalMessage, toServiceError } from './errors.ts'
+import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
@@ -55,6 +58,7 @@ export type AppServices = AuthServices & {
   appAuth: AppAuth
   applications: ApplicationService
   audit: AuditService
+  callLimits: CallLimits
   developers: DeveloperService
   identities: IdentityService
   inbox: InboxService
@@ -63,6 +67,7 @@ export type AppServices = AuthServices & {
   /** Interval of the heartbeat in log streams; 10 s by default. */
   heartbeatMs?: number
   otp: OtpService
+  paginate: Paginate
   projects: ProjectService
   readIdempotency: ReadIdempotency
   receiveCallback: ReceiveCallback
@@ -110,7 +115,10 @@ export function createApp(services: AppServices) {
       const isAllowedPreflight = isPreflight(request) && 'access-control-allow-origin' in set.headers
       return isAllowedPreflight ? new Response(null, { status: 204 }) : undefined
     })
-    .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
+    .onBeforeHandle(({ request }) => {
+      refuseAmbiguousQuery(request.url)
+      return endIfAbandoned(request)
+    })
     .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.

@@ -72,10 +72,12 @@ const documentation = {
   response has \`data\`; a failed one has \`error\`, with a stable machine-readable \`code\`.
 - **Status codes** tell the client what to do. 400: correct the request. 409: conflict, such as a code that is already
   verified. 410: send a new code. 429: retry after \`Retry-After\` seconds.
-- **Lists** are paginated by \`limit\` and \`cursor\`. Pass \`pagination.nextCursor\` as \`cursor\` until it is null.
+- **Lists** are paginated by \`limit\` and \`cursor\`. Pass \`pagination.nextCursor\` as \`cursor\` until it is null. A cursor
+  works for its list and its developer, until the server's keys are replaced.
 - **Phone numbers** are in E.164 format. After the retention period an opaque pseudonym replaces the number.
 - **Times** are RFC 3339 in UTC. **Ids** are opaque. A resource of another developer is reported as not found.
-- **Rate limits** are reported in \`RateLimit-Policy\` and \`RateLimit\` on every response to send, resend and verify.
+- **Rate limits** are reported in \`RateLimit-Policy\` and \`RateLimit\` on every response to send,
+  resend and verify, to calls with a bearer token, and to look-ups with an API key alone.
 - **Every response** has \`X-Request-Id\`, which errors repeat as \`traceId\`. Later versions may add fields to responses:
   ignore those that you do not know.
 - **Request line and headers** are limited to 16 KiB together. Above that, every operation responds 431 without a body

@@ -3,7 +3,12 @@ import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import { securityHeaders } from './app.ts'
 import { toErrorResponse, internalMessage } from './errors.ts'
+import { judgePath, rawPathRoutes } from './paths.ts'
 import { observeRequests, type CompletedRequest } from './request-log.ts'
+import { routeNotFound } from './route-errors.ts'
+
+/** A request as Bun routes it: `params` has the segments of the path, unless no route of `rawPathRoutes` matched. */
+type IncomingRequest = Request & { params?: Readonly<Record<string, string>> }
 
 export type Listener = {
   url: string
@@ -57,16 +62,24 @@ export function listen(
   }
   /** Bun's request for each rewritten one. */
   const originalRequests = new WeakMap<Request, Request>()
-  const respond = (request: Request) => {
+  const respond = (request: IncomingRequest) => {
     const normalized = normalizeAuthority(request)
     if (!normalized) return toResponse(invalidHost())
+    const verdict = judgePath(request.method, normalized.url, request.params)
+    if (verdict === 'not_found') return toResponse(routeNotFound())
+    if (verdict !== 'route') return redirect(verdict.location)
     if (normalized !== request) originalRequests.set(normalized, request)
     return handle(normalized)
   }
+  const redirect = (location: string) =>
+    new Response(null, {
+      status: 308,
+      headers: { ...securityHeaders, 'x-request-id': newId('req'), location },
+    })
   let isDraining = false
   let requestCount = 0
   let inFlight = 0
-  const serve = async (request: Request) => {
+  const serve = async (request: IncomingRequest) => {
     requestCount++
     inFlight++
     try {
@@ -78,6 +91,7 @@ export function listen(
       inFlight--
     }
   }
+  const fetch = onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve
   const server = Bun.serve({
     hostname: address.host,
     port: address.port,
@@ -86,7 +100,8 @@ export function listen(
     idleTimeout: idleSeconds,
     maxRequestBodySize: requestBytesMax,
     development: false,
-    fetch: onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve,
+    routes: rawPathRoutes(fetch),
+    fetch,
     error(thrown) {
       const traceId = newId('req')
       onBug(thrown, traceId)

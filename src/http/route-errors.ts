@@ -4,6 +4,10 @@ import { ServiceError } from '../domain/model/errors.ts'
 export const routePattern = (path: string) =>
   new RegExp(`^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
 
+/** NOT_FOUND (ROUTE_NOT_FOUND). */
+export const routeNotFound = () =>
+  new ServiceError('NOT_FOUND', 'There is no such route. Check the path.', { reason: 'ROUTE_NOT_FOUND' })
+
 /** Creates the error for an unmatched request: METHOD_NOT_ALLOWED if its path has other methods, else NOT_FOUND. */
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
@@ -19,11 +23,7 @@ export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: 
     const exact = matching.filter(([route]) => !route.includes(':'))
     const entries = exact.length > 0 ? exact : matching
     const methods = new Set(entries.flatMap(([, entry]) => [...entry.methods]))
-    if (methods.size === 0 || methods.has(method)) {
-      return new ServiceError('NOT_FOUND', 'There is no such route. Check the path.', {
-        reason: 'ROUTE_NOT_FOUND',
-      })
-    }
+    if (methods.size === 0 || methods.has(method)) return routeNotFound()
     const allowed = [...methods].toSorted().join(', ')
     return new ServiceError('METHOD_NOT_ALLOWED', `Method not allowed for this route. Use ${allowed}.`, {
       metadata: { allowed },

@@ -37,6 +37,42 @@ describe('no request is smuggled by', () => {
   })
 })
 
+describe('a request behind a refused one', () => {
+  let logins = 0
+  /** Its password is hashed in another thread, so its response is pending for a while. */
+  const login = () => {
+    const form = `grant_type=password&username=user${logins++}%40example.com&password=wrong%20horse`
+    const head = ['POST /v1/auth/token HTTP/1.1', 'Host: localhost', `Content-Length: ${form.length}`]
+    const type = 'Content-Type: application/x-www-form-urlencoded'
+    return [...head, type, '', form].join('\r\n')
+  }
+  const refused: Array<[string, string]> = [
+    ['404', 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['400', 'GET /v1/health HTTP/1.1\r\nHost: a/b\r\n\r\n'],
+    ['401', postHead('Content-Type: application/json', 'Content-Length: 2') + '{}'],
+    ['413', postHead('Content-Length: 70000') + 'x'.repeat(70_000)],
+    ['413 in chunks', `${postHead('Transfer-Encoding: chunked')}11170\r\n${'x'.repeat(70_000)}\r\n0\r\n\r\n`],
+  ]
+  const behind: Array<[string, () => string[]]> = [
+    ['alone', () => [login()]],
+    ['followed by another', () => [login(), smuggledRequest]],
+    ['followed by two others', () => [login(), login(), smuggledRequest]],
+  ]
+  const cases = refused.flatMap(([status, first]) =>
+    behind.map(([place, makeRest]) => [status, place, first, makeRest] as const),
+  )
+
+  test.each(cases)('with %s, %s, is answered or not executed', async (_status, place, first, makeRest) => {
+    const requests = [first, ...makeRest()]
+    const { responses } = await exchangeRaw(port, [requests.join('')], requests.length)
+    // Hashed after the passwords of the requests above.
+    await raw.request(login().replace('Host: localhost', 'Host: localhost\r\nConnection: close'))
+    const executed = raw.calls.filter(({ status }) => status !== 499).slice(0, -1)
+    expect(responses).toHaveLength(executed.length)
+    if (place === 'alone') expect(responses).toHaveLength(2)
+  })
+})
+
 describe('a body', () => {
   const send = (...headers: string[]) =>
     [

@@ -62,12 +62,29 @@ describe('the router sees the path of the request line', () => {
     ['/v1/health?x=/v1/projects', 200],
     ['/x?/v1/health', 404],
     ['/x#/v1/health', 404],
-    // The URL standard resolves dot segments and replaces backslashes before routing, as does a proxy in front that
-    // follows it.
-    ['/v1/../v1/health', 200],
-    ['/v1/%2e%2e/v1/health', 200],
-    ['/v1/projects/../health', 200],
-    ['/v1/health/../projects', 401],
+    // The URL standard resolves these before routing; a proxy in front may have judged the path as it was sent.
+    ['/v1/../v1/health', 404],
+    ['/v1/%2e%2e/v1/health', 404],
+    ['/v1/%2E%2E/v1/health', 404],
+    ['/v1/.%2e/v1/health', 404],
+    ['/v1/./health', 404],
+    ['/v1/%2E/health', 404],
+    ['/v1/health/.', 404],
+    ['/v1/health/%2e', 404],
+    ['/v1/health/x/..', 404],
+    ['/v1/projects/../health', 404],
+    ['/v1/health/../projects', 404],
+    ['/a/b/c/d/e/f/g/h/../../../../../../../../v1/health', 404],
+    ['http://x/v1/../v1/health', 404],
+    ['/v1\\health', 404],
+    ['\\v1\\health', 400],
+    ['/v1%5Chealth', 404],
+    ['/v1/%5c../v1/health', 404],
+    ['/v1/users/%5C', 404],
+    ['/v1/.\t./v1/health', 505],
+    ['/v1/health//', 404],
+    ['/v1//health/', 404],
+    ['/v1/health?x=/../y', 200],
     ['/..//v1/health', 404],
     ['evil.example/v1/health', 400],
     ['v1/health', 400],
@@ -84,6 +101,45 @@ describe('the router sees the path of the request line', () => {
     expect(
       (await raw.request('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')).status,
     ).toBe(400)
+  })
+})
+
+describe('one trailing slash', () => {
+  test.each([
+    ['/v1/health/', '/v1/health'],
+    ['/v1/health/?x=1/', '/v1/health?x=1/'],
+    ['/v1/users/%2B14155550142/', '/v1/users/%2B14155550142'],
+    ['/nothing/', '/nothing'],
+    ['http://evil.example/v1/health/', '/v1/health'],
+  ])('of %s is redirected to %s', async (target, location) => {
+    const { status, headers } = await raw.request(getRequest(target, 'Host: localhost'))
+    expect([status, headers.get('location')]).toEqual([308, location])
+    expect(headers.get('x-request-id')).toMatch(/^req_/)
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
+  test('is 404 for every method that may change something', async () => {
+    for (const method of ['POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS']) {
+      const request = `${method} /v1/projects/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+      raw.expectError(await raw.request(request), 404, { reason: 'ROUTE_NOT_FOUND' })
+    }
+  })
+
+  test('is no host to be redirected to', async () => {
+    for (const target of ['//evil.example/', '/\\evil.example/', '/%5Cevil.example/']) {
+      expect((await raw.request(getRequest(target, 'Host: localhost'))).status).toBe(404)
+    }
+  })
+
+  test('belongs to the root and to the documentation', async () => {
+    for (const [target, status] of [
+      ['/', 404],
+      ['/v1/docs/', 200],
+      ['/docs/', 404],
+      ['/docs/guide/', 404],
+    ] as const) {
+      expect((await raw.request(getRequest(target, 'Host: localhost'))).status).toBe(status)
+    }
   })
 })
 

@@ -120,13 +120,15 @@ describe('the listener', () => {
   test('logs the route pattern of each request, never its path', async () => {
     await raw.request(getRequest('/v1/users/%2B14155550100?x=1', 'Host: localhost'))
     await raw.request(getRequest('/v1/otp/14155550100/', 'Host: x'))
+    await raw.request(getRequest('/v1/otp/14155550100', 'Host: x'))
     await raw.request(getRequest('/+14155550100', 'Host: localhost'))
     await raw.request('POST /v1/otp/verify/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     expect(raw.calls).toMatchObject([
       { method: 'GET', route: '/v1/users/:phoneNumber', status: 401 },
+      { method: 'GET', route: '/v1/otp/:id', status: 308 },
       { method: 'GET', route: '/v1/otp/:id', status: 401 },
       { method: 'GET', route: null, status: 404 },
-      { method: 'POST', route: '/v1/otp/verify', status: 401 },
+      { method: 'POST', route: '/v1/otp/verify', status: 404 },
     ])
     for (const call of raw.calls) {
       expect(JSON.stringify(call)).not.toContain('4155550100')

@@ -274,7 +274,9 @@ describe('malformed headers', () => {
 describe('an operation that takes no body', () => {
   test('validates an unexpected body and ignores its content', async () => {
     const faults: string[] = []
-    const plain = apiTester.operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
+    const plain = apiTester.operations.filter(
+      ({ method, requestBody, path }) => method !== 'GET' && !requestBody && path.includes('{'),
+    )
     expect(plain.length).toBeGreaterThanOrEqual(5)
     const bodies: Array<[type: string, body: string | undefined, status: number]> = [
       ['application/json', '{}', 404],
