@@ -23,7 +23,7 @@ export function addAdminAccountCommands(
       runCommand(command, async (context) => {
         const question = 'Disable this account? Its sessions end, and calls of its applications are rejected.'
         const id = await confirmAccount(context, options, account, question)
-        const developer = await withHost(context, options, (host) => host.disable(id))
+        const developer = await withHost(context, options, 'write', (host) => host.disable(id))
         printDeveloper(context.output, developer, 'Disabled')
         context.output.suggestNext(`otpd admin enable ${developer.email ?? developer.id}`)
       }),
@@ -34,7 +34,7 @@ export function addAdminAccountCommands(
     .addHelpText('after', examples('otpd admin enable bob@example.com'))
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const developer = await withHost(context, options, (host) => host.enable(account))
+        const developer = await withHost(context, options, 'write', (host) => host.enable(account))
         printDeveloper(context.output, developer, 'Enabled')
       }),
     )
@@ -46,7 +46,7 @@ export function addAdminAccountCommands(
     .addHelpText('after', examples('otpd admin reset-totp ada@example.com'))
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const developer = await withHost(context, options, (host) => host.resetTotp(account))
+        const developer = await withHost(context, options, 'write', (host) => host.resetTotp(account))
         printDeveloper(context.output, developer, 'TOTP removed from')
         context.output.note('Its next login needs the password alone.')
       }),
@@ -61,7 +61,7 @@ export function addAdminAccountCommands(
         const question =
           'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
         const id = await confirmAccount(context, options, account, question)
-        const deletion = await withHost(context, options, (host) => host.deleteAccount(id))
+        const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
         output.printResult(
           JSON.stringify({ data: deletion }),
           () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
@@ -83,7 +83,7 @@ export function addAdminAccountCommands(
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const signingKey = await withHost(context, options, (host) => host.rotateSigningKey())
+        const signingKey = await withHost(context, options, 'write', (host) => host.rotateSigningKey())
         output.printResult(
           JSON.stringify({ data: signingKey }),
           () => `${output.paint.green('✓')} ID tokens are now signed with a new key\n  ${signingKey.kid}`,
@@ -103,7 +103,7 @@ export function addAdminAccountCommands(
         const { io, flags, output } = context
         const { url, source } = chooseServer(io, { flag: flags.server })
         const server = source === 'the default' ? undefined : url
-        const token = await withHost(context, options, (host) => host.issueToken(account, server))
+        const token = await withHost(context, options, 'write', (host) => host.issueToken(account, server))
         output.printResult(JSON.stringify({ data: token }), () => token.idToken)
         output.note(`Valid for ${formatRemaining(Date.parse(token.expiresAt) - io.now())}.`)
       }),
@@ -112,9 +112,9 @@ export function addAdminAccountCommands(
 
 const confirmAccount = (context: Context, options: HostFlags, account: string, question: string) =>
   confirm(context, {
-    find: async () => (await withHost(context, options, (host) => host.findAccount(account))).id,
+    find: async () => (await withHost(context, options, 'read', (host) => host.findAccount(account))).id,
     describe: async (id) => {
-      const { email } = await withHost(context, options, (host) => host.findAccount(id))
+      const { email } = await withHost(context, options, 'read', (host) => host.findAccount(id))
       return { question, name: email ?? id }
     },
   })

@@ -17,7 +17,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
     .action((target: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const result = await withHost(context, options, (host) => host.unlock(target))
+        const result = await withHost(context, options, 'write', (host) => host.unlock(target))
         output.printResult(JSON.stringify({ data: result }), () => {
           const displayTarget = output.paint.bold(printable(target))
           const hadCounts = result.checkBudgets + result.admissions > 0
@@ -42,7 +42,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
             name: phone,
           }),
         })
-        const erasure = await withHost(context, options, (host) => host.erase(phone))
+        const erasure = await withHost(context, options, 'write', (host) => host.erase(phone))
         output.printResult(
           JSON.stringify({ data: erasure }),
           () =>

@@ -42,7 +42,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
           ...(name !== undefined && { name }),
           ...(password !== undefined && { password }),
         }
-        const developer = await withHost(context, options, (host) => host.createAccount(account))
+        const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
         printDeveloper(context.output, developer, 'Account')
         context.output.suggestNext(`otpd login --email ${developer.email ?? ''}`)
       }),
@@ -52,7 +52,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd admin list'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const accounts = await withHost(context, options, (host) => host.listAccounts())
+        const accounts = await withHost(context, options, 'read', (host) => host.listAccounts())
         context.output.printResult(JSON.stringify({ data: accounts }), () =>
           listText(accounts, context.output),
         )
@@ -65,7 +65,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd admin setup-token'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const setupToken = await withHost(context, options, (host) => host.createSetupToken())
+        const setupToken = await withHost(context, options, 'write', (host) => host.createSetupToken())
         context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
         const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
         context.output.note(`Valid once, for ${timeLeft}.`)
@@ -79,7 +79,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd admin set-plan ada@example.com free'))
     .action((account: string, plan: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const developer = await withHost(context, options, (host) => host.setPlan(account, plan))
+        const developer = await withHost(context, options, 'write', (host) => host.setPlan(account, plan))
         printDeveloper(context.output, developer, 'Plan set for')
       }),
     )
@@ -97,7 +97,9 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const fromInput = options.passwordStdin === true
         const password = await askPassword(context, { fromInput, repeat: true })
-        const developer = await withHost(context, options, (host) => host.resetPassword(email, password))
+        const developer = await withHost(context, options, 'write', (host) =>
+          host.resetPassword(email, password),
+        )
         printDeveloper(context.output, developer, 'Password set for')
       }),
     )
@@ -115,7 +117,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
         const limit = Number(options.limit ?? 50)
         if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
           throw usageError('--limit must be a number from 1 to 10000.')
-        const entries = await withHost(context, options, (host) => host.listAudit({ limit }))
+        const entries = await withHost(context, options, 'read', (host) => host.listAudit({ limit }))
         output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
       }),
     )

@@ -20,7 +20,7 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const status = await withHost(context, options, (host) => host.guardStatus())
+        const status = await withHost(context, options, 'read', (host) => host.guardStatus())
         const { output } = context
         output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
         if (status.mode === 'monitor' && status.countries.length > 0) {

@@ -74,11 +74,11 @@ async function withProviders<T>(
 
 async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
-  // Opening the host would create a missing data directory; listing must not.
+  // The list itself needs no database.
   const hasDatabase = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
   const configuredProviders = await withProviders(config, (providers) => providers.list())
   const serverState = hasDatabase
-    ? await withHost(context, flags, async (host) => ({
+    ? await withHost(context, flags, 'read', async (host) => ({
         openCircuits: await host.listOpenCircuits(),
         callbackUrls: new Map(configuredProviders.map(({ name }) => [name, host.callbackUrlFor(name)])),
       }))

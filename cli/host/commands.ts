@@ -19,17 +19,20 @@ export const addHostFlags = (command: Command) =>
 /**
  * Runs `work` on the data directory of this machine, also while a server runs on it.
  *
+ * @param access `read` for commands that only look: they create and change nothing
+ *
  * @throws CliError with the code that the API would use
  */
 export async function withHost<T>(
   { output }: Context,
   flags: HostFlags,
+  access: 'read' | 'write',
   work: (host: Host) => Promise<T>,
 ): Promise<T> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
   const { openHost } = await import('../../src/server/bundle.ts')
   try {
-    const host = await openHost({ config, warn: output.warn })
+    const host = await openHost({ config, access, warn: output.warn })
     try {
       return await work(host)
     } finally {

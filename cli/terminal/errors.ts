@@ -24,6 +24,8 @@ export type CliErrorExtras = {
   body?: string
   /** HTTP status, if there was a response. */
   status?: number
+  /** Seconds after which the server wants to be asked again, if it said so. */
+  retryAfterSeconds?: number | null
   cause?: unknown
 }
 
@@ -35,6 +37,7 @@ export class CliError extends Error {
   readonly hints: string[]
   readonly body: string | undefined
   readonly status: number | undefined
+  readonly retryAfterSeconds: number | null
 
   constructor(exitCode: ExitCode, code: string, message: string, extras: CliErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
@@ -43,6 +46,7 @@ export class CliError extends Error {
     this.hints = extras.hints ?? []
     this.body = extras.body
     this.status = extras.status
+    this.retryAfterSeconds = extras.retryAfterSeconds ?? null
   }
 }
 

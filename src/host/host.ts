@@ -10,12 +10,12 @@ import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
 import { hostClock, openStore } from './open.ts'
-import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
-import { inspectDataDir, type Inspection } from '../store/files/inspection.ts'
+import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
+import { inspectDataDir, readMigrationStatus, type Inspection } from '../store/files/inspection.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
-import { prepareDatabase } from '../store/files/prepare-database.ts'
+import { prepareDatabase, toStartError } from '../store/files/prepare-database.ts'
 import { connect } from '../store/engine/sqlite.ts'
 
 export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
@@ -48,22 +48,29 @@ export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
  * Opens the data directory for the host commands (`otpd admin …`), which work with or without a running server. Each call
- * is one short transaction, except an erasure, which uses many; they wait for the server's own transactions. Creates the
- * directory, the master key and the database if they are missing.
+ * is one short transaction, except an erasure, which uses many; they wait for the server's own transactions.
  *
+ * @param options.access `read` changes nothing on disk, and needs an existing database; every write then fails. `write`
+ *   creates the directory, the master key and the database if they are missing, and migrates an older database.
  * @param options.config provides the data directory, the identity provider and the plans
  * @param options.warn called with a warning about a directory that other users can read
- * @throws StartRefused when the directory cannot be used, or when a running server's database has another version
+ * @throws StartRefused when the directory cannot be used, or when its database has another version; OperationRefused
+ *   (NO_DATABASE) there is nothing to read
  */
-export async function openHost(options: { config: Config; warn?: (message: string) => void }) {
-  const { config, warn = () => {} } = options
+export async function openHost(options: {
+  config: Config
+  access: 'read' | 'write'
+  warn?: (message: string) => void
+}) {
+  const { config, access, warn = () => {} } = options
   const { dataDir, plans } = config
   if (dataDir === null) {
     throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
   }
-  ensureDatabase(dataDir, config, hostClock().now(), warn)
-  const { store, keys, clock, random, newId, close } = openStore(dataDir, config)
-  await moveIdentities({ store, keys, random })
+  if (access === 'read') requireCurrentDatabase(dataDir)
+  else ensureDatabase(dataDir, config, hostClock().now(), warn)
+  const { store, keys, clock, random, newId, close } = openStore(dataDir, config, access)
+  if (access === 'write') await moveIdentities({ store, keys, random })
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
 
   return {
@@ -120,6 +127,28 @@ export async function openHost(options: { config: Config; warn?: (message: strin
  */
 export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
+
+/**
+ * Requires a database that this version can read as it is.
+ *
+ * @throws OperationRefused (NO_DATABASE); StartRefused the database is damaged, older or newer
+ */
+function requireCurrentDatabase(dataDir: string): void {
+  const { database } = dataFiles(dataDir)
+  if (!existsSync(database)) {
+    throw new OperationRefused(
+      'NO_DATABASE',
+      `there is no database in ${dataDir}`,
+      'Name the data directory of your server with --data-dir, or start a server there: otpd serve',
+    )
+  }
+  try {
+    if (readMigrationStatus(database).pending.length === 0) return
+  } catch (error) {
+    throw toStartError(error, dataDir)
+  }
+  throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
+}
 
 /** Creates what is missing, or waits until the server that holds the lock has created it. */
 function ensureDatabase(dataDir: string, config: Config, now: number, warn: (message: string) => void): void {

@@ -5,27 +5,39 @@ import type { Random } from '../domain/model/random.ts'
 import type { Config } from '../config/config.ts'
 import { dataFiles } from '../store/files/data-dir.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
+import { openReadonly } from '../store/files/open-readonly.ts'
 import { readMasterKeyCandidates } from '../store/files/master-key.ts'
-import { openSqlite } from '../store/engine/sqlite.ts'
+import { openSqlite, wrapReadonlySqlite } from '../store/engine/sqlite.ts'
 import { createStore } from '../store/store.ts'
 
 /** Clock of host commands, which agrees with the server's. */
 export const hostClock = () => systemClock(Date.now, () => performance.now(), uptime)
 
-/** Opens the store of a prepared data directory with its keys, also while a server uses it. */
-export function openStore(dataDir: string, config: Pick<Config, 'secrets'>) {
+/**
+ * Opens the store of a prepared data directory with its keys, also while a server uses it.
+ *
+ * @param access `read` changes nothing on disk, and every write then fails
+ */
+export function openStore(
+  dataDir: string,
+  config: Pick<Config, 'secrets'>,
+  access: 'read' | 'write' = 'write',
+) {
   const files = dataFiles(dataDir)
   const clock = hostClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const keyring = openKeyring(files.database, () =>
     readMasterKeyCandidates(dataDir, config.secrets.masterKey),
   )
-  // A commit whose outcome is unknown fails the command, which then exits.
-  const database = openSqlite(files.database, {
-    onDiskFault: () => {},
-    onForeignCommit: keyring.refresh,
-    secureDelete: true,
-  })
+  const database =
+    access === 'read'
+      ? wrapReadonlySqlite(openReadonly(files.database))
+      : openSqlite(files.database, {
+          // A commit whose outcome is unknown fails the command, which then exits.
+          onDiskFault: () => {},
+          onForeignCommit: keyring.refresh,
+          secureDelete: true,
+        })
   const store = createStore(database, { keys: keyring.keys })
   return {
     store,

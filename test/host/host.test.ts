@@ -19,7 +19,16 @@ let folder: string
 let dataDir: string
 let host: Host | undefined
 const password = 'correct horse battery'
-const plans = { free: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 } }
+const plans = {
+  free: {
+    projects: 10,
+    applications: 5,
+    sendPerMinute: 5,
+    verifyPerMinute: 10,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  },
+}
 const external = { issuer: 'https://idp.example', audience: ['client-1'], jwksUri: null, clientId: null }
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 
@@ -36,7 +45,7 @@ afterEach(async () => {
 async function open(changes: Partial<Config> = {}): Promise<Host> {
   await host?.close()
   const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir }))
-  host = await openHost({ config: { ...config, ...changes } })
+  host = await openHost({ config: { ...config, ...changes }, access: 'write' })
   return host
 }
 

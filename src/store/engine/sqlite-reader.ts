@@ -1,11 +1,10 @@
-import { Database as SqliteConnection, type SQLQueryBindings } from 'bun:sqlite'
+import type { Database as SqliteConnection, SQLQueryBindings } from 'bun:sqlite'
 
 /**
- * Opens a read-only connection, for reads outside of transactions. All reads in one turn of the event loop share a
+ * Wraps a read-only connection, for reads outside of transactions. All reads in one turn of the event loop share a
  * snapshot: taking one costs locks and the page cache, several times as much as looking up a row.
  */
-export function openReader(path: string) {
-  const connection = new SqliteConnection(path, { readonly: true })
+export function openReader(connection: SqliteConnection) {
   connection.run('PRAGMA busy_timeout = 1000')
   connection.run('PRAGMA query_only = ON')
   const begin = connection.prepare('BEGIN')

@@ -5,7 +5,7 @@ import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
-import { createShortIds } from './tables/short-ids.ts'
+import { createShortIds, type ShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
 import { createWriteQueue, type WriteQueueHooks } from './write-queue.ts'
 
@@ -30,7 +30,7 @@ export type SqliteOptions = {
 export function openSqlite(path: string, options: SqliteOptions): Database {
   const writer = connect(path, 0)
   if (options.secureDelete) writer.run('PRAGMA secure_delete = ON')
-  const reader = openReader(path)
+  const reader = openReader(new SqliteConnection(path, { readonly: true }))
 
   // drizzle calls bun:sqlite synchronously and wraps the result, so the types of the asynchronous builders hold.
   const tx = drizzle(writer) as unknown as QueryExecutor
@@ -44,14 +44,9 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const ids = createShortIds(reader.client.prepare, writer)
 
   return {
-    tables: defineTables(sqliteColumns(ids)),
+    ...describeSqlite(ids),
     read,
     write: queue.write,
-    prepare: prepareOnSqlite,
-    shortId: ids.toNumber,
-    matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
-    lock: () => Promise.resolve('locked'),
-    skipLocked: sql``,
     async close() {
       await queue.drain()
       reader.close()
@@ -59,6 +54,26 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     },
   }
 }
+
+/** Wraps a read-only connection as a database whose every write fails. */
+export function wrapReadonlySqlite(connection: SqliteConnection): Database {
+  const reader = openReader(connection)
+  return {
+    ...describeSqlite(createShortIds(reader.client.prepare, connection)),
+    read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
+    write: () => Promise.reject(new Error('the database is open for reading only')),
+    close: () => Promise.resolve(reader.close()),
+  }
+}
+
+const describeSqlite = (ids: ShortIds): Omit<Database, 'read' | 'write' | 'close'> => ({
+  tables: defineTables(sqliteColumns(ids)),
+  prepare: prepareOnSqlite,
+  shortId: ids.toNumber,
+  matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
+  lock: () => Promise.resolve('locked'),
+  skipLocked: sql``,
+})
 
 /** Opens a read-write connection with the settings that all writers of the file must share. */
 export function connect(path: string, busyTimeoutMs: number): SqliteConnection {

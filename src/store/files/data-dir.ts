@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '../../shared/json.ts'
 
@@ -37,18 +37,17 @@ export const dataFiles = (dataDir: string) => ({
 })
 
 /**
- * Creates the directory if it is missing, and removes other users' access.
+ * Creates the directory if it is missing, without access for other users. An existing one may be shared with other
+ * programs, so its mode stays as it is.
  *
- * @param warn called if the directory belongs to another user and stays accessible
+ * @param warn called if other users have access to an existing directory
  * @throws StartRefused the directory or a file in it cannot be written
  */
 export function prepareDataDir(dataDir: string, warn: (message: string) => void): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    const { mode, uid } = statSync(dataDir)
-    const isExposed = (mode & 0o077) !== 0
-    if (isExposed && uid === process.getuid?.()) chmodSync(dataDir, 0o700)
-    else if (isExposed) warn(`other users can read ${dataDir}. Restrict it: chmod 700 ${dataDir}`)
+    const isExposed = (statSync(dataDir).mode & 0o077) !== 0
+    if (isExposed) warn(`other users can read ${dataDir}. Restrict it: chmod 700 ${dataDir}`)
     const { database, lock } = dataFiles(dataDir)
     for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {

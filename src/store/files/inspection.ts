@@ -1,11 +1,10 @@
-import { constants, Database as SqliteConnection } from 'bun:sqlite'
+import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
-import { withReadonlyConnection } from './backup.ts'
+import { openReadonly, readDatabase } from './open-readonly.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
 import { listMasterKeyChecks, openDataKeys } from './data-keys.ts'
 import { readMasterKeyCandidates } from './master-key.ts'
@@ -131,7 +130,7 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
   if (!existsSync(path)) return { database: { state: 'missing' }, keyChecks: [] }
   let connection: SqliteConnection | undefined
   try {
-    connection = openForInspection(path)
+    connection = openReadonly(path)
     const damage = findDamage(connection)
     const schema = checkSchema(connection)
     const hasTable = (table: string) =>
@@ -180,7 +179,7 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
  * @throws MigrationError see pendingMigrations; StartRefused the database is older, or of another master key
  */
 export function readAuditTrail(database: string, masterKeys: readonly Uint8Array[]): AuditVerification {
-  const connection = openForInspection(database)
+  const connection = openReadonly(database)
   try {
     if (pendingMigrations(sqliteMigrations, readAppliedMigrations(connection)).length > 0)
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
@@ -193,20 +192,6 @@ export function readAuditTrail(database: string, masterKeys: readonly Uint8Array
   } finally {
     connection.close()
   }
-}
-
-/**
- * Opens an unused database as immutable: otherwise even a read-only connection would leave write-ahead log files
- * behind, and root's would lock the server out.
- */
-function openForInspection(path: string): SqliteConnection {
-  const hasNoWal = !existsSync(`${path}-wal`)
-  const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
-  const connection = hasNoWal
-    ? new SqliteConnection(`${pathToFileURL(path).href}?immutable=1`, flags)
-    : new SqliteConnection(path, { readonly: true })
-  connection.run('PRAGMA busy_timeout = 5000')
-  return connection
 }
 
 function findDamage(connection: SqliteConnection): string | null {
@@ -234,7 +219,7 @@ export type MigrationStatus = { applied: string[]; pending: string[] }
  * @throws MigrationError see pendingMigrations
  */
 export function readMigrationStatus(database: string): MigrationStatus {
-  const applied = existsSync(database) ? withReadonlyConnection(database, readAppliedMigrations) : []
+  const applied = existsSync(database) ? readDatabase(database, readAppliedMigrations) : []
   const pending = pendingMigrations(sqliteMigrations, applied)
   return { applied: applied.map(({ name }) => name), pending: pending.map(({ name }) => name) }
 }

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
-import { withReadonlyConnection } from './backup.ts'
+import { readDatabase } from './open-readonly.ts'
 import { StartRefused } from './data-dir.ts'
 import { openDataKeys, readKeyEpoch } from './data-keys.ts'
 
@@ -33,7 +33,7 @@ export function openKeyring(
     const epoch = readKeyEpoch(connection)
     return { epoch, load: () => load(connection, readCandidates()) }
   }
-  const first = withReadonlyConnection(database, (connection) => {
+  const first = readDatabase(database, (connection) => {
     const { epoch, load } = read(connection)
     return { epoch, ...load() }
   })
@@ -48,7 +48,7 @@ export function openKeyring(
     onReplaced()
   }
   const refresh = (connection?: SqliteConnection) =>
-    connection ? refreshFrom(connection) : withReadonlyConnection(database, refreshFrom)
+    connection ? refreshFrom(connection) : readDatabase(database, refreshFrom)
   const keyring = createKeyring(first.dataKeys, refresh)
   return {
     ...keyring,

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/pglite'
-import { encodeEventId } from '../../../src/domain/model/event-ids.ts'
 import { hmac } from '../../../src/domain/model/keys.ts'
 import { hashCode } from '../../../src/domain/model/code.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
@@ -12,6 +11,7 @@ import type { Database } from '../../../src/store/engine/database.ts'
 import { migrateSqlite, postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
 import { wrapPostgres } from '../../../src/store/engine/postgres.ts'
 import { connect, openSqlite } from '../../../src/store/engine/sqlite.ts'
+import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testKeys } from '../../helpers/retention.ts'
 
@@ -124,8 +124,12 @@ test.each([
   const entry = { type: 'otp.sent' as const, developerId: 'dev_ada', appId: 'app_1', detail: null, at: 5 }
   const seq = await write((tx) => tx.events.insert({ ...entry, requestId: null, phone: null, status: null }))
   const [newest] = await read.events.list('dev_ada', { limit: 1 })
-  expect(newest).toMatchObject({ seq, id: encodeEventId(5, 4) })
-  expect(await read.events.findSeq('dev_ada', encodeEventId(5, 4))).toBe(4)
-  expect(await read.events.findSeq('dev_ada', encodeEventId(6, 4))).toBeUndefined()
+  const ids = await loadEventIds(database, database.read)
+  expect(newest).toMatchObject({ seq, id: ids.encode(5, 4) })
+  // Ids that were given out before keep their form, and no later number can be probed with it.
+  expect(ids.decode('evt_0000000000e008000000000003')).toEqual({ at: 0, seq: 3 })
+  expect(ids.decode('evt_0000000000e008000000000004')).toBeUndefined()
+  expect(await read.events.findSeq('dev_ada', ids.encode(5, 4))).toBe(4)
+  expect(await read.events.findSeq('dev_ada', ids.encode(6, 4))).toBeUndefined()
   await database.close()
 })

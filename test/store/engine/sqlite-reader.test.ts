@@ -1,10 +1,11 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { openReader } from '../../../src/store/engine/sqlite-reader.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 
 test('a snapshot that a failed read has ended is not ended twice', async () => {
   await using opened = await openDisposable()
-  const reader = openReader(opened.path)
+  const reader = openReader(new SqliteConnection(opened.path, { readonly: true }))
   // As SQLite does when a disk read fails.
   reader.client.prepare('ROLLBACK').run()
   reader.endSnapshot()
