@@ -39,6 +39,10 @@ export function createIdempotencyStore(database: Database, executor: QueryExecut
       await executor.update(keys).set({ answer: result }).where(matchesScope(scope))
     },
 
+    async release(scope) {
+      await executor.delete(keys).where(matchesScope(scope))
+    },
+
     deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),
   }
 }

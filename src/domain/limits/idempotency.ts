@@ -30,17 +30,17 @@ type StoredResult =
  * Runs `work` once per idempotency key: a retry within 24 hours gets the first call's result and changes
  * nothing. The claim of the key, the work and its saved result are one transaction.
  *
- * @param work returns its value or, as `Rejected`, a final refusal: both commit and are saved. A throw rolls
- *   back everything, the claim included, so that the call can be retried.
+ * @param work returns its value; a throw rolls back everything, the claim included, so that a refusal leaves
+ *   nothing behind and a retry is judged again
  * @param options.redact the value holds credentials and must not be stored; a retry is refused
- * @throws what `work` threw or rejected; IDEMPOTENCY_KEY_REUSED when the key was used with a different body;
- *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
+ * @throws what `work` threw; IDEMPOTENCY_KEY_REUSED when the key was used with a different body; CONFLICT
+ *   (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function runIdempotently<T, Names extends keyof Stores>(
   store: Store<Names | 'idempotency'>,
   clock: Clock,
   scope: IdempotencyScope | undefined,
-  work: (tx: Pick<Stores, Names>) => Promise<T | Rejected>,
+  work: (tx: Pick<Stores, Names>) => Promise<T>,
   options: { redact?: boolean } = {},
 ): Promise<IdempotentResult<T>> {
   const { value, replayed } = await store.write(async (tx): Promise<IdempotentResult<T | Rejected>> => {
@@ -50,9 +50,12 @@ export async function runIdempotently<T, Names extends keyof Stores>(
     await saveResult(tx, scope, value, options)
     return { value, replayed: false }
   })
-  if (isRejected(value)) throw replayed ? new ReplayedError(value.rejected) : value.rejected
+  if (isRejected(value)) throw new ReplayedError(value.rejected)
   return { value, replayed }
 }
+
+/** Refusals of calls that made an OTP request: repeating such a call would make another one. */
+const storedRefusals: ReadonlySet<ErrorCode> = new Set(['DESTINATION_BLOCKED', 'DELIVERY_FAILED'])
 
 /** A refusal replayed from an earlier call. */
 export class ReplayedError extends ServiceError {
@@ -105,7 +108,9 @@ export async function claimKey<T>(
 }
 
 /**
- * Saves the result of the call that holds the key; does nothing without one.
+ * Saves the result of the call that holds the key; does nothing without one. A refusal that made no OTP request
+ * gives the key back, so that a retry is judged again: its reason may be gone, and refused calls must not fill the
+ * disk.
  *
  * @param options.isPending the work goes on after this transaction; a later save replaces this result
  */
@@ -115,7 +120,9 @@ export async function saveResult(
   result: unknown,
   options: { redact?: boolean; isPending?: boolean } = {},
 ): Promise<void> {
-  if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result, options)))
+  if (!scope) return
+  if (isRejected(result) && !storedRefusals.has(result.rejected.code)) await tx.idempotency.release(scope)
+  else await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result, options)))
 }
 
 function toStoredResult(

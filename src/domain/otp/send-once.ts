@@ -47,8 +47,8 @@ export function commitOnce(
 }
 
 /**
- * Saves a refusal or an inbox message as final; a message for a provider stays pending until its first
- * attempt.
+ * Saves the result of a refused send or of an inbox message as final; a message for a provider stays pending
+ * until its first attempt.
  */
 function savePreliminaryResult(
   tx: Pick<Stores, 'idempotency'>,

@@ -11,6 +11,8 @@ export type IdempotencyStore = {
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
   finish(scope: IdempotencyScope, result: string): Promise<void>
+  /** Gives back the key that this call claimed. */
+  release(scope: IdempotencyScope): Promise<void>
   /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

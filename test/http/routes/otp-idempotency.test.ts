@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withRetriedWrites } from '../../helpers/databases.ts'
 import {
+  countByOutcome,
   guardOffEnv,
   createOtpClient,
   phone,
@@ -179,7 +180,7 @@ describe('a send with an idempotency key', () => {
 })
 
 describe('a resend with an idempotency key', () => {
-  test('replays a final error, but not a temporary one', async () => {
+  test('that is refused is judged again', async () => {
     await newLive()
     const { requestId } = await otp.sendOrThrow(live)
     const earlyKey = newKey()
@@ -189,14 +190,83 @@ describe('a resend with an idempotency key', () => {
     expect((await otp.resend(live, requestId, earlyKey)).status).toBe(200)
     await otp.cancel(live, requestId)
     const lateKey = newKey()
-    const first = await otp.resend(live, requestId, lateKey)
-    const retryResponse = await otp.resend(live, requestId, lateKey)
-    expect([first.status, isReplay(first)]).toEqual([410, null])
-    expect([retryResponse.status, isReplay(retryResponse)]).toEqual([410, 'true'])
-    expect({ ...retryResponse.error, traceId: '' }).toEqual({ ...first.error, traceId: '' })
-    const unknown = newKey()
-    expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBeNull()
-    expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBe('true')
+    for (let call = 0; call < 2; call++) {
+      const closed = await otp.resend(live, requestId, lateKey)
+      expect([closed.status, isReplay(closed)]).toEqual([410, null])
+    }
+    const unknown = await otp.resend(live, 'rubbish', lateKey)
+    expect([unknown.status, isReplay(unknown)]).toEqual([404, null])
+  })
+})
+
+describe('a refused call', () => {
+  const storedKeys = async () => {
+    const { idempotencyKeys } = service.database.tables
+    return (await service.database.read.select().from(idempotencyKeys)).length
+  }
+
+  test('leaves nothing behind', async () => {
+    await newLive()
+    const before = await storedKeys()
+    const refusedCalls = [
+      ...Array.from({ length: 20 }, () =>
+        service.request('POST', '/v1/applications', {
+          as: owner,
+          body: { name: 'x', projectId: `prj_${'0'.repeat(26)}`, environment: 'live' },
+          headers: newKey(),
+        }),
+      ),
+      ...Array.from({ length: 20 }, () =>
+        service.request('POST', '/v1/webhooks', {
+          as: owner,
+          body: { appId: 'app_none', url: 'https://example.com/', events: ['*'] },
+          headers: newKey(),
+        }),
+      ),
+      ...Array.from({ length: 5 }, () => otp.resend(live, `otp_${'0'.repeat(26)}`, newKey())),
+    ]
+    for (const { status } of await Promise.all(refusedCalls)) expect(status).toBe(404)
+    expect(await storedKeys()).toBe(before)
+  })
+
+  test('that made an OTP request is replayed', async () => {
+    const env = {
+      OTPD_GUARD_MODE: 'enforce',
+      OTPD_GUARD_DENIED_COUNTRIES: 'DE',
+      OTPD_PHONE_SEND_BUDGET: 'off',
+    }
+    const guarded = await createTestService({ database: service.database, plans: unlimitedPlans, env })
+    await newLive()
+    const key = newKey()
+    const client = createOtpClient(guarded)
+    const first = await client.send(live, { phone: '+4915123456789' }, key)
+    const retried = await client.send(live, { phone: '+4915123456789' }, key)
+    expect([first.status, isReplay(first)]).toEqual([403, null])
+    expect([retried.status, isReplay(retried)]).toEqual([403, 'true'])
+    expect(retried.error.metadata).toEqual(first.error.metadata)
+    expect(await listRequests(live)).toBe(1)
+    await guarded.dispose()
+  })
+
+  test('that is made 50 times at once with one key runs once when it is cured', async () => {
+    const developer = await service.createDeveloper()
+    const { id: projectId } = await service.createProject(developer)
+    const body = { name: 'x', projectId, environment: 'live' }
+    const headers = newKey()
+    const responses = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        service.request('POST', '/v1/applications', {
+          as: developer,
+          body: n < 25 ? { ...body, projectId: `prj_${'0'.repeat(26)}` } : body,
+          headers,
+        }),
+      ),
+    )
+    expect(countByOutcome(responses)).toEqual({
+      '201': 1,
+      '404 NOT_FOUND': 25,
+      '409 CONFLICT IDEMPOTENCY_RESULT_NOT_STORED': 24,
+    })
   })
 })
 
