@@ -12,6 +12,7 @@ import {
 } from './session/credentials-file.ts'
 import { chooseServer } from './session/server-choice.ts'
 import { createTokens } from './session/tokens.ts'
+import { formatDuration } from './terminal/text.ts'
 import { dayMs, hourMs, minuteMs, secondMs } from '../src/shared/durations.ts'
 
 /** Global flags, which every command takes. */
@@ -55,8 +56,13 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       flags.input !== false &&
       !output.json &&
       !io.env.OTPD_NO_INPUT,
-    /** Chooses the server and makes clients for it. `envFileServer` is the server that an --env-file names. */
-    connect(envFileServer?: string) {
+    /**
+     * Chooses the server and makes clients for it.
+     *
+     * @param envFileServer the server that an --env-file names
+     * @param options.waitsForLimits lists of many pages wait for the server's rate limit, with a note; on by default
+     */
+    connect(envFileServer?: string, { waitsForLimits = true } = {}) {
       const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
       const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
       const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
@@ -69,7 +75,18 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       })
       const send = createHttp(server, timeoutMs)
       const tokens = createTokens(io, server, send, timeoutMs)
-      return { server, send, tokens, api: createApi(server, send, tokens) }
+      const waitForLimit = async (seconds: number) => {
+        output.note(
+          `The server limits calls per minute; continuing in ${formatDuration(seconds * secondMs)}.`,
+        )
+        await io.sleep(seconds * secondMs)
+      }
+      return {
+        server,
+        send,
+        tokens,
+        api: createApi(server, send, tokens, waitsForLimits ? waitForLimit : undefined),
+      }
     },
   }
 }

@@ -20,8 +20,18 @@ export type AppCredentials = {
 
 export type Api = ReturnType<typeof createApi>
 
-/** Makes the HTTP API client of the commands: returns data, or throws a CliError with the matching exit code. */
-export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) {
+/**
+ * Makes the HTTP API client of the commands: returns data, or throws a CliError with the matching exit code.
+ *
+ * @param waitForLimit waits that many seconds when a further page of a list is refused by a rate limit, which then is
+ *   requested again; without it the refusal is thrown
+ */
+export function createApi(
+  server: ServerChoice,
+  send: SendHttp,
+  tokens: Tokens,
+  waitForLimit?: (seconds: number) => Promise<void>,
+) {
   async function sendAsDeveloper(method: string, path: string, content: Content, token: Token | null) {
     const response = await send({
       method,
@@ -54,18 +64,26 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
       path: Path & ExistingPath<M, Path>,
       call: Call<M, Path> = {},
     ): Promise<ApiResponse<ResponseData<M, Path>>> {
-      const currentToken = await tokens.current()
-      if (currentToken === null) throw tokens.notLoggedInError()
-      const { response, token } = await sendAsDeveloper(
-        method,
-        buildPath(path, call),
-        jsonContent(call.body),
-        currentToken,
-      )
-      return toApiResponse(server, response, [
-        ...tokenHints(server, response, token),
-        ...notFoundHints(server, response, path),
-      ])
+      const wait = isFurtherPage(call) ? waitForLimit : undefined
+      for (;;) {
+        const currentToken = await tokens.current()
+        if (currentToken === null) throw tokens.notLoggedInError()
+        const content = jsonContent(call.body)
+        const { response, token } = await sendAsDeveloper(
+          method,
+          buildPath(path, call),
+          content,
+          currentToken,
+        )
+        if (wait && response.status === 429 && response.retryAfterSeconds !== null) {
+          await wait(response.retryAfterSeconds)
+          continue
+        }
+        return toApiResponse(server, response, [
+          ...tokenHints(server, response, token),
+          ...notFoundHints(server, response, path),
+        ])
+      }
     },
     /** Calls the API as an application, with its three credential headers. */
     async asApplication<M extends Method, Path extends string>(
@@ -103,6 +121,10 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
     },
   }
 }
+
+/** Only pages after the first have a cursor. Giving up there would lose the pages before. */
+const isFurtherPage = ({ query }: { query?: object }) =>
+  query !== undefined && 'cursor' in query && query.cursor !== undefined
 
 type Content = { body?: string; headers?: Record<string, string> }
 

@@ -5,6 +5,7 @@ export type Fault = NonNullable<WebhookDelivery['lastError']>
 /** Delivery errors, for people. */
 const faults = {
   blocked_address: 'the address is not public',
+  blocked_port: 'the port is not one that webhooks may use',
   dns: 'the host name was not found',
   connect: 'the connection failed',
   tls: 'the TLS connection failed; check the certificate',

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Context, RunCommand } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
+import { terminalJson } from '../terminal/text.ts'
 import { examples } from '../help.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
@@ -33,7 +34,8 @@ export function addApiCommand(program: Command, runCommand: RunCommand) {
           throw usageError('The path must begin with a single slash, like /v1/projects.')
         const body = options.data === undefined ? undefined : await readData(context, options.data)
         const responseBody = await context.connect().api.raw(httpMethod, path, body)
-        context.output.printResult(responseBody, () => responseBody)
+        const text = () => (context.io.stdoutIsTerminal ? terminalJson(responseBody) : responseBody)
+        context.output.printResult(responseBody, text)
       }),
     )
 }

@@ -91,9 +91,10 @@ async function askPasswords(context: Context, fromInput: boolean) {
 }
 
 function profileText(developer: DeveloperProfile, { paint, formatTime }: Output) {
-  const { projects, applications, sendPerMinute, verifyPerMinute } = developer.limits
-  const rateText = (perMinute: number) =>
-    perMinute === 0 ? 'unlimited' : `${perMinute} per minute and application`
+  const { projects, applications, sendPerMinute, verifyPerMinute, consolePerMinute, lookupsPerMinute } =
+    developer.limits
+  const rateText = (perMinute: number, subject = ' and application') =>
+    perMinute === 0 ? 'unlimited' : `${perMinute} per minute${subject}`
   const lines: [string, string | null][] = [
     ['Name', developer.name && printable(developer.name)],
     ['Company', developer.company && printable(developer.company)],
@@ -103,6 +104,8 @@ function profileText(developer: DeveloperProfile, { paint, formatTime }: Output)
     ['Limits', `${projects} projects, ${applications} applications`],
     ['Sends', rateText(sendPerMinute)],
     ['Verifications', rateText(verifyPerMinute)],
+    ['Look-ups', rateText(lookupsPerMinute, ' and API key')],
+    ['Console calls', rateText(consolePerMinute, '')],
     ['Created', formatTime(developer.createdAt)],
   ]
   return [paint.bold(printable(developer.email ?? developer.id)), formatFacts(lines, paint)].join('\n')

@@ -104,6 +104,11 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
           params: { id },
           body,
         })
+        const dropped = response.data.droppedHeaders?.map(printable).join(', ')
+        if (dropped !== undefined)
+          output.warn(
+            `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd api PATCH /v1/webhooks/${response.data.id}`,
+          )
         output.printResult(response.body, () =>
           [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
         )

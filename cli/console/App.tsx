@@ -153,7 +153,8 @@ function StatusLine({ width }: { width: number }) {
   const { answeredAt, listPosition, problems, theme } = useConsole()
   const nowMs = useNow()
   const position = useStore(listPosition)
-  const [problem] = [...useStore(problems).values()].filter((error) => !isRetryable(error))
+  const errors = [...useStore(problems).values()]
+  const problem = errors.find((error) => !isRetryable(error))
   if (problem !== undefined) {
     const { message, hints } = problem
     const hint = hints.at(-1)
@@ -163,6 +164,10 @@ function StatusLine({ width }: { width: number }) {
     const texts = hint === undefined ? [message] : [both, hint, message]
     const fitting = texts.map(toLine).find((line) => displayWidth(line) <= width)
     return <Lines lines={[fitting ?? toLine(both)]} width={width} />
+  }
+  if (errors.some(({ status }) => status === 429)) {
+    const text = 'The server limits calls per minute; updates continue by themselves.'
+    return <Lines lines={[[' ', theme.status('warning', text)]]} width={width} />
   }
   // Read without a subscription: the clock renders this every second, and most responses change nothing else.
   const updatedAtMs = answeredAt.get()

@@ -25,7 +25,7 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
     { ...flags, timeout: flags.timeout ?? io.env.OTPD_TIMEOUT ?? timeoutDefault },
     output,
   )
-  const connection = context.connect()
+  const connection = context.connect(undefined, { waitsForLimits: false })
   // Before drawing, so that an error of login or address is printed in the shell.
   const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
 

@@ -32,6 +32,7 @@ export function responseError(
   return new CliError(exitCodeForStatus(response.status, parsed.code), parsed.code, parsed.message, {
     body: response.body,
     status: response.status,
+    retryAfterSeconds: response.retryAfterSeconds,
     hints: [...hints, ...moreHints],
   })
 }

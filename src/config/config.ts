@@ -147,6 +147,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const parseRate = parseInteger(0, ratePerMinuteMax)
   const sendPerMinute = read<number | null>('sendPerMinute', parseRate, null)
   const verifyPerMinute = read<number | null>('verifyPerMinute', parseRate, null)
+  const consolePerMinute = read<number | null>('consolePerMinute', parseRate, null)
+  const lookupsPerMinute = read<number | null>('lookupsPerMinute', parseRate, null)
   // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could never be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
   const delivery = readDelivery(reader, input, configFile.entries)
@@ -157,7 +159,12 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const guard = readGuard(reader, defaultMode)
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
-  const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
+  const plans = readPlans(reader, configFile.entries, {
+    sendPerMinute,
+    verifyPerMinute,
+    consolePerMinute,
+    lookupsPerMinute,
+  })
   const templates = readTemplates(reader, configFile.entries)
 
   const config: Config = {

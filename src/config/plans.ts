@@ -10,12 +10,13 @@ const bounds: Record<keyof Plan, readonly [min: number, max: number]> = {
   applications: [1, countMax],
   sendPerMinute: [0, ratePerMinuteMax],
   verifyPerMinute: [0, ratePerMinuteMax],
+  consolePerMinute: [0, ratePerMinuteMax],
+  lookupsPerMinute: [0, ratePerMinuteMax],
 }
 
-type Rates = {
-  sendPerMinute: ResolvedSetting<number | null>
-  verifyPerMinute: ResolvedSetting<number | null>
-}
+type RateKey = 'sendPerMinute' | 'verifyPerMinute' | 'consolePerMinute' | 'lookupsPerMinute'
+
+type Rates = Record<RateKey, ResolvedSetting<number | null>>
 
 /**
  * Reads the `[plans.NAME]` tables. Values that a table omits are inherited from `free`, and those that `free` omits from
@@ -31,7 +32,7 @@ export function readPlans(reader: Reader, entries: readonly FileEntry[], rates: 
       origins.set(`${name}.${key}`, configured?.origin ?? origin(key))
       return configured?.value ?? base[key]
     }
-    const resolveRate = (key: keyof Rates): number => {
+    const resolveRate = (key: RateKey): number => {
       const { value, source } = rates[key]
       const planValue = resolveNumber(key)
       if (value === null) return planValue
@@ -43,6 +44,8 @@ export function readPlans(reader: Reader, entries: readonly FileEntry[], rates: 
       applications: resolveNumber('applications'),
       sendPerMinute: resolveRate('sendPerMinute'),
       verifyPerMinute: resolveRate('verifyPerMinute'),
+      consolePerMinute: resolveRate('consolePerMinute'),
+      lookupsPerMinute: resolveRate('lookupsPerMinute'),
     }
   }
 

@@ -196,6 +196,22 @@ export const settings = {
     description:
       'Verifications per minute and application, for every plan; at most 10000, 0 means unlimited.',
   },
+  consolePerMinute: {
+    name: 'limits.consolePerMinute',
+    kind: 'integer',
+    variable: 'OTPD_CONSOLE_PER_MINUTE',
+    default: "the plan's",
+    description:
+      'Calls of console routes per minute and developer, for every plan; at most 10000, 0 means unlimited.',
+  },
+  lookupsPerMinute: {
+    name: 'limits.lookupsPerMinute',
+    kind: 'integer',
+    variable: 'OTPD_LOOKUPS_PER_MINUTE',
+    default: "the plan's",
+    description:
+      'Look-ups with an API key alone per minute and key, for every plan; at most 10000, 0 means unlimited.',
+  },
   phoneCheckBudget: {
     name: 'limits.phoneCheckBudget',
     kind: 'integer',

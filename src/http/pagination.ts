@@ -1,16 +1,67 @@
-import { pageLimitDefault, type Page, type PageRequest } from '../domain/model/pagination.ts'
+import type { Developer } from '../domain/model/developer.ts'
+import type { Keys } from '../domain/model/keys.ts'
+import { invalidCursor, pageLimitDefault, type Page, type PageRequest } from '../domain/model/pagination.ts'
+import type { Random } from '../domain/model/random.ts'
+import { seal, unseal } from '../domain/model/sealed.ts'
 
-/** Converts a query that was validated against `pageQuery` into a page request. */
-export const readPage = (query: { limit?: string; cursor?: string }): PageRequest => ({
-  limit: query.limit === undefined ? pageLimitDefault : Number(query.limit),
-  cursor: query.cursor,
-})
+/** A call of a list: its query was validated against `pageQuery`. */
+export type ListCall = {
+  developer: Pick<Developer, 'id'>
+  path: string
+  query: { limit?: string; cursor?: string }
+}
 
-/** Builds the response body of a list. */
-export const pageResponse = <T, U>(page: Page<T>, present: (item: T) => U) => ({
-  data: page.items.map(present),
-  pagination: { limit: page.limit, nextCursor: page.nextCursor },
-})
+export type Paginate = ReturnType<typeof createPaginate>
+
+/**
+ * Creates the pagination of list routes. Cursors are encrypted for the developer and the path, so that they neither
+ * reveal the position, which may count the rows of all developers, nor work in another list.
+ */
+export function createPaginate({ keys, random }: { keys: Pick<Keys, 'cursor'>; random: Random }) {
+  const contextOf = ({ developer, path }: ListCall) => `${developer.id} ${path}`
+
+  /** Pads the position, because its length would tell its magnitude. */
+  const sealCursor = (call: ListCall, position: string) =>
+    seal(keys.cursor, contextOf(call), position.padEnd(positionLength), random)
+
+  /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+  function openCursor(call: ListCall, cursor: string): string {
+    try {
+      const position = unseal(keys.cursor, contextOf(call), cursor).trimEnd()
+      if (Buffer.from(cursor, 'base64url').toString('base64url') === cursor) return position
+    } catch {
+      // Not a cursor of this list.
+    }
+    throw invalidCursor()
+  }
+
+  /**
+   * Loads a page and builds the response body.
+   *
+   * @throws what `load` throws; INVALID_ARGUMENT (CURSOR_INVALID)
+   */
+  return async <T, U>(
+    call: ListCall,
+    load: (page: PageRequest) => Promise<Page<T>>,
+    present: (item: T) => U,
+  ) => {
+    const { limit, cursor } = call.query
+    const { items, nextCursor, ...page } = await load({
+      limit: limit === undefined ? pageLimitDefault : Number(limit),
+      cursor: cursor === undefined ? undefined : openCursor(call, cursor),
+    })
+    return {
+      data: items.map(present),
+      pagination: {
+        limit: page.limit,
+        nextCursor: nextCursor === null ? null : sealCursor(call, nextCursor),
+      },
+    }
+  }
+}
+
+/** Longer than an id and than a sequence number. */
+const positionLength = 32
 
 /** Formats milliseconds since the epoch as RFC 3339 in UTC. */
 export const formatTime = (ms: number) => new Date(ms).toISOString()

@@ -1,7 +1,7 @@
 import type { RateState } from '../domain/model/rate-limit.ts'
 
 /** Sets `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
-export function setRateHeaders(headers: Record<string, string | number>, rate: RateState | undefined) {
+export function setRateHeaders(headers: Record<string, unknown>, rate: RateState | undefined) {
   if (!rate) return
   headers['ratelimit-policy'] = `"${rate.policy}";q=${rate.limit};w=${rate.windowSeconds}`
   headers['ratelimit'] = `"${rate.policy}";r=${rate.remaining};t=${rate.resetSeconds}`

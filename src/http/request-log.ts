@@ -10,19 +10,19 @@ export type CompletedRequest = {
   durationMs: number
 }
 
-type Handle = (request: Request) => Response | Promise<Response>
+type Handle<R extends Request> = (request: R) => Response | Promise<Response>
 
 /**
  * Wraps a handler and reports each request when its response is ready.
  *
  * @param now milliseconds of a monotonic clock
  */
-export function observeRequests(
-  handle: Handle,
+export function observeRequests<R extends Request>(
+  handle: Handle<R>,
   routes: ReadonlyArray<{ path: string }>,
   now: () => number,
   onResponse: (completed: CompletedRequest) => void,
-): Handle {
+): Handle<R> {
   // Most requests are for a literal path, which takes precedence over patterns.
   const exact = new Map(
     routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [trimTrailingSlash(path), path]),

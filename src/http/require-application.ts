@@ -2,6 +2,8 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/apps/authentication.ts'
 import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
+import type { CallLimits } from '../domain/limits/call-limits.ts'
+import { setRateHeaders } from './rate-headers.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>
@@ -27,12 +29,16 @@ export type Caller =
 
 /**
  * Plugin that authenticates a developer or an application and adds `caller` to the context. An `Authorization` header
- * takes precedence over the headers of an application.
+ * takes precedence over the headers of an application. A call with an API key alone is charged.
  *
  * @param accepts whether an application must send all three headers or only its API key
  */
 export const requireEither = (
-  services: { authenticateDeveloper: AuthenticateDeveloper; appAuth: AppAuth },
+  services: {
+    authenticateDeveloper: AuthenticateDeveloper
+    appAuth: AppAuth
+    callLimits: Pick<CallLimits, 'chargeLookup'>
+  },
   accepts: 'full_credentials' | 'api_key_only',
 ) =>
   new Elysia({ name: `require-either (${accepts})` }).derive(
@@ -52,10 +58,12 @@ export const requireEither = (
         })
         return { caller: { kind: 'developer', developer } }
       }
-      const application =
-        accepts === 'api_key_only'
-          ? await services.appAuth.authenticateKey(credentials.apiKey)
-          : await services.appAuth.authenticate(credentials)
+      if (accepts === 'full_credentials')
+        return {
+          caller: { kind: 'application', application: await services.appAuth.authenticate(credentials) },
+        }
+      const application = await services.appAuth.authenticateKey(credentials.apiKey)
+      setRateHeaders(set.headers, services.callLimits.chargeLookup(application))
       return { caller: { kind: 'application', application } }
     },
   )

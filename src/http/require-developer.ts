@@ -4,15 +4,22 @@ import type { DeveloperService, TokenLogin } from '../domain/accounts/developers
 import type { ApiTokenService } from '../domain/apps/api-tokens.ts'
 import type { StreamAccess } from '../domain/log/stream.ts'
 import { apiTokenPrefix, includesScope } from '../domain/model/api-token.ts'
+import type { Developer } from '../domain/model/developer.ts'
 import { ServiceError } from '../domain/model/errors.ts'
+import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
 import type { ApiTokenScope } from '../shared/api-token-scopes.ts'
 import { requiredScope } from './scopes.ts'
+import { setRateHeaders } from './rate-headers.ts'
 
 /** A developer, the origin of the request, and the right to log streams, which end with the token. */
 export type AuthenticatedDeveloper = Actor & StreamAccess
 
-/** Authenticates a developer by the `Authorization` header. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
+/**
+ * Authenticates a developer by the `Authorization` header, and charges the call.
+ *
+ * @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE; RATE_LIMITED (CONSOLE_RATE)
+ */
 export type AuthenticateDeveloper = (
   authorization: string | undefined,
   incoming: RoutedRequest,
@@ -46,13 +53,17 @@ export function createDeveloperAuthenticator(needs: {
   developers: Pick<DeveloperService, 'resolveLogin' | 'revalidateLogin'>
   apiTokens: Pick<ApiTokenService, 'authenticate'>
   readClient: ReadClient
+  callLimits: Pick<CallLimits, 'chargeConsoleCall'>
 }): AuthenticateDeveloper {
-  const { verify, developers, apiTokens, readClient } = needs
+  const { verify, developers, apiTokens, readClient, callLimits } = needs
+  const charge = ({ set }: IncomingRequest, developer: Developer) =>
+    setRateHeaders(set.headers, callLimits.chargeConsoleCall(developer))
   return async (authorization, incoming) => {
     const bearer = bearerToken(authorization)
     const { origin } = readClient(incoming)
     if (bearer?.startsWith(apiTokenPrefix)) {
       const { token, developer } = await apiTokens.authenticate(bearer)
+      charge(incoming, developer)
       requireScope(token.scopes, incoming)
       return {
         ...developer,
@@ -62,8 +73,10 @@ export function createDeveloperAuthenticator(needs: {
       }
     }
     const login = await verify(bearer)
+    const developer = await developers.resolveLogin(login, origin)
+    charge(incoming, developer)
     return {
-      ...(await developers.resolveLogin(login, origin)),
+      ...developer,
       origin,
       tokenExpiresAt: login.expiresAtMs,
       revalidate: () => developers.revalidateLogin(login),

@@ -66,7 +66,8 @@ export const name = visibleText(80, 'Expected 1 to 80 characters, not only space
 export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header' as const,
-  description: 'Unique key you choose. A retry within 24 hours returns the original response.',
+  description:
+    'Unique key you choose. A retry within 24 hours returns the original response, if the call succeeded or made an OTP request; any other refusal is judged again.',
   // Bare, or the quoted string of the IETF draft.
   schema: { type: 'string' as const, pattern: '^(?:"[!#-~]{1,255}"|[!#-~]{1,255})$' },
 }
@@ -110,6 +111,7 @@ export const consoleErrors = {
   403: errorBody,
   404: errorBody,
   415: errorBody,
+  429: errorBody,
 }
 
 /** Errors of routes for developers that take a body. */

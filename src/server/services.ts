@@ -8,6 +8,7 @@ import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
 import { createGuard } from '../domain/guard/guard.ts'
+import { createCallLimits } from '../domain/limits/call-limits.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
@@ -28,6 +29,7 @@ import { createWebhookTester } from '../domain/webhooks/test-event.ts'
 import { createClientAddressReader, createClientReader } from '../http/client.ts'
 import { createIdempotencyReader } from '../http/idempotency.ts'
 import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
+import { createPaginate } from '../http/pagination.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
@@ -82,6 +84,7 @@ export function createServices(needs: ServiceNeeds) {
   const { config, store, clock, wall = clock, random, version, keys } = needs
   const { plans } = config
   const newId = createIds(clock, random)
+  const callLimits = createCallLimits({ clock, plans })
   const base = { store, clock, newId, random, keys, plans }
 
   const lifetime = {
@@ -130,7 +133,12 @@ export function createServices(needs: ServiceNeeds) {
   const { delivery, attempts, receiveCallback } = messaging
   let sendBudget = config.budgets.phoneSend
 
-  const authenticateBeforeTotp = createDeveloperAuthenticator({ ...identity, apiTokens, readClient })
+  const authenticateBeforeTotp = createDeveloperAuthenticator({
+    ...identity,
+    apiTokens,
+    readClient,
+    callLimits,
+  })
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
 
   return {
@@ -144,6 +152,7 @@ export function createServices(needs: ServiceNeeds) {
     applications: createApplicationService(base),
     audit: createAuditService(base),
     builtIn: identity.builtIn,
+    callLimits,
     readClient,
     authenticateDeveloper: totp ? requireTotp(authenticateBeforeTotp, totp) : authenticateBeforeTotp,
     authenticateBeforeTotp,
@@ -171,11 +180,12 @@ export function createServices(needs: ServiceNeeds) {
       guard,
     }),
     messaging,
+    paginate: createPaginate(base),
     projects: createProjectService(base),
     receiveCallback,
     sendWebhook: send,
     setupTokens: createSetupTokens(base),
-    webhookDeliveries: createWebhookDeliveryService({ ...base, send }),
+    webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
     webhookEndpoints: createWebhookEndpointService({
       ...base,
       targets,

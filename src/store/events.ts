@@ -1,11 +1,10 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
-import { encodeEventId, decodeEventId } from '../domain/model/event-ids.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import type { Tables } from './engine/tables.ts'
+import { loadEventIds } from './event-ids.ts'
 import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
 
 /**
@@ -81,18 +80,22 @@ export function createEventStore(
       const [counter] = await allocateSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
       const seq = counter.value
-      await insert({ ...entry, seq, payload: toPayload ? toPayload(encodeEventId(entry.at, seq)) : null })
+      const payload = toPayload
+        ? toPayload((await loadEventIds(database, executor)).encode(entry.at, seq))
+        : null
+      await insert({ ...entry, seq, payload })
       onEvent(entry.developerId)
       return seq
     },
 
     async list(developerId, { appId, ...query }) {
       const rows = await list({ ...query, ...ownerShortId(database, { developerId, appId }) })
-      return rows.map((row) => ({ ...row, id: resolveEventId(row.id, row.at, row.seq) }))
+      const ids = await loadEventIds(database, executor)
+      return rows.map((row) => ({ ...row, id: row.id ?? ids.encode(row.at, row.seq) }))
     },
 
     async findSeq(developerId, id) {
-      const decoded = decodeEventId(id)
+      const decoded = (await loadEventIds(database, executor)).decode(id)
       const condition = decoded
         ? and(eq(events.seq, decoded.seq), eq(events.at, decoded.at))
         : eq(events.id, id)
@@ -106,25 +109,4 @@ export function createEventStore(
     deleteOldest: (until, batchSize) =>
       deleteOldestByKey(executor, events, events.seq, events.at, until, batchSize),
   }
-}
-
-/**
- * The id of a log entry, which encodes its time and number. Entries of the first schema have theirs in a column
- * instead.
- */
-export const resolveEventId = (oldId: string | null, at: number, seq: number) =>
-  oldId ?? encodeEventId(at, seq)
-
-/** Columns that `withEventId` needs, under names that do not clash in a join. */
-export const eventIdColumns = ({ id, at, seq }: Tables['events']) => ({
-  oldEventId: id,
-  eventAt: at,
-  eventSeq: seq,
-})
-
-type EventIdColumns = { oldEventId: string | null; eventAt: number; eventSeq: number }
-
-/** Replaces the columns of `eventIdColumns` in a row by `eventId`. */
-export function withEventId<R extends EventIdColumns>({ oldEventId, eventAt, eventSeq, ...row }: R) {
-  return { ...row, eventId: resolveEventId(oldEventId, eventAt, eventSeq) }
 }

@@ -4,6 +4,7 @@ import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { loadEventIds } from './event-ids.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
@@ -47,8 +48,10 @@ export function createInboxStore(database: Database, executor: QueryExecutor): I
 
     async list(developerId, since, limit, before) {
       const rows = await list({ developerId: database.shortId(developerId), since, limit, before })
+      const ids = await loadEventIds(database, executor)
       return rows.map(({ message, request, application }) => ({
         ...message,
+        eventId: ids.encode(message.sentAt, message.seq),
         application,
         request: toOtpRequest(request),
       }))

@@ -3,7 +3,7 @@ import { scanRowsMax } from '../domain/model/pagination.ts'
 import type { ScanLimitStore } from '../domain/store/scan-limit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, withEventId } from './events.ts'
+import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 
 type Id = string | number
 type ById = { owner: Id; before?: string }
@@ -88,13 +88,9 @@ export function createScanLimitStore(database: Database, executor: QueryExecutor
 
     async forEventsForward(owner, after) {
       const boundary = await findBoundary(forwardEventScans, owner, { after })
-      return (
-        boundary && {
-          key: boundary.eventSeq,
-          id: withEventId(boundary).eventId,
-          developerId: boundary.developerId,
-        }
-      )
+      if (!boundary) return undefined
+      const { eventId } = withEventId(await loadEventIds(database, executor), boundary)
+      return { key: boundary.eventSeq, id: eventId, developerId: boundary.developerId }
     },
 
     async forAudit(developerId, before) {

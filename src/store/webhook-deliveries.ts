@@ -3,7 +3,7 @@ import { lowestId } from '../domain/model/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, withEventId } from './events.ts'
+import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
 import { minuteMs } from '../shared/durations.ts'
@@ -61,7 +61,8 @@ export function createWebhookDeliveryStore(
 
   return {
     async list(endpointId, query) {
-      return (await list({ endpointId, ...query })).map(withEventId)
+      const ids = await loadEventIds(database, executor)
+      return (await list({ endpointId, ...query })).map((row) => withEventId(ids, row))
     },
 
     async find(endpointId, id) {
@@ -70,7 +71,7 @@ export function createWebhookDeliveryStore(
         .from(deliveries)
         .innerJoin(events, eq(events.seq, deliveries.eventSeq))
         .where(matchesDelivery(endpointId, id))
-      return row && withEventId(row)
+      return row && withEventId(await loadEventIds(database, executor), row)
     },
 
     attempts(id) {

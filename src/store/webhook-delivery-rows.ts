@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, withEventId } from './events.ts'
+import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { parseHeaders } from './webhook-endpoints.ts'
 
 // Statements that the outbox and the delivery log share.
@@ -84,8 +84,9 @@ export async function loadMessages(database: Database, executor: QueryExecutor, 
     .innerJoin(applications, eq(applications.id, endpoints.appId))
     .innerJoin(events, eq(events.seq, deliveries.eventSeq))
     .where(and(condition, isNotNull(events.payload)))
+  const ids = await loadEventIds(database, executor)
   return rows
-    .map(withEventId)
+    .map((row) => withEventId(ids, row))
     .flatMap(({ eventId, body, headers, ...message }) =>
       body === null ? [] : [{ ...message, id: eventId, headers: parseHeaders(headers), body }],
     )

@@ -31,7 +31,16 @@ test('works without any configuration', () => {
     corsOrigins: [],
     webhooks: { allow: { hosts: [], cidrs: [] }, endpointsMax: 20 },
     budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
-    plans: { free: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 } },
+    plans: {
+      free: {
+        projects: 10,
+        applications: 5,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 600,
+        lookupsPerMinute: 60,
+      },
+    },
     delivery: { providers: [], routes: [] },
     retention: { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 },
     metricsListen: null,
@@ -184,6 +193,8 @@ describe('config show', () => {
       'plans.free.applications',
       'plans.free.sendPerMinute',
       'plans.free.verifyPerMinute',
+      'plans.free.consolePerMinute',
+      'plans.free.lookupsPerMinute',
     ])
     expect(rows).toContainEqual(['masterKey', '(set)', 'OTPD_MASTER_KEY'])
     expect(rows).toContainEqual(['server.listen', '127.0.0.1:8080', 'default'])

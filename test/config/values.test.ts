@@ -216,7 +216,11 @@ describe('limits and plans', () => {
     ['[plans.free]\nprojects = 1.5', 2, 'from 1 to 1000000'],
     ['[plans.free]\nsendPerMinute = 10001', 2, 'from 0 to 10000'],
     ['[plans.free]\nsendPerMinute = "5"', 2, 'from 0 to 10000'],
-    ['[plans.free]\nsends = 5', 2, 'Use projects, applications, sendPerMinute, verifyPerMinute.'],
+    [
+      '[plans.free]\nsends = 5',
+      2,
+      'Use projects, applications, sendPerMinute, verifyPerMinute, consolePerMinute, lookupsPerMinute.',
+    ],
     ['[plans.free.projects]\na = 5', 2, 'Plans have no setting projects.'],
     ['[plans."My Plan"]\nprojects = 5', 2, 'starting with a letter'],
     ['[plans.__proto__]\nprojects = 5', 2, 'starting with a letter'],

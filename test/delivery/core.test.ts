@@ -5,7 +5,16 @@ import { findUnusedPort } from '../helpers/provider-faults.ts'
 import { startGateway, createTwilioSettings, type Gateway } from './gateway.ts'
 
 const phone = '+31612345678'
-const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
+const plans = {
+  free: {
+    projects: 100,
+    applications: 100,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  },
+}
 
 type SentOtp = { requestId: string; status: string }
 type OtpRequestState = {

@@ -5,7 +5,16 @@ import { createTestService, type TestApplication, type TestService } from '../he
 import { buildReceipt, startGateway, createTwilioSettings, type Gateway, type SmsMessage } from './gateway.ts'
 
 const phone = '+31612345678'
-const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
+const plans = {
+  free: {
+    projects: 100,
+    applications: 100,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  },
+}
 
 type SentOtp = { requestId: string }
 type OtpRequestState = {

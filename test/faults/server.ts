@@ -14,7 +14,14 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, account.password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const plan = { projects: 100_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const plan = {
+    projects: 100_000,
+    applications: 10_000,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  }
   const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   const env = {

@@ -20,7 +20,14 @@ export type ApiTestRequest = {
 
 export type ApiTestResponse = { status: number; headers: Headers; text: string; json: unknown }
 
-const unlimitedPlan = { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
+const unlimitedPlan = {
+  projects: 10_000,
+  applications: 10_000,
+  sendPerMinute: 0,
+  verifyPerMinute: 0,
+  consolePerMinute: 0,
+  lookupsPerMinute: 0,
+}
 
 /** A developer (tenant) with one resource of each kind. */
 export type Tenant = {

@@ -110,7 +110,14 @@ export const withoutTraceId = (text: string) => text.replace(/"traceId":"req_\w{
 
 /** Plans without limits that a test of something else could reach. */
 export const unlimitedPlans = {
-  free: { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 },
+  free: {
+    projects: 10_000,
+    applications: 10_000,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  },
 }
 
 /** Counts responses by status, error code and, if present, reason. */

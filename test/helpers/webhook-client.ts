@@ -16,7 +16,15 @@ export function makeServerHome(plan = {}): Required<Pick<ServerOptions, 'home' |
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const limits = { projects: 100, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0, ...plan }
+  const limits = {
+    projects: 100,
+    applications: 1000,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+    ...plan,
+  }
   const lines = Object.entries(limits).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   return {

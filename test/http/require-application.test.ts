@@ -14,7 +14,16 @@ let owner: TestDeveloper
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 0,
+        verifyPerMinute: 0,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
   })
   owner = await service.createDeveloper()
 })

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { recordEvent, createLogService } from '../../src/domain/log/events.ts'
-import { encodeEventId } from '../../src/domain/model/event-ids.ts'
+import { loadEventIds } from '../../src/store/event-ids.ts'
 import { createLogStreams, logStart } from '../../src/domain/log/stream.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import type { Developer } from '../../src/domain/model/developer.ts'
@@ -92,7 +92,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
     const filter = { appId: app, types: ['otp.expired'] as const, limit: 50, order: 'asc' as const }
     const { items, nextCursor } = await logs.list(ownDeveloper, {
       ...filter,
-      after: encodeEventId(start, 1),
+      after: (await loadEventIds(database(), database().read)).encode(start, 1),
     })
     expect(items.map(({ type, requestId }) => [type, requestId])).toEqual([['otp.expired', canceled.id]])
     expect([nextCursor, pauses]).toEqual([null, 2])
@@ -124,7 +124,12 @@ describeEachDatabase('a page of a filtered list', (database) => {
     const logs = createLogService({ store, yieldToRequests: () => Promise.resolve() })
     const page = await logs.list(ownDeveloper, { appId: otherAppId, limit: 50, order: 'asc' })
     expect(page).toEqual({ items: [], limit: 50, nextCursor: null })
-    const later = { appId: otherAppId, after: encodeEventId(start, 1), limit: 50, order: 'asc' as const }
+    const later = {
+      appId: otherAppId,
+      after: (await loadEventIds(database(), database().read)).encode(start, 1),
+      limit: 50,
+      order: 'asc' as const,
+    }
     expect(await logs.list(ownDeveloper, later)).toEqual({ items: [], limit: 50, nextCursor: null })
     expect(await store.read.events.list('mine', { appId: otherAppId, limit: 50 })).toEqual([])
     expect(

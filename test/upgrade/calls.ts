@@ -84,8 +84,8 @@ function distinct(rows: Json[], fields: string[]): Json[] {
   return [...byValues.values()]
 }
 
-/** Returns the path of the second page, by the first page's cursor: clients keep cursors across an upgrade. */
-async function nextPage(as: string, path: string, caller: Caller): Promise<string> {
+/** Returns the path of the second page, by the first page's cursor. */
+export async function nextPage(as: string, path: string, caller: Caller): Promise<string> {
   const cursor = valueAt((await caller({ as, path })).body, 'pagination', 'nextCursor')
   return typeof cursor === 'string' ? `${path}&cursor=${cursor}` : ''
 }

@@ -6,7 +6,7 @@ import { valueAt, type Json } from './json.ts'
  * Lists how a response differs from the recorded one. All fields and the lengths of lists must be equal, except:
  *
  * - Not compared, in any response: `error.message` and `error.traceId`; the value of `pagination.nextCursor` (other calls
- *   follow cursors of the old release); `time` of /v1/health; `text` of an inbox item and `limit` of
+ *   follow the cursors of this release); `time` of /v1/health; `text` of an inbox item and `limit` of
  *   `otpd guard status`, which may be reworded. Headers are not compared.
  * - Fields that a later release added are allowed; missing or different fields are not.
  * - On the real clock, times and ids that are newer than the fixture count as equal: see `maskLater`.

@@ -1,6 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCaller, listReadCalls, type Caller, type ReadCall, type RecordedResponse } from './calls.ts'
+import {
+  createCaller,
+  listReadCalls,
+  nextPage,
+  type Caller,
+  type ReadCall,
+  type RecordedResponse,
+} from './calls.ts'
 import { createProcessClock, type ProcessClock } from '../helpers/process-clock.ts'
 import { listDifferences, maskLater } from './comparison.ts'
 import { writeDatabase, type Fixture } from './fixture.ts'
@@ -140,10 +147,17 @@ function hasExpired(log: Json, { open }: Facts): boolean {
   return requests.every(({ id }) => isExpired(id))
 }
 
-/** Makes the calls in order. */
+/**
+ * Makes the calls in order. A further page is called with the cursor of the page before, as that comes now: cursors last
+ * only as long as the release, since those of 0.1.0 showed the position.
+ */
 export async function callAll(calls: readonly ReadCall[], caller: Caller): Promise<RecordedResponse[]> {
   const answers: RecordedResponse[] = []
-  for (const call of calls) answers.push({ ...call, ...(await caller(call)) })
+  for (const call of calls) {
+    const [firstPage = '', cursor] = call.path.split('&cursor=')
+    const path = cursor === undefined ? call.path : await nextPage(call.as, firstPage, caller)
+    answers.push({ ...call, ...(await caller({ ...call, path })) })
+  }
   return answers
 }
 

@@ -60,9 +60,10 @@ describe.each(versions)('a database of %s', (version) => {
     try {
       const expected = new Map(fixture.later.map((response) => [`${response.as} ${response.path}`, response]))
       const answers = await callAllLater(instance, fixture, fixture.answers)
-      const recorded = fixture.answers.map(
-        (response) => expected.get(`${response.as} ${response.path}`) ?? response,
-      )
+      // A further page begins elsewhere once there are newer rows, and the recorded cursors are of the old release.
+      const recorded = fixture.answers
+        .filter(({ path }) => !path.includes('&cursor='))
+        .map((response) => expected.get(`${response.as} ${response.path}`) ?? response)
       expect(listAllDifferences(recorded, answers)).toEqual([])
       await checkExpiredToken(instance, fixture)
     } finally {

@@ -3,6 +3,7 @@ import { CliError } from '../../terminal/errors.ts'
 import { useConsole } from '../console-context.ts'
 import { useStore } from '../store.ts'
 import { useShell } from './use-shell.ts'
+import { secondMs } from '../../../src/shared/durations.ts'
 
 /** `data` is the last response; it is kept while the next one is loading and when that fails. */
 export type Polled<T> = { data: T | undefined; error: CliError | null }
@@ -62,6 +63,8 @@ export function usePolled<T>(
         if (isStopped) return
         if (!(error instanceof CliError)) return crash(error)
         lastJson = ''
+        // A limit of calls: asking earlier would be refused again.
+        pauseMs = Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * secondMs)
         problems.set((previous) => new Map(previous).set(name, error))
         setAnswer({ name, polled: { data: cachedAnswer<T>(savedState, name)?.data, error } })
       }

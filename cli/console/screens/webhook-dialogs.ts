@@ -54,13 +54,20 @@ export const createDialog = (
 export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Edit webhook',
-  lines: [eventsLine],
+  lines: [
+    eventsLine,
+    ...(Object.keys(endpoint.headers).length > 0
+      ? ['A URL with another origin removes the headers of this webhook.']
+      : []),
+  ],
   fields: endpointFields(endpoint.url, endpoint.events.join(','), endpoint.description ?? ''),
   verb: 'save',
   async submit({ url = '', events = '', description = '' }) {
     const body = { url: url.trim(), events: readEvents(events), description: description || null }
-    await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id: endpoint.id }, body })
-    toast('webhook saved', 'good')
+    const { data } = await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id: endpoint.id }, body })
+    const dropped = data.droppedHeaders?.join(', ')
+    if (dropped === undefined) toast('webhook saved', 'good')
+    else toast(`webhook saved; its URL has another origin, so these headers were removed: ${dropped}`, 'bad')
   },
 })
 

@@ -1,9 +1,10 @@
 import type { Developer } from '../model/developer.ts'
-import type { NewId } from '../model/ids.ts'
+import { lowestId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { AuditAction, Origin, Actor, AuditEntry } from '../model/audit.ts'
 import type { AuditQuery } from '../store/audit.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 /** The action of an audit entry, without actor and origin. */
 export type AuditDetails = {
@@ -48,6 +49,31 @@ export async function recordAudit(
     at,
   })
 }
+
+/**
+ * Tells whether the same change of the same client was recorded in the last minute, so that repeating it adds no
+ * entry. Entries never change: only the first call writes one. The caller must hold a lock on the developer.
+ */
+export async function isAuditRepeated(
+  tx: Pick<Stores, 'audit'>,
+  { developerId, actorId, origin }: AuditActor & { developerId: string },
+  { action, targetId = null, detail = null }: AuditDetails,
+  now: number,
+): Promise<boolean> {
+  const from = lowestId('aud', Math.max(0, now - minuteMs + 1))
+  const recent = await tx.audit.list(developerId, { action, from, limit: recentMax })
+  return recent.some(
+    (entry) =>
+      entry.actorId === actorId &&
+      entry.targetId === targetId &&
+      entry.detail === detail &&
+      entry.source === origin.source &&
+      entry.ip === origin.ip,
+  )
+}
+
+/** Different changes from different addresses; repeated ones are not among them. */
+const recentMax = 50
 
 export type AuditService = ReturnType<typeof createAuditService>
 

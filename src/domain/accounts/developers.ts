@@ -1,4 +1,4 @@
-import { selfActor, recordAudit, type AuditDetails } from './audit.ts'
+import { isAuditRepeated, selfActor, recordAudit, type AuditDetails } from './audit.ts'
 import type { Actor, Origin } from '../model/audit.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { ServiceError } from '../model/errors.ts'
@@ -151,7 +151,7 @@ export function createDeveloperService(needs: {
     },
 
     /**
-     * Updates a developer's own profile.
+     * Updates a developer's own profile. Changes of the same fields within a minute share one audit entry.
      *
      * @param changes at least one
      * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) the account was disabled or deleted concurrently
@@ -167,7 +167,9 @@ export function createDeveloperService(needs: {
         const now = clock.now()
         const detail = Object.keys(changes).join(',')
         const details = { action: 'account.updated', targetId: developer.id, detail } as const
-        await recordAudit(tx, newId, selfActor(developer), details, now)
+        const actor = { ...selfActor(developer), developerId: developer.id }
+        if (!(await isAuditRepeated(tx, actor, details, now)))
+          await recordAudit(tx, newId, actor, details, now)
         return tx.developers.update(developer.id, changes, now)
       })
       if (!changed) throw notAllowed()

@@ -10,7 +10,6 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Random } from '../model/random.ts'
-import { reject } from '../model/rejected.ts'
 import type { Store } from '../store/store.ts'
 import type { ApiTokenScope } from '../../shared/api-token-scopes.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
@@ -80,7 +79,7 @@ export function createApiTokenService(needs: {
         const endsAt = expiresAt === undefined ? now + lifetimeDefaultMs : expiresAt
         if (endsAt !== null && (endsAt <= now || endsAt > now + lifetimeMaxMs)) throw invalidExpiry()
         await tx.developers.lock(developer.id)
-        if ((await tx.apiTokens.count(developer.id)) >= apiTokensMax) return reject(limitReached())
+        if ((await tx.apiTokens.count(developer.id)) >= apiTokensMax) throw limitReached()
         const value = makeApiToken(random)
         const token: ApiToken = {
           id: newId('tok'),
@@ -92,8 +91,7 @@ export function createApiTokenService(needs: {
           expiresAt: endsAt,
           lastUsedAt: null,
         }
-        if (!(await tx.apiTokens.insert({ ...token, ...hashCredential(value, random) })))
-          return reject(nameTaken())
+        if (!(await tx.apiTokens.insert({ ...token, ...hashCredential(value, random) }))) throw nameTaken()
         const target = { targetId: token.id, targetName: name, detail: scopes.join(',') }
         await recordAudit(tx, newId, selfActor(developer), { action: 'token.created', ...target }, now)
         return { ...token, value }

@@ -24,7 +24,6 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import { reject, type Rejected } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
@@ -113,15 +112,15 @@ export function createApplicationService(needs: {
     ): Promise<IdempotentResult<CreatedApplication>> {
       const work = async (
         tx: Pick<Stores, 'applications' | 'audit' | 'developers' | 'projects'>,
-      ): Promise<CreatedApplication | Rejected> => {
-        if (!isId('prj', input.projectId)) return reject(notFound())
+      ): Promise<CreatedApplication> => {
+        if (!isId('prj', input.projectId)) throw notFound()
         // Lock order: parents first, as in the deletion of a developer, to avoid deadlock.
         await tx.developers.lock(developer.id)
         await tx.projects.lock(input.projectId)
-        if (!(await tx.projects.find(developer.id, input.projectId))) return reject(notFound())
+        if (!(await tx.projects.find(developer.id, input.projectId))) throw notFound()
         const limit = resolvePlan(plans, developer.plan).applications
         if ((await tx.applications.count(developer.id)) >= limit) {
-          return reject(planLimitReached('applications', limit, developer.plan))
+          throw planLimitReached('applications', limit, developer.plan)
         }
         const id = newId('app')
         const now = clock.now()

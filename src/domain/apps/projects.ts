@@ -5,7 +5,6 @@ import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import { reject } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
@@ -55,7 +54,7 @@ export function createProjectService(needs: {
         await tx.developers.lock(developer.id)
         const limit = resolvePlan(plans, developer.plan).projects
         if ((await tx.projects.count(developer.id)) >= limit) {
-          return reject(planLimitReached('projects', limit, developer.plan))
+          throw planLimitReached('projects', limit, developer.plan)
         }
         const now = clock.now()
         const project: Project = {

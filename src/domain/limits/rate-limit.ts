@@ -122,7 +122,8 @@ async function toRateState(
   }
 }
 
-function rateLimited(state: RateState, reason: string): ServiceError {
+/** RATE_LIMITED with the state of the limit, for the response's headers. */
+export function rateLimited(state: RateState, reason: string): ServiceError {
   const error = new ServiceError(
     'RATE_LIMITED',
     `Too many requests: the limit is ${state.limit} per ${state.windowSeconds} seconds. Wait, then retry.`,

@@ -1,31 +1,84 @@
+import { hmac } from './keys.ts'
 import { base32 } from './ids.ts'
 
 const alphabet = Buffer.from(base32)
 
 /** Version 7 and variant 2 (RFC 9562 §5.7), with zeros where other ids have random bits. */
-const versionAndVariant = 'e008'
+const plainPrefix = 'e008'
+
+/** Encodes and decodes the ids of log entries. */
+export type EventIds = {
+  /** @param at milliseconds since the epoch */
+  encode(at: number, seq: number): string
+  /** Reverses `encode`. @returns undefined for an id that it did not make */
+  decode(id: string): { at: number; seq: number } | undefined
+}
 
 /**
- * Encodes the id of a log entry: a TypeID like all others, whose UUIDv7 holds the entry's sequence number
- * instead of random bits, so that entries need neither a column nor an index for their id.
+ * Creates the ids of log entries: TypeIDs like all others, whose UUIDv7 holds the entry's sequence number instead of
+ * random bits, so that entries need neither a column nor an index for their id. The number is encrypted, because it
+ * counts the entries of all developers.
  *
- * @param at milliseconds since the epoch
+ * The encryption is a synthetic IV (RFC 5297 §1): of the 74 bits that a UUIDv7 has for it, 32 are an HMAC-SHA256 over
+ * time and number, and 42 are the number under a key stream derived from time and HMAC. An entry always has the same
+ * id, and a forged id is decoded with a probability of 2^-32.
+ *
+ * @param key 32 bytes; a new one changes all ids
+ * @param plainUntil number of the last entry whose id shows its number
  */
-export function encodeEventId(at: number, seq: number): string {
+export function createEventIds(key: Uint8Array, plainUntil: number): EventIds {
+  const authTag = (at: number, seq: number) => hmac(key).update(`tag ${at} ${seq}`).digest().readUInt32BE()
+  const keyStream = (at: number, tag: number) => {
+    const bytes = hmac(key).update(`stream ${at} ${tag}`).digest()
+    return { high: bytes.readUInt32BE() >>> 10, low: bytes.readUInt32BE(4) >>> 12 }
+  }
+
+  return {
+    encode(at, seq) {
+      if (seq <= plainUntil) return encodePlain(at, seq)
+      const tag = authTag(at, seq)
+      const { high, low } = keyStream(at, tag)
+      const sealedHigh = (Math.floor(seq / 2 ** 20) ^ high) >>> 0
+      const sealedLow = (seq % 2 ** 20) ^ low
+      writeBase32(at, 4, 10)
+      writeBase32(0x70008 | ((tag >>> 20) << 4) | ((tag >>> 18) & 3), 14, 4)
+      writeBase32(((tag & 0x3ffff) << 2) | (sealedHigh >>> 20), 18, 4)
+      writeBase32(sealedHigh & 0xfffff, 22, 4)
+      writeBase32(sealedLow, 26, 4)
+      return idBuffer.toString('latin1')
+    },
+
+    decode(id) {
+      const plain = decodePlain(id)
+      if (plain && plain.seq <= plainUntil) return plain
+      const at = readBase32(id.slice(4, 14))
+      const head = readBase32(id.slice(14, 18))
+      const middle = readBase32(id.slice(18, 22))
+      const tag = ((((head >>> 4) & 0xfff) << 20) | ((head & 3) << 18) | (middle >>> 2)) >>> 0
+      const { high, low } = keyStream(at, tag)
+      const seqHigh = ((((middle & 3) << 20) | readBase32(id.slice(22, 26))) ^ high) >>> 0
+      const seq = seqHigh * 2 ** 20 + (readBase32(id.slice(26)) ^ low)
+      const isOurs = (head & 0xf000c) === 0x70008 && seq > plainUntil && authTag(at, seq) === tag
+      return isOurs ? { at, seq } : undefined
+    },
+  }
+}
+
+/** The form of ids up to 0.1, which shows the number. */
+function encodePlain(at: number, seq: number): string {
   writeBase32(at, 4, 10)
+  idBuffer.write(plainPrefix, 14, 'latin1')
   writeBase32(seq, 18, 12)
   return idBuffer.toString('latin1')
 }
 
-/** Reused for every id: building the id by string concatenation is several times slower. */
-const idBuffer = Buffer.from(`evt_${'0'.repeat(10)}${versionAndVariant}${'0'.repeat(12)}`)
-
-/** Reverses `encodeEventId`. @returns undefined for an id of another form */
-export function decodeEventId(id: string): { at: number; seq: number } | undefined {
-  if (id.slice(14, 18) !== versionAndVariant) return undefined
-  const [at, seq] = [readBase32(id.slice(4, 14)), readBase32(id.slice(18))]
-  return Number.isSafeInteger(seq) ? { at, seq } : undefined
+function decodePlain(id: string): { at: number; seq: number } | undefined {
+  if (id.slice(14, 18) !== plainPrefix) return undefined
+  return { at: readBase32(id.slice(4, 14)), seq: readBase32(id.slice(18)) }
 }
+
+/** Reused for every id: building the id by string concatenation is several times slower. */
+const idBuffer = Buffer.from(`evt_${'0'.repeat(26)}`)
 
 /** Writes a number as `length` base32 digits into the buffer, from position `from`. */
 function writeBase32(number: number, from: number, length: number) {

@@ -1,7 +1,10 @@
 import { ServiceError } from './errors.ts'
 import { isId, type IdPrefix } from './ids.ts'
 
-/** Keyset pagination: the newest `limit` rows older than the cursor's. */
+/**
+ * Keyset pagination: the newest `limit` rows older than the cursor's. Here a cursor is the plain position, an id or a
+ * sequence number; callers of the API get it encrypted. It grants no access: every query also filters by owner.
+ */
 export type PageRequest = { limit: number; cursor?: string | undefined }
 
 export type Page<T> = { items: T[]; nextCursor: string | null; limit: number }
@@ -10,41 +13,24 @@ export const pageLimitDefault = 50
 export const pageLimitMax = 200
 
 /**
- * Encodes a cursor, opaque so that sort keys can change. It grants no access: every query also filters by
- * owner.
- */
-export const encodeCursor = (position: string) => Buffer.from(`1:${position}`).toString('base64url')
-
-/** Reverses `encodeCursor`. @throws INVALID_ARGUMENT (CURSOR_INVALID) for any other text */
-export function decodeCursor(cursor: string): string {
-  const text = Buffer.from(cursor, 'base64url').toString('utf8')
-  const position = /^1:([0-9a-z_]{1,64})$/.exec(text)?.[1]
-  if (position === undefined || encodeCursor(position) !== cursor) throw invalidCursor()
-  return position
-}
-
-/**
  * Reads the cursor of a list that is sorted by id. Undefined for the first page.
  *
- * @throws INVALID_ARGUMENT (CURSOR_INVALID) when the cursor is malformed or belongs to a list of other
- *   resources
+ * @throws INVALID_ARGUMENT (CURSOR_INVALID) when it is no id of this kind
  */
 export function readIdCursor({ cursor }: PageRequest, prefix: IdPrefix): string | undefined {
-  if (cursor === undefined) return undefined
-  const position = decodeCursor(cursor)
-  if (!isId(prefix, position)) throw invalidCursor()
-  return position
+  if (cursor !== undefined && !isId(prefix, cursor)) throw invalidCursor()
+  return cursor
 }
 
 /** As `readIdCursor`, for a list that is sorted by sequence number. */
 export function readSeqCursor({ cursor }: Pick<PageRequest, 'cursor'>): number | undefined {
   if (cursor === undefined) return undefined
-  const position = decodeCursor(cursor)
-  if (!/^[1-9]\d{0,14}$/.test(position)) throw invalidCursor()
-  return Number(position)
+  if (!/^[1-9]\d{0,14}$/.test(cursor)) throw invalidCursor()
+  return Number(cursor)
 }
 
-const invalidCursor = () =>
+/** INVALID_ARGUMENT (CURSOR_INVALID). */
+export const invalidCursor = () =>
   new ServiceError(
     'INVALID_ARGUMENT',
     'The cursor is invalid for this list. Use the nextCursor of the previous page, or omit it.',
@@ -77,8 +63,7 @@ export function toPage<T>(
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   const hasMore = rows.length > limit && last !== undefined
-  const nextPosition = hasMore ? getPosition(last) : scannedTo
-  return { items, limit, nextCursor: nextPosition === undefined ? null : encodeCursor(nextPosition) }
+  return { items, limit, nextCursor: (hasMore ? getPosition(last) : scannedTo) ?? null }
 }
 
 /**

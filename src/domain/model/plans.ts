@@ -1,9 +1,14 @@
-/** Limits of a plan. The two rates apply to each application; 0 means no limit. */
+/**
+ * Limits of a plan. Sends and verifications count per application, look-ups per API key, calls of console routes per
+ * developer; a rate of 0 means no limit.
+ */
 export type Plan = {
   projects: number
   applications: number
   sendPerMinute: number
   verifyPerMinute: number
+  consolePerMinute: number
+  lookupsPerMinute: number
 }
 
 /** All plans of this installation by name. `free` always exists. */
@@ -15,6 +20,8 @@ export const FREE_PLAN: Readonly<Plan> = {
   applications: 5,
   sendPerMinute: 5,
   verifyPerMinute: 10,
+  consolePerMinute: 600,
+  lookupsPerMinute: 60,
 }
 
 /**

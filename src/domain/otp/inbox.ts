@@ -1,6 +1,5 @@
 import type { Delivery } from '../model/delivery.ts'
 import type { Developer } from '../model/developer.ts'
-import { encodeEventId } from '../model/event-ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { deriveStoredCode } from '../model/code.ts'
 import { isExpired } from '../model/request.ts'
@@ -54,7 +53,7 @@ export function createInboxService(needs: {
     const isPending = request.status === 'pending' && !isExpired(request, now)
     const code = isPending ? deriveStoredCode(keys, request) : null
     return {
-      id: encodeEventId(sentAt, message.seq),
+      id: message.eventId,
       requestId: message.requestVisible ? request.id : null,
       appId: message.requestVisible ? request.appId : null,
       phone: request.phone,

@@ -13,6 +13,8 @@ export type InboxMessage = {
 }
 
 export type ListedMessage = InboxMessage & {
+  /** Id of its `otp.sent` log entry. */
+  eventId: string
   request: OtpRequest
   /** Null once the application is deleted. */
   application: MessageSettings | null

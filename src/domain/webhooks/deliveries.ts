@@ -4,7 +4,7 @@ import { isId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
-import { chargeRateLimit } from '../limits/rate-limit.ts'
+import type { CallLimits } from '../limits/call-limits.ts'
 import type { Store } from '../store/store.ts'
 import type {
   WebhookAttempt,
@@ -13,12 +13,8 @@ import type {
   WebhookDelivery,
 } from '../model/webhook-delivery.ts'
 import { unsealHeaders } from './headers.ts'
-import { minuteMs } from '../../shared/durations.ts'
 
 export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
-
-/** Enough to test a repaired receiver by hand; `recover` resends a whole range. */
-const redeliveriesPerMinute = 60
 
 /** Deliveries per transaction. */
 const requeueBatchSize = 500
@@ -27,12 +23,13 @@ export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryServ
 
 /** Creates the service that lists, redelivers and recovers webhook deliveries. They are kept as long as log entries. */
 export function createWebhookDeliveryService(needs: {
-  store: Store<'developers' | 'rateLimits' | 'scanLimits' | 'webhookDeliveries' | 'webhookEndpoints'>
+  store: Store<'scanLimits' | 'webhookDeliveries' | 'webhookEndpoints'>
   clock: Clock
   keys: Pick<Keys, 'webhookHeader'>
   send: SendWebhook
+  callLimits: Pick<CallLimits, 'chargeRedelivery'>
 }) {
-  const { store, clock, keys, send } = needs
+  const { store, clock, keys, send, callLimits } = needs
   const { webhookDeliveries, webhookEndpoints, scanLimits } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
@@ -77,16 +74,11 @@ export function createWebhookDeliveryService(needs: {
      * state of the endpoint; a success completes the delivery.
      *
      * @returns the updated delivery, with this attempt as the last
-     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_REDELIVERIES) more than 60 per minute by this developer
+     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_REDELIVERIES)
      */
     async redeliver(developer: Developer, endpointId: string, id: string): Promise<DeliveryWithAttempts> {
       await get(developer, endpointId, id)
-      await store.write(async (tx) => {
-        await tx.developers.lock(developer.id)
-        const policy = 'webhook-redeliver'
-        const limit = { policy, subject: developer.id, limit: redeliveriesPerMinute, windowMs: minuteMs }
-        await chargeRateLimit(tx, limit, clock.now(), 'WEBHOOK_REDELIVERIES')
-      })
+      callLimits.chargeRedelivery(developer)
       const message = await webhookDeliveries.load(endpointId, id)
       if (!message) throw notFound()
       const at = clock.now()
@@ -107,7 +99,7 @@ export function createWebhookDeliveryService(needs: {
      *
      * @param range.until defaults to now
      * @returns the number of requeued deliveries
-     * @throws NOT_FOUND; INVALID_ARGUMENT `until` is before `since`
+     * @throws NOT_FOUND; INVALID_ARGUMENT `until` is before `since`; RATE_LIMITED (WEBHOOK_REDELIVERIES)
      */
     async recover(
       developer: Developer,
@@ -118,6 +110,7 @@ export function createWebhookDeliveryService(needs: {
       const now = clock.now()
       const { since, until = Math.max(now, since) } = range
       if (until < since) throw invalidRange()
+      callLimits.chargeRedelivery(developer)
       let recovered = 0
       let after: string | undefined
       do {

@@ -8,12 +8,11 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Keys } from '../model/keys.ts'
-import { reject } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applyHeaderChanges } from './headers.ts'
-import type { WebhookEndpoint, EndpointChanges } from '../model/webhook-endpoint.ts'
+import type { WebhookEndpoint, EndpointChanges, SealedHeaders } from '../model/webhook-endpoint.ts'
 
 export type NewEndpoint = {
   appId: string
@@ -22,6 +21,9 @@ export type NewEndpoint = {
   description?: string | null | undefined
   headers?: Record<string, string> | undefined
 }
+
+/** A changed endpoint, and the names of the headers that it lost because its URL's origin changed. */
+export type ChangedEndpoint = WebhookEndpoint & { droppedHeaders: string[] }
 
 /** Policy of allowed webhook URLs. */
 export type WebhookTargets = {
@@ -58,17 +60,26 @@ export function createWebhookEndpointService(needs: {
     throw invalidField('body', 'url', fault)
   }
 
-  /** Locks the endpoint, so that concurrent changes are not lost. */
+  /**
+   * Merges changed headers. A change of the URL's origin drops the headers that the same call does not set: they may be
+   * credentials of the former receiver. Locks the endpoint, so that concurrent changes are not lost.
+   *
+   * @throws NOT_FOUND; INVALID_ARGUMENT as `applyHeaderChanges`
+   */
   async function mergeHeaders(
     tx: Pick<Stores, 'webhookEndpoints'>,
     developerId: string,
     id: string,
-    changes: Record<string, string | null>,
-  ) {
+    { url, headers: changes = {} }: EndpointChanges,
+  ): Promise<{ headers: SealedHeaders; droppedHeaders: string[] }> {
     await tx.webhookEndpoints.lock(id)
     const endpoint = await tx.webhookEndpoints.find(developerId, id)
     if (!endpoint) throw notFound()
-    return applyHeaderChanges(needs, id, endpoint.headers, changes)
+    const hasMoved = url !== undefined && new URL(url).origin !== new URL(endpoint.url).origin
+    const headers = applyHeaderChanges(needs, id, hasMoved ? {} : endpoint.headers, changes)
+    const named = new Set(Object.keys(changes).map((name) => name.toLowerCase()))
+    const droppedHeaders = hasMoved ? Object.keys(endpoint.headers).filter((name) => !named.has(name)) : []
+    return { headers, droppedHeaders }
   }
 
   return {
@@ -115,9 +126,9 @@ export function createWebhookEndpointService(needs: {
       return runIdempotently(store, clock, idempotency, async (tx) => {
         const isLocked =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))
-        if (!isLocked) return reject(notFound())
+        if (!isLocked) throw notFound()
         if ((await tx.webhookEndpoints.count(input.appId)) >= endpointsMax)
-          return reject(endpointLimitReached(endpointsMax))
+          throw endpointLimitReached(endpointsMax)
         const now = clock.now()
         const endpoint: WebhookEndpoint = {
           ...input,
@@ -140,27 +151,29 @@ export function createWebhookEndpointService(needs: {
 
     /**
      * Updates an endpoint. While it is disabled its pending deliveries wait until it is enabled again; events of that
-     * time are not sent to it.
+     * time are not sent to it. `mergeHeaders` says what happens to its headers.
      *
+     * @returns the endpoint, and the names of the headers that were dropped because the URL's origin changed
      * @throws INVALID_ARGUMENT the URL or a header is not allowed; NOT_FOUND
      */
-    async update(developer: Actor, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
+    async update(developer: Actor, id: string, changes: EndpointChanges): Promise<ChangedEndpoint> {
       if (changes.url !== undefined) requireAllowedUrl(changes.url)
       if (!isId('whk', id)) throw notFound()
       return store.write(async (tx) => {
-        const { headers, ...otherChanges } = changes
+        const { headers: _, ...otherChanges } = changes
         const now = clock.now()
-        const headerChanges = headers && { headers: await mergeHeaders(tx, developer.id, id, headers) }
+        const mayChangeHeaders = changes.headers !== undefined || changes.url !== undefined
+        const merged = mayChangeHeaders ? await mergeHeaders(tx, developer.id, id, changes) : undefined
         const changed = await tx.webhookEndpoints.update(
           developer.id,
           id,
-          { ...otherChanges, ...headerChanges },
+          { ...otherChanges, ...(merged && { headers: merged.headers }) },
           now,
         )
         if (!changed) throw notFound()
         const action = changes.status ? (`webhook.${changes.status}` as const) : 'webhook.updated'
         await addAuditEntry(tx, developer, id, { action, detail: Object.keys(changes).join(',') })
-        return changed
+        return { ...changed, droppedHeaders: merged?.droppedHeaders ?? [] }
       })
     },
 

@@ -8,7 +8,7 @@ import { changesBody, requestSchemas, responseSchemas } from '../field-schemas.t
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -122,6 +122,7 @@ const presentCreated = ({ application, secrets }: CreatedApplication) => ({
 export function applicationRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   readIdempotency: ReadIdempotency
+  paginate: Paginate
   applications: ApplicationService
 }) {
   const { applications } = services
@@ -132,8 +133,13 @@ export function applicationRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) =>
-        pageResponse(await applications.list(developer, query.projectId, readPage(query)), present),
+      ({ developer, path, query }) => {
+        return services.paginate(
+          { developer, path, query },
+          (page) => applications.list(developer, query.projectId, page),
+          present,
+        )
+      },
       {
         query: object({
           projectId: Type.Optional(Type.String({ description: 'Only applications of this project.' })),

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { auditActions, type AuditEntry } from '../../domain/model/audit.ts'
 import type { AuditService } from '../../domain/accounts/audit.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 const auditEntry = object(
@@ -50,13 +50,18 @@ const present = (row: AuditEntry) => ({
 })
 
 /** Route that lists the audit trail. */
-export function auditRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; audit: AuditService }) {
+export function auditRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
+  audit: AuditService
+}) {
   return new Elysia({ prefix: '/v1/audit' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
-    async ({ developer, query }) => {
+    ({ developer, path, query }) => {
       const { action, targetId } = query
-      return pageResponse(
-        await services.audit.list(developer, { action, targetId }, readPage(query)),
+      return services.paginate(
+        { developer, path, query },
+        (page) => services.audit.list(developer, { action, targetId }, page),
         present,
       )
     },

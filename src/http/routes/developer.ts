@@ -30,6 +30,12 @@ const profile = object(
       applications: Type.Integer(),
       sendPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
       verifyPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
+      consolePerMinute: Type.Integer({
+        description: 'Limit of calls with a bearer token, per developer; 0 is unlimited.',
+      }),
+      lookupsPerMinute: Type.Integer({
+        description: 'Limit of calls with an API key alone, per key; 0 is unlimited.',
+      }),
     }),
     createdAt: timestamp,
     updatedAt: timestamp,
@@ -50,6 +56,8 @@ const present = ({ limits, ...developer }: Profile) => ({
     applications: limits.applications,
     sendPerMinute: limits.sendPerMinute,
     verifyPerMinute: limits.verifyPerMinute,
+    consolePerMinute: limits.consolePerMinute,
+    lookupsPerMinute: limits.lookupsPerMinute,
   },
   createdAt: formatTime(developer.createdAt),
   updatedAt: formatTime(developer.updatedAt),

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { InboxItem, InboxService } from '../../domain/otp/inbox.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
 const item = object(
@@ -26,13 +26,21 @@ const present = (row: InboxItem) => ({
 })
 
 /** Route that lists inbox messages. */
-export function inboxRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; inbox: InboxService }) {
+export function inboxRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
+  inbox: InboxService
+}) {
   return new Elysia({ prefix: '/v1/inbox' })
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) =>
-        pageResponse(await services.inbox.list(developer, readPage(query)), present),
+      ({ developer, path, query }) =>
+        services.paginate(
+          { developer, path, query },
+          (page) => services.inbox.list(developer, page),
+          present,
+        ),
       {
         query: object(pageQuery),
         response: { 200: page(item), ...consoleErrors },

@@ -4,7 +4,7 @@ import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
-import { consoleErrors, errorBody, eventStream, object } from '../schemas.ts'
+import { consoleErrors, eventStream, object } from '../schemas.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 
 const streamHeaders = {
@@ -78,7 +78,6 @@ export function logStreamRoutes(services: {
           'Endless stream of server-sent events, each with an entry as `data` and its id as `id`. An `id` without `data` is a position to resume from. `event: end` gives the reason why the server ends the stream.',
         ),
         ...consoleErrors,
-        429: errorBody,
       },
       detail: {
         tags: ['Logs'],

@@ -4,7 +4,7 @@ import { logTypes, type LogType } from '../../shared/event-kinds.ts'
 import type { LogEntry } from '../../domain/model/log-entry.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 /** Schema of a log entry. */
@@ -50,19 +50,19 @@ export const readLogTypes = (text: string | undefined): LogType[] | undefined =>
   text === undefined ? undefined : logTypes.filter((type) => text.split(',').includes(type))
 
 /** Route that lists the event log. */
-export function logRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; logs: LogService }) {
+export function logRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
+  logs: LogService
+}) {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
-    async ({ developer, query }) => {
+    ({ developer, path, query }) => {
       const { appId, type, after, order = 'asc' } = query
-      return pageResponse(
-        await services.logs.list(developer, {
-          ...readPage(query),
-          appId,
-          types: readLogTypes(type),
-          after,
-          order,
-        }),
+      const filter = { appId, types: readLogTypes(type), after, order }
+      return services.paginate(
+        { developer, path, query },
+        (page) => services.logs.list(developer, { ...page, ...filter }),
         presentLogEntry,
       )
     },

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
 import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
@@ -7,7 +8,7 @@ import type { OtpService } from '../../domain/otp/otp.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
+import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleErrors,
   data,
@@ -49,8 +50,10 @@ const otpRequest = object(
 /** All routes below `/v1/otp`. */
 export function otpRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
   appAuth: AppAuth
   readIdempotency: ReadIdempotency
+  callLimits: CallLimits
   otp: OtpService
   clock: Clock
 }) {
@@ -81,9 +84,13 @@ export function otpRoutes(services: {
 
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
-    async ({ developer, query }) => {
+    ({ developer, path, query }) => {
       const { appId, status } = query
-      return pageResponse(await otp.list(developer, { appId, status }, readPage(query)), present)
+      return services.paginate(
+        { developer, path, query },
+        (page) => otp.list(developer, { appId, status }, page),
+        present,
+      )
     },
     {
       query: object({

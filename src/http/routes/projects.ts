@@ -6,7 +6,7 @@ import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -50,6 +50,7 @@ const present = (row: ProjectWithCount) => ({
 export function projectRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   readIdempotency: ReadIdempotency
+  paginate: Paginate
   projects: ProjectService
 }) {
   const { projects } = services
@@ -60,7 +61,8 @@ export function projectRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) => pageResponse(await projects.list(developer, readPage(query)), present),
+      ({ developer, path, query }) =>
+        services.paginate({ developer, path, query }, (page) => projects.list(developer, page), present),
       {
         query: object(pageQuery),
         response: { 200: page(project), ...consoleErrors },

@@ -6,7 +6,7 @@ import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { formatTime, formatTimeOrNull, pageResponse, readPage } from '../pagination.ts'
+import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -72,6 +72,7 @@ const parseTime = (text: string | null | undefined) => (typeof text === 'string'
 /** Routes that manage the developer's own API tokens. They require a login. */
 export function tokenRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
   readIdempotency: ReadIdempotency
   apiTokens: ApiTokenService
 }) {
@@ -83,7 +84,8 @@ export function tokenRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) => pageResponse(await apiTokens.list(developer, readPage(query)), present),
+      ({ developer, path, query }) =>
+        services.paginate({ developer, path, query }, (page) => apiTokens.list(developer, page), present),
       {
         query: object(pageQuery),
         response: { 200: page(apiToken), ...consoleErrors },

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { notFound } from '../../domain/model/errors.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
@@ -7,7 +8,7 @@ import type { Identity } from '../../domain/model/identity.ts'
 import { tryParsePhone } from '../../domain/model/phone.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { pageResponse, readPage, formatTime } from '../pagination.ts'
+import { type Paginate, formatTime } from '../pagination.ts'
 import { consoleErrors, data, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
 const identity = object(
@@ -38,7 +39,9 @@ const present = (row: Identity) => ({
 /** Routes for virtual phone identities. */
 export function userRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
   appAuth: AppAuth
+  callLimits: CallLimits
   identities: IdentityService
 }) {
   const { identities } = services
@@ -48,8 +51,8 @@ export function userRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) =>
-        pageResponse(await identities.list(developer, readPage(query)), present),
+      ({ developer, path, query }) =>
+        services.paginate({ developer, path, query }, (page) => identities.list(developer, page), present),
       {
         query: object(pageQuery),
         response: { 200: page(identity), ...consoleErrors },

@@ -10,13 +10,12 @@ import {
 import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/webhooks/deliveries.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
+import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
   data,
   dateTime,
-  errorBody,
   idParams,
   nullable,
   object,
@@ -92,6 +91,7 @@ const params = object({ id: Type.String(), deliveryId: Type.String() })
 /** Routes that list, redeliver and recover webhook deliveries. */
 export function webhookDeliveryRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  paginate: Paginate
   webhookDeliveries: WebhookDeliveryService
 }) {
   const { webhookDeliveries: deliveries } = services
@@ -102,10 +102,13 @@ export function webhookDeliveryRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/:id/deliveries',
-      async ({ developer, params, query }) => {
+      ({ developer, path, query, params }) => {
         const { status, type } = query
-        const deliveryPage = await deliveries.list(developer, params.id, { status, type }, readPage(query))
-        return pageResponse(deliveryPage, present)
+        return services.paginate(
+          { developer, path, query },
+          (page) => deliveries.list(developer, params.id, { status, type }, page),
+          present,
+        )
       },
       {
         params: idParams,
@@ -144,7 +147,7 @@ export function webhookDeliveryRoutes(services: {
       }),
       {
         params,
-        response: { 200: data(deliveryDetail), ...consoleErrors, 429: errorBody },
+        response: { 200: data(deliveryDetail), ...consoleErrors },
         detail: {
           ...detail,
           operationId: 'redeliverWebhook',

@@ -10,13 +10,12 @@ import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
+import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
   data,
   deleted,
-  errorBody,
   idempotencyKey,
   idParams,
   nullable,
@@ -68,7 +67,7 @@ const newHeaders = headersSchema(
 
 const changedHeaders = headersSchema(
   nullable(headerValue),
-  'A value sets the header, null removes it; headers that are not named stay unchanged.',
+  'A value sets the header, null removes it; headers that are not named stay unchanged, unless the origin of the URL changes: then they are removed.',
 )
 
 /** Replaces header values in responses, because they may be credentials. */
@@ -86,6 +85,12 @@ const endpoint = object(
       additionalProperties: false,
       description: 'Your additional headers, with names in lower case and masked values.',
     }),
+    droppedHeaders: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Only in the response to a change: names of the additional headers that were removed, because the origin of the URL changed and the change did not give them again.',
+      }),
+    ),
     disabledReason: nullable(
       Type.String({
         description:
@@ -128,6 +133,7 @@ const present = (row: WebhookEndpoint) => ({
 export function webhookRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   readIdempotency: ReadIdempotency
+  paginate: Paginate
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
 }) {
@@ -139,8 +145,13 @@ export function webhookRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) =>
-        pageResponse(await endpoints.list(developer, query.appId, readPage(query)), present),
+      ({ developer, path, query }) => {
+        return services.paginate(
+          { developer, path, query },
+          (page) => endpoints.list(developer, query.appId, page),
+          present,
+        )
+      },
       {
         query: object({
           ...pageQuery,
@@ -187,9 +198,10 @@ export function webhookRoutes(services: {
     )
     .patch(
       '/:id',
-      async ({ developer, params, body }) => ({
-        data: present(await endpoints.update(developer, params.id, body)),
-      }),
+      async ({ developer, params, body }) => {
+        const { droppedHeaders, ...changed } = await endpoints.update(developer, params.id, body)
+        return { data: { ...present(changed), ...(droppedHeaders.length > 0 && { droppedHeaders }) } }
+      },
       {
         params: idParams,
         body: changesBody({ url, events, status, description, headers: changedHeaders }),
@@ -218,7 +230,7 @@ export function webhookRoutes(services: {
       async ({ developer, params }) => ({ data: await webhookTester.test(developer, params.id) }),
       {
         params: idParams,
-        response: { 200: data(testResult), ...consoleErrors, 429: errorBody },
+        response: { 200: data(testResult), ...consoleErrors },
         detail: {
           ...detail,
           operationId: 'testWebhook',

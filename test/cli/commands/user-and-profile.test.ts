@@ -27,7 +27,14 @@ const me = {
   company: null,
   plan: 'free',
   virtualPhoneNumber: '+99912345678',
-  limits: { projects: 10, applications: 20, sendPerMinute: 60, verifyPerMinute: 0 },
+  limits: {
+    projects: 10,
+    applications: 20,
+    sendPerMinute: 60,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  },
   createdAt: at,
   updatedAt: at,
 }

@@ -1,20 +1,14 @@
 import { expect, test } from 'bun:test'
-import { decodeCursor, encodeCursor } from '../../../src/domain/model/pagination.ts'
+import { readIdCursor, readSeqCursor } from '../../../src/domain/model/pagination.ts'
 
-test('refuses every cursor that the service did not issue', () => {
-  const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', reason: 'CURSOR_INVALID' })
-  for (const cursor of [
-    '',
-    'x',
-    'MTo',
-    'Mjph',
-    ' MTph',
-    'MTph\n',
-    'MTph=',
-    'MTpB',
-    encodeCursor('a b'),
-    encodeCursor('a'.repeat(65)),
-  ]) {
-    expect(() => decodeCursor(cursor)).toThrow(refused)
-  }
+const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', reason: 'CURSOR_INVALID' })
+const position = 'otp_01h455vb4pex5vsknk084sn02q'
+
+test('reads the position of a list, and refuses that of another', () => {
+  expect(readIdCursor({ limit: 1 }, 'otp')).toBeUndefined()
+  expect(readIdCursor({ limit: 1, cursor: position }, 'otp')).toBe(position)
+  expect(() => readIdCursor({ limit: 1, cursor: position }, 'app')).toThrow(refused)
+  expect(readSeqCursor({ cursor: '17' })).toBe(17)
+  for (const cursor of ['', '0', '-1', '1.5', '017', '1e3', '9'.repeat(16), position])
+    expect(() => readSeqCursor({ cursor })).toThrow(refused)
 })

@@ -1,4 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
+import { createCallLimits } from '../../../src/domain/limits/call-limits.ts'
+import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { createRetention } from '../../../src/domain/upkeep/retention.ts'
 import { createWebhookDeliveryService } from '../../../src/domain/webhooks/deliveries.ts'
@@ -43,7 +45,8 @@ describeEachDatabase('deliveries', (database, kind) => {
   }
   const service = () => {
     const { store, clock, keys } = fixture
-    return createWebhookDeliveryService({ store, clock, keys, send })
+    const callLimits = createCallLimits({ clock, plans: { free: FREE_PLAN } })
+    return createWebhookDeliveryService({ store, clock, keys, send, callLimits })
   }
   const claim = () => {
     const now = fixture.clock.now()

@@ -1,7 +1,7 @@
 import { createApplicationService } from '../../../src/domain/apps/applications.ts'
 import { hostOrigin, type Actor } from '../../../src/domain/model/audit.ts'
 import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
-import { encodeEventId } from '../../../src/domain/model/event-ids.ts'
+import { loadEventIds } from '../../../src/store/event-ids.ts'
 import type { Subscription } from '../../../src/shared/event-kinds.ts'
 import { recordEvent } from '../../../src/domain/log/events.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
@@ -25,7 +25,14 @@ export async function createWebhookFixture(database: Database) {
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
   const store = createStore(database, { keys: testKeys })
-  const plan = { projects: 100, applications: 1_000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const plan = {
+    projects: 100,
+    applications: 1_000,
+    sendPerMinute: 0,
+    verifyPerMinute: 0,
+    consolePerMinute: 0,
+    lookupsPerMinute: 0,
+  }
   const keys = deriveKeys(new Uint8Array(32))
   const needs = { store, clock, newId, random, keys, plans: { free: plan } }
   const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
@@ -71,14 +78,16 @@ export async function createWebhookFixture(database: Database) {
       store.write(async (tx) => {
         const now = clock.now()
         const request = createRequest(developer.id, project.value.id, appId)
-        return encodeEventId(now, await recordEvent(tx, newId, type, request, now))
+        const seq = await recordEvent(tx, newId, type, request, now)
+        return (await loadEventIds(database, database.read)).encode(now, seq)
       }),
 
     async deliveries(endpointId: string) {
       const { webhookDeliveries, events } = database.tables
       const rows = await database.read.select().from(webhookDeliveries)
       const eventRows = await database.read.select({ seq: events.seq, at: events.at }).from(events)
-      const eventIds = new Map(eventRows.map(({ seq, at }) => [seq, encodeEventId(at, seq)]))
+      const ids = await loadEventIds(database, database.read)
+      const eventIds = new Map(eventRows.map(({ seq, at }) => [seq, ids.encode(at, seq)]))
       return rows
         .filter((row) => row.endpointId === endpointId)
         .map((row) => ({ ...row, eventId: eventIds.get(row.eventSeq) }))

@@ -7,7 +7,16 @@ let stranger: TestDeveloper
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
   })
   owner = await service.createDeveloper()
   stranger = await service.createDeveloper()

@@ -11,7 +11,16 @@ let owner: TestDeveloper
 let application: TestApplication
 
 beforeAll(async () => {
-  const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
+  const plans = {
+    free: {
+      projects: 100,
+      applications: 100,
+      sendPerMinute: 0,
+      verifyPerMinute: 0,
+      consolePerMinute: 0,
+      lookupsPerMinute: 0,
+    },
+  }
   service = await createTestService({ plans })
   owner = await service.createDeveloper()
   application = await service.createApplication(owner, { name: 'Storefront', environment: 'test' })

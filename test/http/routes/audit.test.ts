@@ -25,6 +25,24 @@ describeEachDatabase('the audit trail', (database) => {
       .map(({ action, targetId, targetName, detail }) => [action, targetId, targetName, detail])
       .toReversed()
 
+  test('has one entry for a change of the profile that is repeated within a minute', async () => {
+    const dev = await service.createDeveloper()
+    const rename = (body: object) => call('PATCH', '/v1/developer/me', dev, body)
+    const listUpdates = async () =>
+      (await listAuditEntries(dev, '?action=account.updated')).map(({ detail }) => detail).toReversed()
+    await Promise.all(Array.from({ length: 50 }, (_, n) => rename({ name: `Ada ${n}` })))
+    expect(await listUpdates()).toEqual(['name'])
+    // Other fields are another change, however often the two alternate.
+    for (let round = 0; round < 5; round++) {
+      await rename({ company: 'Acme' })
+      await rename({ name: 'Ada' })
+    }
+    expect(await listUpdates()).toEqual(['name', 'company'])
+    service.clock.advance(60_000)
+    await rename({ name: 'Grace' })
+    expect(await listUpdates()).toEqual(['name', 'company', 'name'])
+  })
+
   test('lists every change with its target, newest first, and none of other developers', async () => {
     const ada = await service.createDeveloper()
     const eve = await service.createDeveloper()

@@ -28,7 +28,14 @@ describe('GET /v1/developer/me', () => {
       company: null,
       plan: 'free',
       virtualPhoneNumber: virtualPhone,
-      limits: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 },
+      limits: {
+        projects: 10,
+        applications: 5,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 600,
+        lookupsPerMinute: 60,
+      },
       createdAt: new Date(createdAt).toISOString(),
       updatedAt: new Date(createdAt).toISOString(),
     })

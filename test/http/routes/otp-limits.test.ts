@@ -21,8 +21,8 @@ let otp: OtpClient
 let owner: TestDeveloper
 beforeAll(async () => {
   const plans = {
-    free: { ...many, sendPerMinute: 5, verifyPerMinute: 10 },
-    large: { ...many, sendPerMinute: 0, verifyPerMinute: 0 },
+    free: { ...many, sendPerMinute: 5, verifyPerMinute: 10, consolePerMinute: 0, lookupsPerMinute: 0 },
+    large: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
   }
   service = await createTestService({ plans, env: guardOffEnv })
   otp = createOtpClient(service)
@@ -227,7 +227,9 @@ describe('the check budget of a phone', () => {
       ['0', 200],
       ['24', 429],
     ] as const) {
-      const plans = { free: { ...many, sendPerMinute: 0, verifyPerMinute: 0 } }
+      const plans = {
+        free: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
+      }
       const env = { ...guardOffEnv, OTPD_PHONE_CHECK_BUDGET: failures }
       const other = await createTestService({ plans, env })
       const calls = createOtpClient(other)
@@ -245,7 +247,9 @@ describe('the check budget of a phone', () => {
 
 describe('the send budget of a phone', () => {
   async function sendSixTimes(mode: string) {
-    const plans = { free: { ...many, sendPerMinute: 0, verifyPerMinute: 0 } }
+    const plans = {
+      free: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
+    }
     const other = await createTestService({ plans, env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: mode } })
     const client = createOtpClient(other)
     const developer = await other.createDeveloper()

@@ -15,7 +15,16 @@ let application: TestApplication
 beforeAll(async () => {
   service = await createTestService({
     env: guardOffEnv,
-    plans: { free: { projects: 100, applications: 100, sendPerMinute: 5, verifyPerMinute: 0 } },
+    plans: {
+      free: {
+        projects: 100,
+        applications: 100,
+        sendPerMinute: 5,
+        verifyPerMinute: 0,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
   })
   otp = createOtpClient(service)
   owner = await service.createDeveloper()

@@ -7,7 +7,16 @@ let stranger: TestDeveloper
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
   })
   owner = await service.createDeveloper()
   stranger = await service.createDeveloper()
@@ -142,7 +151,7 @@ describe('GET /v1/projects', () => {
     ])
   })
 
-  test("does not list another developer's projects by a cursor", async () => {
+  test("refuses another developer's cursor", async () => {
     const developer = await service.createDeveloper()
     for (let i = 0; i < 2; i++) await service.createProject(developer)
     const { pagination } = await service.request('GET', '/v1/projects?limit=1', { as: developer })
@@ -150,7 +159,7 @@ describe('GET /v1/projects', () => {
     const page = await service.request('GET', `/v1/projects?cursor=${pagination.nextCursor}`, {
       as: newDeveloper,
     })
-    expect([page.status, page.data]).toEqual([200, []])
+    expect([page.status, page.error.reason]).toEqual([400, 'CURSOR_INVALID'])
   })
 
   test.each(['limit=0', 'limit=201', 'limit=abc', 'cursor=nonsense', 'sort=name', 'limit=1&limit=1'])(

@@ -8,7 +8,16 @@ let receiver: WebhookReceiver
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 0,
+        verifyPerMinute: 0,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32' },
   })
   owner = await service.createDeveloper()

@@ -79,6 +79,32 @@ describe('headers of an endpoint', () => {
     expect((await change(id, { events: ['otp.sent'] })).data.headers).toEqual(removed.data.headers)
   })
 
+  test('are not sent to another origin, unless the same change gives them again', async () => {
+    const other = await startReceiver()
+    const { id } = (await create({ headers: { authorization: secret, 'x-tenant': 'a', 'x-old': '1' } })).data
+    const samePlace = await change(id, { url: `${receiver.url}/elsewhere?x=1` })
+    expect(Object.keys(samePlace.data.headers)).toHaveLength(3)
+    expect(samePlace.data).not.toHaveProperty('droppedHeaders')
+
+    const moved = await change(id, { url: other.url, headers: { 'X-Tenant': 'b', 'x-old': null } })
+    expect(moved.data).toMatchObject({ headers: { 'x-tenant': '****' }, droppedHeaders: ['authorization'] })
+    expect(Object.keys(moved.data.headers)).toEqual(['x-tenant'])
+    service.clock.advance(60_000)
+    await service.request('POST', `/v1/webhooks/${id}/test`, { as: owner })
+    expect(other.received[0]?.headers).toMatchObject({ 'x-tenant': 'b' })
+    expect(JSON.stringify(other.received)).not.toContain('s3cret')
+    await other.stop()
+
+    // A change back does not bring them back, and one of the scheme or port is a change of origin.
+    expect((await change(id, { url: receiver.url })).data).toMatchObject({
+      headers: {},
+      droppedHeaders: ['x-tenant'],
+    })
+    await change(id, { headers: { authorization: secret } })
+    const { hostname, port } = new URL(receiver.url)
+    expect((await change(id, { url: `https://${hostname}:${port}/` })).data.headers).toEqual({})
+  })
+
   test('are at most ten, also under concurrent changes', async () => {
     const named = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${from + i}`, 'v']))

@@ -16,7 +16,16 @@ let status = 200
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32' },
   })
   receiver = await startReceiver(() => new Response('secret-text', { status }))

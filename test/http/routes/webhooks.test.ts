@@ -12,7 +12,16 @@ let app: TestApplication
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+    plans: {
+      free: {
+        projects: 1000,
+        applications: 1000,
+        sendPerMinute: 5,
+        verifyPerMinute: 10,
+        consolePerMinute: 0,
+        lookupsPerMinute: 0,
+      },
+    },
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32, hooks.internal', OTPD_WEBHOOK_ENDPOINTS_MAX: '3' },
   })
   owner = await service.createDeveloper()

@@ -1,0 +1,72 @@
+import type { Clock } from '../model/clock.ts'
+import type { RateLimit, RateState } from '../model/rate-limit.ts'
+import { rateLimited } from './rate-limit.ts'
+
+/** The calls of one subject that are in the window: their times, oldest first. */
+type Calls = { times: number[]; expiresAt: number }
+
+/** Each call adds at most one subject, so removing two keeps the map from growing. */
+const removalsPerCall = 2
+
+/**
+ * Creates a sliding-window log in the memory of this process: cheap enough for every call, but each node counts alone,
+ * and a restart forgets. `chargeRateLimit` is for limits that must hold across both. It keeps eight bytes for each
+ * admitted call of the last window, and nothing of subjects without one.
+ */
+export function createMemoryRateLimiter(clock: Clock) {
+  /** In the order of the last calls. */
+  const callsBySubject = new Map<string, Calls>()
+
+  function removeIdle(now: number) {
+    let removals = 0
+    for (const [key, { expiresAt }] of callsBySubject) {
+      if (expiresAt > now || removals++ === removalsPerCall) return
+      callsBySubject.delete(key)
+    }
+  }
+
+  return {
+    /**
+     * Admits and counts a call, or refuses it. The limit holds in every window of that length.
+     *
+     * @returns undefined if there is no limit
+     * @throws RATE_LIMITED (`reason`); a refused call does not count
+     */
+    charge(limit: RateLimit, reason: string): RateState | undefined {
+      if (limit.limit === 0) return undefined
+      const now = clock.now()
+      removeIdle(now)
+      const key = `${limit.policy} ${limit.subject}`
+      const times = callsBySubject.get(key)?.times ?? []
+      forgetOld(times, now, limit.windowMs)
+      if (times.length >= limit.limit) throw rateLimited(toRateState(limit, times, now), reason)
+      times.push(now)
+      callsBySubject.delete(key)
+      callsBySubject.set(key, { times, expiresAt: now + limit.windowMs })
+      return toRateState(limit, times, now)
+    },
+
+    /** Number of subjects in memory. */
+    subjects: () => callsBySubject.size,
+  }
+}
+
+/** Removes the calls that have left the window, and those of a clock that has since been set back. */
+function forgetOld(times: number[], now: number, windowMs: number) {
+  const isInWindow = (time: number) => time > now - windowMs && time <= now
+  const first = times.findIndex(isInWindow)
+  times.splice(0, first === -1 ? times.length : first)
+  while ((times.at(-1) ?? now) > now) times.pop()
+}
+
+function toRateState({ policy, limit, windowMs }: RateLimit, times: number[], now: number): RateState {
+  // If the limit was lowered, more than one call must leave the window first.
+  const nextToLeave = times[Math.max(0, times.length - limit)] ?? now
+  return {
+    policy,
+    limit,
+    windowSeconds: windowMs / 1000,
+    remaining: Math.max(0, limit - times.length),
+    resetSeconds: Math.max(1, Math.ceil((nextToLeave + windowMs - now) / 1000)),
+  }
+}

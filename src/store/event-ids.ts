@@ -1,0 +1,41 @@
+import { inArray } from 'drizzle-orm'
+import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Tables } from './engine/tables.ts'
+
+const idsByDatabase = new WeakMap<Database, EventIds>()
+
+/** Returns the codec of event ids. Its key is read once per database, which creates it in a migration. */
+export async function loadEventIds(database: Database, executor: QueryExecutor): Promise<EventIds> {
+  const loaded = idsByDatabase.get(database)
+  if (loaded) return loaded
+  const { meta } = database.tables
+  const rows = await executor
+    .select()
+    .from(meta)
+    .where(inArray(meta.name, ['event_id_key', 'plain_event_ids_until']))
+  const values = new Map(rows.map(({ name, value }) => [name, value]))
+  const key = values.get('event_id_key')
+  const plainUntil = values.get('plain_event_ids_until')
+  if (key === undefined || plainUntil === undefined) throw new Error('the key of event ids is missing')
+  const ids = createEventIds(Buffer.from(key, 'hex'), Number(plainUntil))
+  idsByDatabase.set(database, ids)
+  return ids
+}
+
+/** Columns that `withEventId` needs, under names that do not clash in a join. */
+export const eventIdColumns = ({ id, at, seq }: Tables['events']) => ({
+  oldEventId: id,
+  eventAt: at,
+  eventSeq: seq,
+})
+
+type EventIdColumns = { oldEventId: string | null; eventAt: number; eventSeq: number }
+
+/** Replaces the columns of `eventIdColumns` in a row by `eventId`. Entries of the first schema have theirs in a column. */
+export function withEventId<R extends EventIdColumns>(
+  ids: EventIds,
+  { oldEventId, eventAt, eventSeq, ...row }: R,
+) {
+  return { ...row, eventId: oldEventId ?? ids.encode(eventAt, eventSeq) }
+}
