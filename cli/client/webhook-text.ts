@@ -12,6 +12,7 @@ const faults = {
   timeout: 'the endpoint did not respond in time',
   reset: 'the connection was reset',
   redirect: 'the endpoint sent a redirect, and redirects are not followed',
+  unreadable: 'the server cannot decrypt the stored event, headers or signing secret',
   bad_status: 'only 200 to 299 counts as delivered',
 } as const satisfies Record<Fault, string>
 

@@ -4,6 +4,8 @@ import { shellWord } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
+type OpenDatabase = Extract<OpenDirectory['database'], { state: 'readable' }>
+
 /** The data directory, its path as shown to people, and whether the server may migrate the database. */
 export type DataDirInfo = {
   dataDir: string
@@ -40,6 +42,7 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
     spaceCheck(inspection.freeBytes),
     masterKeyCheck(inspection, dataDirInfo),
     ...databaseChecks(inspection, dataDirInfo),
+    ...backupChecks(inspection, dataDirInfo),
     ...auditChecks(inspection, dataDirInfo),
   ]
 }
@@ -124,6 +127,42 @@ function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayP
   return [
     schemaCheck(pending, schemaError, { isHeld, migrate }),
     damage === null ? ok('database', 'intact') : fault('database', `damaged: ${damage}`, restore),
+    ...(database.seals ? [sealsCheck(database.seals, isHeld, restore)] : []),
+  ]
+}
+
+/** Unreadable values that are named; more are only counted. */
+const namedValuesMax = 3
+
+function sealsCheck(
+  { percent, unreadable }: NonNullable<OpenDatabase['seals']>,
+  isHeld: boolean,
+  restore: string,
+): Check {
+  const name = 'encryption'
+  if (unreadable && unreadable.length > 0) {
+    const named = unreadable.slice(0, namedValuesMax).map((value) => value.replaceAll('\n', ' '))
+    const others = unreadable.length - named.length
+    const list = others > 0 ? `${named.join(', ')} and ${others} more` : named.join(', ')
+    return fault(name, `stored values cannot be decrypted: ${list}`, restore)
+  }
+  if (percent === null) return ok(name, 'all stored data is encrypted with the newest key')
+  return warning(
+    name,
+    `${percent} % of the stored data is encrypted with the newest key`,
+    isHeld ? 'The server goes on in the background.' : 'Start the server, which goes on in the background.',
+  )
+}
+
+function backupChecks({ unsealedBackups }: OpenDirectory, { dataDir, displayPath }: DataDirInfo): Check[] {
+  if (unsealedBackups.length === 0) return []
+  const paths = unsealedBackups.map((file) => shellWord(`${dataDir}/backups/${file}`)).join(' ')
+  return [
+    warning(
+      'backups',
+      `in ${displayPath}/backups, these hold phone numbers and secrets in plain text: ${unsealedBackups.join(', ')}`,
+      `Delete them when you no longer need them: rm ${paths}`,
+    ),
   ]
 }
 

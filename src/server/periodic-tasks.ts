@@ -1,5 +1,6 @@
 import { createClockStepDetector, type Clock } from '../domain/model/clock.ts'
 import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
+import type { UnreadableValue } from '../store/engine/sealing.ts'
 import type { Log } from '../log/log.ts'
 
 /**
@@ -56,5 +57,20 @@ export function createClockStepLogger(clock: Clock, wallClock: Clock, log: Log):
     log.warn('the system clock was set; times that otpd stores and returns follow it after a restart', {
       aheadSeconds: Math.round(aheadMs / 1000),
     })
+  }
+}
+
+/** Values that are reported once each; after that many, all are forgotten. */
+const reportedMax = 1_000
+
+/** Creates a function that logs each value that cannot be decrypted once, although lists read it again and again. */
+export function createUnreadableReporter(log: Log): (value: UnreadableValue) => void {
+  const reported = new Set<string>()
+  return ({ column, row }) => {
+    const name = `${column} ${row}`
+    if (reported.has(name)) return
+    if (reported.size >= reportedMax) reported.clear()
+    reported.add(name)
+    log.error('a stored value cannot be decrypted: it was changed, or its key is missing', { column, row })
   }
 }

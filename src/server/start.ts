@@ -18,7 +18,7 @@ import {
   withLoginMetrics,
   type ServerMetrics,
 } from './metrics.ts'
-import { startPeriodicTask } from './periodic-tasks.ts'
+import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
@@ -109,6 +109,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       keys: keyring.keys,
       onDelivery: () => wakeWebhookWorker(),
       onEvent: (developerId) => wakeStreams(developerId),
+      onUnreadable: createUnreadableReporter(log),
     })
     const metrics = await createServerMetrics(config, { store, clock, version })
     const services = createServices({
@@ -161,14 +162,24 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       store,
       clock,
       newId: services.newId,
-      keys: services.keys,
       random: Math.random,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: true,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     wakeWebhookWorker = webhookWorker.wake
-    await startWorkers({ config, services, keyring, webhookWorker, store, clock, wall, log, cleanups })
+    await startWorkers({
+      config,
+      services,
+      database,
+      keyring,
+      webhookWorker,
+      store,
+      clock,
+      wall,
+      log,
+      cleanups,
+    })
 
     const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })

@@ -4,10 +4,12 @@ import type { Store } from '../domain/store/store.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
-import type { Log } from '../log/log.ts'
 import type { LiveKeyring } from '../store/files/live-keyring.ts'
+import type { Log } from '../log/log.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
+import { createSealTask } from '../domain/upkeep/seal-walks.ts'
+import type { Database } from '../store/engine/database.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
 import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
@@ -25,6 +27,7 @@ const purgeIntervalMs = 10 * minuteMs
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
   services: Pick<Services, 'messaging' | 'newId' | 'otp'>
+  database: Pick<Database, 'overwriteFreeSpace' | 'secureDelete'>
   keyring: LiveKeyring
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
@@ -33,7 +36,7 @@ export async function startWorkers(needs: {
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, keyring, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { config, services, database, keyring, webhookWorker, store, clock, wall, log, cleanups } = needs
   const { messaging, newId, otp } = services
   const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
@@ -54,10 +57,18 @@ export async function startWorkers(needs: {
     }),
     onEnded: ({ name }) => log.info('rows were brought to the newest keys', { walk: name }),
   })
+  const runWalks = createSealTask({
+    store,
+    keys,
+    database,
+    runWalks: (throttle) => keyWalks.run(throttle),
+    onStart: () => log.info('encrypting stored data with the newest key; otpd doctor shows the progress'),
+    onSealed: () => log.info('all stored data is encrypted with the newest key'),
+  })
   cleanups.push(
     startPeriodicTask(keyWalksMs, log, (isStopping) => {
       keyring.refresh()
-      return keyWalks.run(createPurgeThrottle(isStopping))
+      return runWalks(createPurgeThrottle(isStopping))
     }),
     startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),
     startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),

@@ -1,5 +1,6 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
 import { listedFields, type Application, type FreshCredential } from '../domain/model/application.ts'
+import type { Sealing } from './engine/sealing.ts'
 import type { ApplicationListQuery, ApplicationStore } from '../domain/store/applications.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import { messageFields } from '../domain/model/message-settings.ts'
@@ -11,10 +12,19 @@ import type { Tables } from './engine/tables.ts'
 /** Selects the message settings of an application in a query that joins it. */
 export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)
 
-export function createApplicationStore(database: Database, executor: QueryExecutor): ApplicationStore {
+export function createApplicationStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): ApplicationStore {
   const { applications, developers, rateAdmissions } = database.tables
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
+
+  const toApplication = (row: typeof applications.$inferSelect): Application => ({
+    ...row,
+    webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret),
+  })
 
   // A subquery takes SQLite a third of the time of a join, and every application request runs it.
   const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
@@ -71,7 +81,7 @@ export function createApplicationStore(database: Database, executor: QueryExecut
   return {
     async find(developerId, id) {
       const [application] = await executor.select().from(applications).where(byOwnerAndId(developerId, id))
-      return application
+      return application && toApplication(application)
     },
 
     list,
@@ -86,7 +96,10 @@ export function createApplicationStore(database: Database, executor: QueryExecut
 
     async insert(application) {
       // Typed as a row that was read, so that the compiler finds a column without a field.
-      const row: typeof applications.$inferSelect = application
+      const row: typeof applications.$inferSelect = {
+        ...application,
+        webhookSecret: sealing.sealText(webhookSecretColumn, application.id, application.webhookSecret),
+      }
       await executor.insert(applications).values(row)
     },
 
@@ -96,7 +109,7 @@ export function createApplicationStore(database: Database, executor: QueryExecut
         .set({ ...changes, updatedAt: now })
         .where(byOwnerAndId(developerId, id))
         .returning()
-      return changed
+      return changed && toApplication(changed)
     },
 
     async rotate(developerId, id, replacement, now) {
@@ -105,7 +118,11 @@ export function createApplicationStore(database: Database, executor: QueryExecut
       const nextVersion = replacement.type === 'webhook_secret' ? undefined : sql`${version} + 1`
       const rotated = await executor
         .update(applications)
-        .set({ ...credentialColumns(replacement, now), credentialsVersion: nextVersion, updatedAt: now })
+        .set({
+          ...credentialColumns(sealing, id, replacement, now),
+          credentialsVersion: nextVersion,
+          updatedAt: now,
+        })
         .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
       return rotated.length === 1
@@ -143,7 +160,18 @@ export function createApplicationStore(database: Database, executor: QueryExecut
   }
 }
 
-function credentialColumns(replacement: FreshCredential, now: number): Partial<Application> {
+const webhookSecretColumn = 'applications.webhook_secret'
+
+/** Decrypts the webhook secret of an application. @returns null if it cannot be decrypted */
+export const openWebhookSecret = (sealing: Sealing, appId: string, stored: string): string | null =>
+  sealing.openText(webhookSecretColumn, appId, stored)
+
+function credentialColumns(
+  sealing: Sealing,
+  id: string,
+  replacement: FreshCredential,
+  now: number,
+): Partial<Tables['applications']['$inferSelect']> {
   switch (replacement.type) {
     case 'secret':
       return {
@@ -160,6 +188,9 @@ function credentialColumns(replacement: FreshCredential, now: number): Partial<A
         apiKeyRotatedAt: now,
       }
     case 'webhook_secret':
-      return { webhookSecret: replacement.value, webhookSecretRotatedAt: now }
+      return {
+        webhookSecret: sealing.sealText(webhookSecretColumn, id, replacement.value),
+        webhookSecretRotatedAt: now,
+      }
   }
 }

@@ -4,6 +4,7 @@ import type { LaneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Sealing } from './engine/sealing.ts'
 import { createPhoneStore } from './phones.ts'
 import { isInTimeIndex } from './rate-limits.ts'
 
@@ -11,7 +12,11 @@ import { isInTimeIndex } from './rate-limits.ts'
  * Covers every table with deadlines. `latestTimestamp` runs at every start and must be fast; `shiftDeadlines` scans
  * tables.
  */
-export function createDeadlineStore(database: Database, executor: QueryExecutor): DeadlineStore {
+export function createDeadlineStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): DeadlineStore {
   const {
     otpRequests,
     otpDeliveries,
@@ -40,7 +45,7 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
 
   /** Scans the table. Times of sends are clamped as admissions are; budgets end earlier. */
   async function shiftPhones(rollbackMs: number, now: number): Promise<void> {
-    const store = createPhoneStore(database, executor)
+    const store = createPhoneStore(database, executor, sealing)
     const ahead = await executor
       .select({ hash: phones.phoneHash })
       .from(phones)

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
+import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -15,6 +16,7 @@ import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
 export function createEventStore(
   database: Database,
   executor: QueryExecutor,
+  sealing: Sealing,
   onEvent: (developerId: string) => void = () => {},
 ): EventStore {
   const { events, counters } = database.tables
@@ -80,10 +82,13 @@ export function createEventStore(
       const [counter] = await allocateSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
       const seq = counter.value
-      const payload = toPayload
-        ? toPayload((await loadEventIds(database, executor)).encode(entry.at, seq))
-        : null
-      await insert({ ...entry, seq, payload })
+      const id = (await loadEventIds(database, executor)).encode(entry.at, seq)
+      await insert({
+        ...entry,
+        seq,
+        phone: sealing.sealPhone('otp_requests.phone', entry.requestId ?? id, entry.phone),
+        payload: sealing.sealText('events.payload', id, toPayload ? toPayload(id) : null),
+      })
       onEvent(entry.developerId)
       return seq
     },
@@ -91,7 +96,11 @@ export function createEventStore(
     async list(developerId, { appId, ...query }) {
       const rows = await list({ ...query, ...ownerShortId(database, { developerId, appId }) })
       const ids = await loadEventIds(database, executor)
-      return rows.map((row) => ({ ...row, id: row.id ?? ids.encode(row.at, row.seq) }))
+      return rows.map((row) => {
+        const id = row.id ?? ids.encode(row.at, row.seq)
+        const phone = sealing.openPhone('otp_requests.phone', row.requestId ?? id, row.phone)
+        return { ...row, id, phone }
+      })
     },
 
     async findSeq(developerId, id) {

@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import type { Sealing } from './engine/sealing.ts'
 import type { InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -8,7 +9,7 @@ import { loadEventIds } from './event-ids.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
-export function createInboxStore(database: Database, executor: QueryExecutor): InboxStore {
+export function createInboxStore(database: Database, executor: QueryExecutor, sealing: Sealing): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const p = sql.placeholder
 
@@ -53,7 +54,7 @@ export function createInboxStore(database: Database, executor: QueryExecutor): I
         ...message,
         eventId: ids.encode(message.sentAt, message.seq),
         application,
-        request: toOtpRequest(request),
+        request: toOtpRequest(sealing, request),
       }))
     },
 

@@ -14,6 +14,7 @@ import {
 } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ClaimedMessage, Message, MessageKey } from '../domain/model/message.ts'
+import type { Sealing } from './engine/sealing.ts'
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
@@ -41,7 +42,11 @@ const toMessage = (row: Row): Message => ({
 })
 
 /** Stores the outbox of OTP messages, which workers lease. */
-export function createOtpDeliveryStore(database: Database, executor: QueryExecutor): OtpDeliveryStore {
+export function createOtpDeliveryStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): OtpDeliveryStore {
   const { otpDeliveries: messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
   const matchesKey = (key: MessageKey) =>
@@ -105,7 +110,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
 
     async load(key) {
       const [row] = await load(key)
-      return row && { ...row, message: toMessage(row.message), request: toOtpRequest(row.request) }
+      return row && { ...row, message: toMessage(row.message), request: toOtpRequest(sealing, row.request) }
     },
 
     async list(requestId) {

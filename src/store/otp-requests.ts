@@ -7,6 +7,7 @@ import {
   type OtpRequest,
   type OtpStatus,
 } from '../domain/model/request.ts'
+import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -16,13 +17,22 @@ import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 
-/** The assertions hold because `insert` below is the only writer of metadata and channel. */
-export const toOtpRequest = (row: Row): OtpRequest => ({
-  ...row,
-  contexts: row.contexts === null ? [] : row.contexts.split(' '),
-  channel: row.channel as Channel,
-  metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
-})
+/**
+ * Decrypts a row. The address and the metadata are null if they cannot be decrypted. The assertions hold because
+ * `insert` below is the only writer of metadata and channel.
+ */
+export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
+  const { id } = row
+  const metadata = sealing.openText('otp_requests.metadata', id, row.metadata)
+  return {
+    ...row,
+    phone: sealing.openPhone('otp_requests.phone', id, row.phone),
+    clientIp: sealing.openText('otp_requests.client_ip', id, row.clientIp),
+    contexts: row.contexts === null ? [] : row.contexts.split(' '),
+    channel: row.channel as Channel,
+    metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
+  }
+}
 
 type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & OwnerShortId
 
@@ -37,7 +47,11 @@ function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilte
 }
 
 /** Stores OTP requests. Each state change is one conditional UPDATE, which is atomic without a lock. */
-export function createOtpRequestStore(database: Database, executor: QueryExecutor): OtpRequestStore {
+export function createOtpRequestStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): OtpRequestStore {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
   const isPendingRequest = and(eq(otp.id, p('id')), eq(otp.status, 'pending'))
@@ -135,7 +149,8 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
         .orderBy(orderByLimit(desc(otp.id), limit))
     },
   )
-  const toFirstRequest = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
+  const toRequest = (row: Row) => toOtpRequest(sealing, row)
+  const toFirstRequest = (rows: Row[]) => (rows[0] ? toRequest(rows[0]) : undefined)
 
   return {
     find: async (id) => toFirstRequest(await find({ id })),
@@ -143,7 +158,7 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
     async list({ status, now, developerId, appId, ...query }) {
       const owner = ownerShortId(database, { developerId, appId })
       const rows = await list({ ...query, ...owner, ...toStatusFilter(status, now) })
-      return rows.map(toOtpRequest)
+      return rows.map(toRequest)
     },
 
     async listExpired(now, limit) {
@@ -154,7 +169,7 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
         .where(and(sql`${otp.status} = 'pending'`, lte(otp.expiresAt, now)))
         .orderBy(asc(otp.expiresAt))
         .limit(limit)
-      return rows.map(toOtpRequest)
+      return rows.map(toRequest)
     },
 
     async listPending({ expiresAt, id }, limit) {
@@ -166,14 +181,17 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
         .where(and(sql`${otp.status} = 'pending'`, gte(otp.expiresAt, expiresAt), isLater))
         .orderBy(asc(otp.expiresAt), asc(otp.id))
         .limit(limit)
-      return rows.map(toOtpRequest)
+      return rows.map(toRequest)
     },
 
     async insert(request) {
-      const { metadata, contexts } = request
+      const { id, phone, clientIp, metadata, contexts } = request
+      const metadataText = metadata === null ? null : JSON.stringify(metadata)
       await insert({
         ...request,
-        metadata: metadata === null ? null : JSON.stringify(metadata),
+        phone: sealing.sealPhone('otp_requests.phone', id, phone),
+        clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
+        metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
         contexts: contexts.length === 0 ? null : contexts.join(' '),
       })
     },

@@ -20,6 +20,7 @@ import {
 import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['phones']>
@@ -36,7 +37,9 @@ export function slotKey(hash: string): number {
 }
 
 /** Stores the records of phones. */
-export function createPhoneStore(database: Database, executor: QueryExecutor): PhoneStore {
+export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
+  const toRecord = (row: Row) => openRecord(sealing, row)
+  const toColumns = (hash: string, record: PhoneRecord) => sealRecord(sealing, hash, record)
   const { phones, meta } = database.tables
   const p = sql.placeholder
 
@@ -154,10 +157,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor): P
 const isUnused = ({ identityId, lastSentAt, knownRefilledAt, strangerRefilledAt }: Row) =>
   identityId === null && lastSentAt === 0 && knownRefilledAt === null && strangerRefilledAt === null
 
-const toRecord = (row: Row): PhoneRecord => ({
+const openRecord = (sealing: Sealing, row: Row): PhoneRecord => ({
   developerId: row.developerId,
   environment: row.environment,
-  phone: row.phone,
+  phone: sealing.openPhone('phones.phone', row.phoneHash, row.phone),
   country: row.country,
   lanes: {
     known: toUsage(row.knownSends, row.knownRefilledAt, row.knownFailures, row.knownLockedUntil),
@@ -199,14 +202,14 @@ const toUsage = (
             : { refilledAt, consecutiveFailures: consecutiveFailures ?? 0, lockedUntil },
       }
 
-function toColumns(hash: string, record: PhoneRecord): Omit<Row, 'key'> {
+function sealRecord(sealing: Sealing, hash: string, record: PhoneRecord): Omit<Row, 'key'> {
   const { known, stranger } = record.lanes
   const { identity } = record
   return {
     phoneHash: hash,
     developerId: record.developerId,
     environment: record.environment,
-    phone: record.phone,
+    phone: sealing.sealPhone('phones.phone', hash, record.phone),
     country: record.country,
     knownSends: formatTimes(known.sends),
     knownRefilledAt: checksField(known.checks, 'refilledAt'),

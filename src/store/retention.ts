@@ -1,9 +1,16 @@
-import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, sql } from 'drizzle-orm'
+import { and, asc, between, eq, gt, inArray, isNotNull, lt, sql } from 'drizzle-orm'
+import type { Sealing } from './engine/sealing.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
+import { idempotencyRow } from './idempotency.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
-export function createRetentionStore(database: Database, executor: QueryExecutor): RetentionStore {
+export function createRetentionStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): RetentionStore {
   const {
     retentionCheckpoints: checkpoints,
     otpRequests: requests,
@@ -29,6 +36,12 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
       })
       .where(eq(requests.id, p('id'))),
   )
+  const findEvent = database.prepare(() =>
+    executor
+      .select({ ...eventIdColumns(events), payload: events.payload })
+      .from(events)
+      .where(eq(events.seq, p('seq'))),
+  )
   const replaceInEvent = database.prepare(() =>
     executor
       .update(events)
@@ -49,8 +62,8 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
         .onConflictDoUpdate({ target: checkpoints.scan, set: { checkpoint } })
     },
 
-    listRequests: async (after, before, limit) =>
-      executor
+    async listRequests(after, before, limit) {
+      const rows = await executor
         .select({
           id: requests.id,
           developerId: requests.developerId,
@@ -60,21 +73,36 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
         .from(requests)
         .where(and(gt(requests.id, after), before === undefined ? undefined : lt(requests.id, before)))
         .orderBy(asc(requests.id))
-        .limit(limit),
+        .limit(limit)
+      return rows.map((row) => ({
+        ...row,
+        phone: sealing.openPhone('otp_requests.phone', row.id, row.phone),
+      }))
+    },
 
-    listEvents: async (afterSeq, limit) =>
-      executor
+    async listEvents(afterSeq, limit) {
+      const rows = await executor
         .select({
-          seq: events.seq,
+          ...eventIdColumns(events),
           developerId: events.developerId,
+          requestId: events.requestId,
           phone: events.phone,
-          payload: events.payload,
-          at: events.at,
         })
         .from(events)
         .where(gt(events.seq, afterSeq))
         .orderBy(asc(events.seq))
-        .limit(limit),
+        .limit(limit)
+      const ids = await loadEventIds(database, executor)
+      return rows.map(({ eventSeq, eventAt, oldEventId, developerId, requestId, phone }) => {
+        const owner = requestId ?? oldEventId ?? ids.encode(eventAt, eventSeq)
+        return {
+          seq: eventSeq,
+          developerId,
+          phone: sealing.openPhone('otp_requests.phone', owner, phone),
+          at: eventAt,
+        }
+      })
+    },
 
     listDeliveries: async (after, limit) =>
       executor
@@ -88,8 +116,13 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
       await replaceInRequest({ id, phone })
     },
 
-    async replaceInEvent(seq, phone, payload) {
-      await replaceInEvent({ seq, phone, payload })
+    async replaceInEvent(seq, phone, redact) {
+      const [row] = await findEvent({ seq })
+      if (!row) return
+      const { eventId, payload: stored } = withEventId(await loadEventIds(database, executor), row)
+      const payload = sealing.openText('events.payload', eventId, stored)
+      const redacted = payload === null ? null : redact(payload)
+      await replaceInEvent({ seq, phone, payload: sealing.sealText('events.payload', eventId, redacted) })
     },
 
     async clearResponses(from, to) {
@@ -114,13 +147,25 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
       await executor.delete(inboxMessages).where(inArray(inboxMessages.requestId, [...requestIds]))
     },
 
-    async deleteIdempotencyResults(phone) {
-      // A phone number contains no wildcard characters.
-      const deleted = await executor
-        .delete(idempotencyKeys)
-        .where(like(idempotencyKeys.answer, `%"${phone}"%`))
-        .returning({ key: idempotencyKeys.key })
-      return deleted.length
+    async listIdempotencyResults(after, limit) {
+      const { caller, route, key, answer } = idempotencyKeys
+      const rows = await executor
+        .select({ caller, route, key, answer })
+        .from(idempotencyKeys)
+        .where(after && sql`(${caller}, ${route}, ${key}) > (${after.caller}, ${after.route}, ${after.key})`)
+        .orderBy(asc(caller), asc(route), asc(key))
+        .limit(limit)
+      return rows.map((row) => ({
+        ...row,
+        answer: sealing.openText('idempotency_keys.answer', idempotencyRow(row), row.answer),
+      }))
+    },
+
+    async deleteIdempotencyResult({ caller, route, key }) {
+      const keys = idempotencyKeys
+      await executor
+        .delete(keys)
+        .where(and(eq(keys.caller, caller), eq(keys.route, route), eq(keys.key, key)))
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Keys } from '../domain/model/keys.ts'
+import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
@@ -31,18 +32,21 @@ import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 import { createWebhookOutboxStore } from './webhook-outbox.ts'
+import { createSealingStore } from './sealing.ts'
 import { createScanLimitStore } from './scan-limit.ts'
 
 /**
  * Creates the domain's store on SQLite or PostgreSQL.
  *
- * @param needs.keys authenticate the heads of the audit chains
+ * @param needs.keys encrypt the sealed columns, and authenticate the heads of the audit chains
+ * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
  * @param needs.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
  *   tokens, once per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
-  const { keys, onDelivery = () => {}, onEvent = () => {} } = needs
+  const { keys, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
+  const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
   // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
   // connection per transaction.
   const storesByExecutor = new WeakMap<QueryExecutor, Stores>()
@@ -63,7 +67,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       else developersByExecutor.set(executor, new Set([developerId]))
     }
     const noteDelivery = () => void executorsWithDeliveries.add(executor)
-    stores = bindStores(database, executor, { chains: chainsFor(executor), noteDelivery, noteEvent })
+    const chains = chainsFor(executor)
+    stores = bindStores(database, executor, { keys, sealing, chains, noteDelivery, noteEvent })
     storesByExecutor.set(executor, stores)
     return stores
   }
@@ -92,50 +97,60 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 }
 
 export type StoreNeeds = {
-  keys: Pick<Keys, 'audit'>
+  keys: Pick<Keys, 'audit' | 'seals' | 'webhookHeader'>
   onDelivery?(): void
   onEvent?(developerId: string): void
+  onUnreadable?(value: UnreadableValue): void
 }
 
 function bindStores(
   database: Database,
   executor: QueryExecutor,
   {
+    keys,
+    sealing,
     chains,
     noteDelivery,
     noteEvent,
-  }: { chains: AuditChains; noteDelivery(): void; noteEvent(developerId: string): void },
+  }: {
+    keys: StoreNeeds['keys']
+    sealing: Sealing
+    chains: AuditChains
+    noteDelivery(): void
+    noteEvent(developerId: string): void
+  },
 ): Stores {
   return {
     accounts: createAccountStore(database, executor),
     analytics: createAnalyticsStore(database, executor),
     apiTokens: createApiTokenStore(database, executor, noteEvent),
-    applications: createApplicationStore(database, executor),
+    applications: createApplicationStore(database, executor, sealing),
     audit: createAuditStore(database, executor, chains),
     checkBudgets: createCheckBudgetStore(database, executor),
-    deadlines: createDeadlineStore(database, executor),
+    deadlines: createDeadlineStore(database, executor, sealing),
     developers: createDeveloperStore(database, executor),
-    events: createEventStore(database, executor, noteEvent),
+    events: createEventStore(database, executor, sealing, noteEvent),
     guard: createGuardStore(database, executor),
-    idempotency: createIdempotencyStore(database, executor),
-    inbox: createInboxStore(database, executor),
+    idempotency: createIdempotencyStore(database, executor, sealing),
+    inbox: createInboxStore(database, executor, sealing),
     keyWalks: createKeyWalkStore(database, executor),
     loginAttempts: createLoginAttemptStore(database, executor),
     oldIdentities: createOldIdentityStore(database, executor),
-    otpDeliveries: createOtpDeliveryStore(database, executor),
-    otpRequests: createOtpRequestStore(database, executor),
-    phones: createPhoneStore(database, executor),
+    otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
+    otpRequests: createOtpRequestStore(database, executor, sealing),
+    phones: createPhoneStore(database, executor, sealing),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
-    retention: createRetentionStore(database, executor),
+    retention: createRetentionStore(database, executor, sealing),
+    sealing: createSealingStore(database, executor, sealing, keys),
     setupTokens: createSetupTokenStore(database, executor),
     signingKeys: createSigningKeyStore(database, executor),
     totpSecrets: createTotpSecretStore(database, executor),
-    webhookDeliveries: createWebhookDeliveryStore(database, executor, noteDelivery),
-    webhookEndpoints: createWebhookEndpointStore(database, executor, noteDelivery),
-    webhookOutbox: createWebhookOutboxStore(database, executor, noteDelivery),
+    webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
+    webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
+    webhookOutbox: createWebhookOutboxStore(database, executor, sealing, noteDelivery),
     scanLimits: createScanLimitStore(database, executor),
   }
 }

@@ -1,11 +1,18 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
+import type { Sealing } from './engine/sealing.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
+import {
+  attemptBodyColumn,
+  attemptRow,
+  loadMessages,
+  recomputeDueAt,
+  recordAttempt,
+} from './webhook-delivery-rows.ts'
 import { minuteMs } from '../shared/durations.ts'
 
 /**
@@ -16,6 +23,7 @@ import { minuteMs } from '../shared/durations.ts'
 export function createWebhookDeliveryStore(
   database: Database,
   executor: QueryExecutor,
+  sealing: Sealing,
   onDelivery: () => void,
 ): WebhookDeliveryStore {
   const {
@@ -74,17 +82,21 @@ export function createWebhookDeliveryStore(
       return row && withEventId(await loadEventIds(database, executor), row)
     },
 
-    attempts(id) {
-      const { at, statusCode, error, durationMs, body } = webhookAttempts
-      return executor
-        .select({ at, statusCode, error, durationMs, body })
+    async attempts(id) {
+      const { number, at, statusCode, error, durationMs, body } = webhookAttempts
+      const rows = await executor
+        .select({ number, at, statusCode, error, durationMs, body })
         .from(webhookAttempts)
         .where(eq(webhookAttempts.deliveryId, id))
         .orderBy(asc(webhookAttempts.number))
+      return rows.map(({ number, ...attempt }) => ({
+        ...attempt,
+        body: sealing.openText(attemptBodyColumn, attemptRow(id, number), attempt.body),
+      }))
     },
 
     async load(endpointId, id) {
-      const [message] = await loadMessages(database, executor, matchesDelivery(endpointId, id))
+      const [message] = await loadMessages(database, executor, sealing, matchesDelivery(endpointId, id))
       return message
     },
 
@@ -117,7 +129,7 @@ export function createWebhookDeliveryStore(
         .where(matchesDelivery(endpointId, id))
         .returning({ attempts: deliveries.attempts })
       if (!updated) return false
-      await recordAttempt(database, executor, id, updated.attempts, attempt)
+      await recordAttempt(database, executor, sealing, id, updated.attempts, attempt)
       await recomputeDueAt(database, executor, [endpointId])
       return true
     },

@@ -1,8 +1,10 @@
 import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
+import type { Sealing } from './engine/sealing.ts'
 import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
+import { openWebhookSecret } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
-import { parseHeaders } from './webhook-endpoints.ts'
+import { openHeaders } from './webhook-headers.ts'
 
 // Statements that the outbox and the delivery log share.
 
@@ -52,27 +54,41 @@ export async function recomputeDueAt(
 export async function recordAttempt(
   database: Database,
   executor: QueryExecutor,
+  sealing: Sealing,
   deliveryId: string,
   number: number,
   { at, statusCode, error, durationMs, body }: WebhookAttempt,
 ): Promise<void> {
+  const sealedBody = sealing.sealText(attemptBodyColumn, attemptRow(deliveryId, number), body)
   await executor
     .insert(database.tables.webhookAttempts)
-    .values({ deliveryId, number, at, statusCode, error, durationMs, body })
+    .values({ deliveryId, number, at, statusCode, error, durationMs, body: sealedBody })
 }
+
+/** The beginning of the response. It is sealed because receivers may repeat what they received. */
+export const attemptBodyColumn = 'webhook_attempts.body'
+
+/** Names an attempt in the associated data of its sealed body. */
+export const attemptRow = (deliveryId: string, number: number) => `${deliveryId} ${number}`
 
 /**
  * Loads the webhook messages of deliveries, with the current URL, headers and signing secret. Omits deliveries whose
- * event has no payload.
+ * event has no payload. What cannot be decrypted is null.
  *
  * @param condition restricts deliveries and their endpoints
  */
-export async function loadMessages(database: Database, executor: QueryExecutor, condition: SQL | undefined) {
+export async function loadMessages(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+  condition: SQL | undefined,
+) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
   const rows = await executor
     .select({
       deliveryId: deliveries.id,
       endpointId: endpoints.id,
+      appId: endpoints.appId,
       ...eventIdColumns(events),
       url: endpoints.url,
       secret: applications.webhookSecret,
@@ -87,7 +103,11 @@ export async function loadMessages(database: Database, executor: QueryExecutor, 
   const ids = await loadEventIds(database, executor)
   return rows
     .map((row) => withEventId(ids, row))
-    .flatMap(({ eventId, body, headers, ...message }) =>
-      body === null ? [] : [{ ...message, id: eventId, headers: parseHeaders(headers), body }],
-    )
+    .map(({ eventId, appId, secret, headers, body, ...message }) => ({
+      ...message,
+      id: eventId,
+      secret: openWebhookSecret(sealing, appId, secret),
+      headers: openHeaders(sealing, message.endpointId, headers),
+      body: sealing.openText('events.payload', eventId, body),
+    }))
 }

@@ -1,18 +1,27 @@
 import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
-import type { SealedHeaders } from '../domain/model/webhook-endpoint.ts'
+import type { Sealing } from './engine/sealing.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { openWebhookSecret } from './applications.ts'
+import { openHeaders, sealHeaders } from './webhook-headers.ts'
 
 export function createWebhookEndpointStore(
   database: Database,
   executor: QueryExecutor,
+  sealing: Sealing,
   onDelivery: () => void,
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
+
+  const parseRow = <T extends { id: string; events: string; headers: string | null }>(row: T) => ({
+    ...row,
+    events: parseEvents(row.events),
+    headers: openHeaders(sealing, row.id, row.headers) ?? {},
+  })
 
   // Every event runs it. Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
   const subscribers = database.prepare(() =>
@@ -63,7 +72,14 @@ export function createWebhookEndpointStore(
         .from(endpoints)
         .innerJoin(applications, eq(applications.id, endpoints.appId))
         .where(byOwnerAndId(developerId, id))
-      return row && parseRow(row)
+      return (
+        row && {
+          ...row,
+          events: parseEvents(row.events),
+          headers: openHeaders(sealing, row.id, row.headers),
+          webhookSecret: openWebhookSecret(sealing, row.appId, row.webhookSecret),
+        }
+      )
     },
 
     list: async (query) => (await list(query)).map(parseRow),
@@ -96,10 +112,12 @@ export function createWebhookEndpointStore(
     },
 
     async insert(endpoint) {
-      const { events, headers } = endpoint
-      await executor
-        .insert(endpoints)
-        .values({ ...endpoint, events: serializeEvents(events), headers: serializeHeaders(headers) })
+      const { id, events, headers } = endpoint
+      await executor.insert(endpoints).values({
+        ...endpoint,
+        events: serializeEvents(events),
+        headers: sealHeaders(sealing, id, headers),
+      })
     },
 
     async update(developerId, id, { events, headers, ...changes }, now) {
@@ -109,7 +127,7 @@ export function createWebhookEndpointStore(
         .set({
           ...changes,
           ...(events && { events: serializeEvents(events) }),
-          ...(headers && { headers: serializeHeaders(headers) }),
+          ...(headers && { headers: sealHeaders(sealing, id, headers) }),
           ...(isEnabling && { disabledReason: null, failingSince: null, dueAt: now }),
           updatedAt: now,
         })
@@ -163,21 +181,6 @@ export function createWebhookEndpointStore(
 const serializeEvents = (events: Subscription[]) => events.join(' ')
 
 const parseEvents = (events: string): Subscription[] => events.split(' ').filter(isSubscription)
-
-const parseRow = <T extends { events: string; headers: string | null }>(row: T) => ({
-  ...row,
-  events: parseEvents(row.events),
-  headers: parseHeaders(row.headers),
-})
-
-const serializeHeaders = (headers: SealedHeaders) =>
-  Object.keys(headers).length === 0 ? null : JSON.stringify(headers)
-
-/** Parses the output of `serializeHeaders`. */
-export function parseHeaders(stored: string | null): SealedHeaders {
-  const headers: SealedHeaders = stored === null ? {} : JSON.parse(stored)
-  return headers
-}
 
 const isSubscription = (word: string): word is Subscription => knownSubscriptions.has(word)
 

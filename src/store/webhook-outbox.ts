@@ -1,4 +1,5 @@
 import { and, count, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
+import type { Sealing } from './engine/sealing.ts'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type {
   ClaimedDelivery,
@@ -24,6 +25,7 @@ import {
 export function createWebhookOutboxStore(
   database: Database,
   executor: QueryExecutor,
+  sealing: Sealing,
   onDelivery: () => void,
 ): WebhookOutboxStore {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
@@ -154,7 +156,12 @@ export function createWebhookOutboxStore(
     },
 
     load: (ids) =>
-      loadMessages(database, executor, and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'))),
+      loadMessages(
+        database,
+        executor,
+        sealing,
+        and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled')),
+      ),
 
     async release(claim) {
       await lockEndpoint({ endpointId: claim.endpointId })
@@ -180,7 +187,7 @@ export function createWebhookOutboxStore(
         })
         .where(isLeasedBy(claim))
         .returning({ attempts: deliveries.attempts })
-      if (updated) await recordAttempt(database, executor, claim.id, updated.attempts, attempt)
+      if (updated) await recordAttempt(database, executor, sealing, claim.id, updated.attempts, attempt)
       const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
       const [endpoint] = await updateEndpointState({ endpointId, now, outcome })
       return updated ? (endpoint?.failingSince ?? null) : null

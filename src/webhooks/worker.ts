@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { NewId } from '../domain/model/ids.ts'
-import type { Keys } from '../domain/model/keys.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
 import { disableEndpoint, failingMaxMs } from '../domain/webhooks/auto-disable.ts'
-import { unsealHeaders } from '../domain/webhooks/headers.ts'
+import { sendStored } from '../domain/webhooks/send-stored.ts'
 import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { retryDelayMs } from './retry.ts'
 
@@ -40,13 +39,12 @@ export function createWebhookWorker(needs: {
   send: SendWebhook
   clock: Clock
   newId: NewId
-  keys: Pick<Keys, 'webhookHeader'>
   random: () => number
   ownsAllLeases: boolean
   onError(error: unknown): void
   pollMs?: number
 }) {
-  const { store, send, clock, keys, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
+  const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
   const inFlight = new Set<Promise<void>>()
@@ -147,8 +145,7 @@ export function createWebhookWorker(needs: {
   async function deliver(claim: ClaimedDelivery, message: StoredWebhookMessage) {
     try {
       const at = clock.now()
-      const headers = unsealHeaders(keys, claim.endpointId, message.headers)
-      const response = await send({ ...message, headers }, abort.signal)
+      const response = await sendStored(send, message, abort.signal)
       if (abort.signal.aborted) unrecorded.add({ claim, retryAt: null })
       else unrecorded.add(toCompletedSend(claim, at, response))
     } catch (error) {

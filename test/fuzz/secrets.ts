@@ -24,9 +24,7 @@ export const secrets: FuzzPart = {
       const { texts, scenario } = await runScenario()
       const places = Object.entries(texts)
       for (const [place, text] of places) {
-        findings.push(
-          ...findSecrets(scenario, text, place).map((secretName) => `${secretName} appears in ${place}`),
-        )
+        findings.push(...findSecrets(scenario, text).map((secretName) => `${secretName} appears in ${place}`))
       }
       const bytes = places.reduce((sum, [, text]) => sum + text.length, 0)
       print(
@@ -99,19 +97,12 @@ function dumpRows(path: string): string {
   }
 }
 
-/** Names the secrets found in a text. Only the database may contain phones and webhook signing secrets. */
-function findSecrets(
-  scenario: Awaited<ReturnType<typeof runScenario>>['scenario'],
-  text: string,
-  place: string,
-): string[] {
-  const isFile = place.startsWith('/')
-  const found = [...scenario.secrets].filter(
-    ([, secret]) =>
-      !(isFile && scenario.webhookSecrets.has(secret)) &&
-      listEncodings(secret).some((form) => text.includes(form)),
+/** Names the secrets found in a text. */
+function findSecrets(scenario: Awaited<ReturnType<typeof runScenario>>['scenario'], text: string): string[] {
+  const found = [...scenario.secrets].filter(([, secret]) =>
+    listEncodings(secret).some((form) => text.includes(form)),
   )
   const codes = [...scenario.codes].filter((code) => containsCode(text, code))
-  const phones = isFile ? [] : scenario.phones.filter((phone) => text.includes(phone.slice(-8)))
+  const phones = scenario.phones.filter((phone) => text.includes(phone.slice(-8)))
   return [...found.map(([name]) => name), ...codes.map(() => 'a code'), ...phones.map(() => 'a phone number')]
 }

@@ -1,13 +1,10 @@
-import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import {
   createRetention,
   type PurgeThrottle,
   type RetentionSettings,
 } from '../../src/domain/upkeep/retention.ts'
+import { testKeys } from './keys.ts'
 import type { TestService } from './service.ts'
-
-/** Derived keys of every test service. */
-export const testKeys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
 
 const defaultSettings: RetentionSettings = { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 }
 

@@ -16,7 +16,6 @@ type Answer = { status: number; json: { data: Record<string, string> } & Record<
 export function createSecretScenario() {
   /** Secrets by description. */
   const secrets = new Map<string, string>()
-  const webhookSecrets = new Set<string>()
   const codes = new Set<string>()
   const refusals: Array<{ status: number; text: string }> = []
   let calls = 0
@@ -53,7 +52,6 @@ export function createSecretScenario() {
     const recordSecret = (name: string, value: string | undefined) => {
       if (value === undefined) throw new Error(`${name} was not issued`)
       secrets.set(name, value)
-      if (value.startsWith('whsec_')) webhookSecrets.add(value)
       return value
     }
 
@@ -240,7 +238,7 @@ export function createSecretScenario() {
     await call('POST', '/v1/auth/password', bearer, { currentPassword: password, newPassword })
   }
 
-  return { secrets, webhookSecrets, codes, refusals, phones, calls: () => calls, run }
+  return { secrets, codes, refusals, phones, calls: () => calls, run }
 }
 
 /** True if the text contains the code on its own, not as six digits of a longer number. */

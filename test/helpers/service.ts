@@ -5,7 +5,6 @@ import { hostOrigin, type Actor } from '../../src/domain/model/audit.ts'
 import { builtInIssuer, insertDeveloper } from '../../src/domain/accounts/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/model/errors.ts'
 import type { DeliverySettings } from '../../src/domain/model/delivery.ts'
-import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -15,7 +14,7 @@ import { createStore } from '../../src/store/store.ts'
 import { testClock } from './clock.ts'
 import { requireConfig, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
-import { testKeys } from './retention.ts'
+import { testKeys } from './keys.ts'
 
 /** Caller of the API: a developer with a token, or an application with its three headers. */
 export type TestCaller = { headers: Record<string, string> }
@@ -73,8 +72,6 @@ export type TestOptions = {
   database?: Database
 }
 
-// Fixed, so that several services can share a database.
-const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
 const publicUrl = 'http://otpd.test'
 
 /**
@@ -92,7 +89,7 @@ export async function createTestService(options: TestOptions = {}) {
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },
     store,
-    keys,
+    keys: testKeys,
     clock,
     random,
     version: '0.0.0-test',
@@ -107,7 +104,7 @@ export async function createTestService(options: TestOptions = {}) {
     clock,
     newId,
     random,
-    keys,
+    keys: testKeys,
   })
   const bugs: unknown[] = []
   const app = createApp({

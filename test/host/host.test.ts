@@ -13,7 +13,7 @@ import { acquireLock } from '../../src/store/files/lock.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
 import { requireConfig, loadEnv } from '../helpers/config.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 let folder: string
 let dataDir: string

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { claimKey } from '../../src/domain/limits/idempotency.ts'
 import { createKeyring, newDataKey, purposes } from '../../src/domain/model/keys.ts'
 import { createIdempotencyReader } from '../../src/http/idempotency.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 const body = { phone: '+31612345678' }
 const plainHash = createHash('sha256').update(JSON.stringify(body)).digest('base64url')

@@ -9,7 +9,7 @@ import { dayMs } from '../../src/shared/durations.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 describeEachDatabase('audit chains', (database) => {
   const clock = testClock()

@@ -5,7 +5,7 @@ import { dayMs, hourMs } from '../../src/shared/durations.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, openTestSqlite, raceRounds } from '../helpers/databases.ts'
 import { createGuardFixture, guardOff } from '../helpers/guard.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 describeEachDatabase("the guard's counters", (database, kind) => {
   const store = () => createStore(database(), { keys: testKeys })

@@ -3,7 +3,7 @@ import { createIds } from '../../src/domain/model/ids.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 describeEachDatabase('a listener for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))

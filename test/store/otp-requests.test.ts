@@ -4,7 +4,7 @@ import type { Store, Stores } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 const start = 1_800_000_000_000
 

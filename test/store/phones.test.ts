@@ -8,7 +8,7 @@ import {
 import { slotKey } from '../../src/store/phones.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 const subscriber = { developerId: 'dev_p', environment: 'live', phone: '+14155552671' } as const
 const empty = emptyRecord(subscriber, 'US')

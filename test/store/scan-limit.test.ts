@@ -11,7 +11,7 @@ import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 const start = 1_800_000_000_000
 const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))

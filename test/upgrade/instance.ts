@@ -87,6 +87,12 @@ export async function startInstance(options: InstanceOptions) {
     url,
     log: () => log,
     run: (args: string[], input?: string) => runCommand(options, args, input),
+    /** Ends the process as a power cut would, for its files. */
+    async kill(): Promise<void> {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+
     /** Stops the server, which moves the write-ahead log into the database. */
     async stop(): Promise<number> {
       child.kill('SIGTERM')

@@ -6,7 +6,7 @@ import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture } from '../domain/webhooks/fixture.ts'
 import { waitUntil } from './worker-fixture.ts'
-import { testKeys } from '../helpers/retention.ts'
+import { testKeys } from '../helpers/keys.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']
 const target = 'http://127.0.0.1:9/'
@@ -32,12 +32,11 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
   /** Acts as a separate process towards the database. */
   async function startNode(send: SendWebhook) {
     const database = openPostgres(opened.url)
-    const { clock, keys, newId } = fixture
+    const { clock, newId } = fixture
     const worker = createWebhookWorker({
       store: createStore(database, { keys: testKeys, onDelivery: () => worker.wake() }),
       send,
       clock,
-      keys,
       newId,
       random: () => 0.5,
       ownsAllLeases: false,

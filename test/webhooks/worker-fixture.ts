@@ -38,11 +38,10 @@ export async function createWebhookWorkerFixture() {
     },
 
     makeWorker(options: WorkerOptions = {}) {
-      const { clock, guard, store, keys, newId } = fixture
+      const { clock, guard, store, newId } = fixture
       const worker = createWebhookWorker({
         store,
         clock,
-        keys,
         newId,
         random: () => 0.5,
         send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),

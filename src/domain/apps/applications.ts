@@ -12,13 +12,14 @@ import {
   type Environment,
   type ApplicationSettings,
   type Application,
+  type NewApplication,
   type ApplicationChanges,
   type ApplicationView,
   listedFields,
   type ListedApplication,
 } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
-import { notFound } from '../model/errors.ts'
+import { notFound, ServiceError } from '../model/errors.ts'
 import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
@@ -125,7 +126,7 @@ export function createApplicationService(needs: {
         const id = newId('app')
         const now = clock.now()
         const { secrets, stored } = issueCredentials(keys, input.environment, id, random)
-        const application: Application = {
+        const application: NewApplication = {
           ...input,
           ...stored,
           id,
@@ -195,8 +196,13 @@ export function createApplicationService(needs: {
       }),
 
     /** @throws NOT_FOUND */
-    webhookSecret: async (developer: Developer, id: string): Promise<string> =>
-      (await find(store.read, developer, id)).webhookSecret,
+    async webhookSecret(developer: Developer, id: string): Promise<string> {
+      const { webhookSecret } = await find(store.read, developer, id)
+      if (webhookSecret !== null) return webhookSecret
+      throw new ServiceError('CONFLICT', 'The stored webhook secret cannot be decrypted. Rotate it.', {
+        reason: 'WEBHOOK_SECRET_UNREADABLE',
+      })
+    },
   }
 }
 

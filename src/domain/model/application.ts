@@ -14,7 +14,7 @@ export type StoredCredentials = {
   apiKeySalt: string
   apiKeyHash: string
   apiKeyPreview: string
-  /** Plaintext, because it signs every delivery. */
+  /** Readable, because it signs every delivery, and sealed at rest. */
   webhookSecret: string
 }
 
@@ -27,7 +27,7 @@ export type FreshCredential =
 export type ApplicationSettings = FieldValues<typeof applicationFields>
 
 /** An application as stored. */
-export type Application = StoredCredentials &
+export type Application = Omit<StoredCredentials, 'webhookSecret'> &
   ApplicationSettings & {
     id: string
     developerId: string
@@ -38,11 +38,15 @@ export type Application = StoredCredentials &
     clientSecretRotatedAt: number | null
     apiKeyRotatedAt: number | null
     webhookSecretRotatedAt: number | null
+    /** Null if it cannot be decrypted. */
+    webhookSecret: string | null
     /** Increases when a credential that authenticates requests is replaced. */
     credentialsVersion: number
     createdAt: number
     updatedAt: number
   }
+
+export type NewApplication = Application & StoredCredentials
 
 /** Fields to change; null clears a setting. */
 export type ApplicationChanges = {

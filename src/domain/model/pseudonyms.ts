@@ -25,6 +25,9 @@ export const upgradePseudonym = (keys: Pick<Keys, 'pseudonym'>, pseudonym: strin
 /** Replaces an erased phone number; the same for all of them. */
 export const erasedPhone = 'erased'
 
+/** Replaces a phone number that cannot be decrypted where it is answered; never stored. */
+export const unreadablePhone = 'unreadable'
+
 /** Tells whether a record still holds the number itself: E.164 begins with a plus. */
 export const isPlainPhone = (phone: string | null): phone is string => phone?.startsWith('+') === true
 

@@ -1,5 +1,6 @@
 import { ServiceError } from './errors.ts'
 import type { Lane } from './phone-record.ts'
+import { unreadablePhone } from './pseudonyms.ts'
 
 export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
 export type OtpStatus = (typeof otpStatuses)[number]
@@ -78,6 +79,16 @@ export type OtpTerminalState =
 /** Tells whether a pending request is past its `expiresAt`. It counts as expired before that is stored. */
 export const isExpired = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
+
+/**
+ * Refuses to work on a request whose phone number cannot be decrypted: a budget, an identity or a message would be those
+ * of another number.
+ *
+ * @throws Error
+ */
+export function requireReadablePhone({ id, phone }: OtpRequest): void {
+  if (phone === unreadablePhone) throw new Error(`the phone number of ${id} cannot be decrypted`)
+}
 
 /** The error of every verify, resend and cancel on a closed request. */
 export function closedRequestError(request: OtpRequest): ServiceError {

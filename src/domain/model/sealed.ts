@@ -19,9 +19,11 @@ export function seal(key: Uint8Array, context: string, text: string, random: Ran
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** Decrypts a sealed text. Throws if it was sealed with another key or context, or was changed since. */
+/** Decrypts a sealed text. @throws Error it was sealed with another key or context, or was changed since */
 export function unseal(key: Uint8Array, context: string, stored: string): string {
   const bytes = Buffer.from(stored, 'base64url')
+  // The last character may have bits that no byte uses.
+  if (bytes.toString('base64url') !== stored) throw new Error('not base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
     authTagLength: tagBytes,
   })

@@ -13,6 +13,8 @@ export const webhookErrors = [
   'reset',
   'redirect',
   'bad_status',
+  /** The stored event, headers or signing secret cannot be decrypted, so nothing was sent. */
+  'unreadable',
 ] as const
 
 export type WebhookError = (typeof webhookErrors)[number]

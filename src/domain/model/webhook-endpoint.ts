@@ -1,10 +1,10 @@
 import type { Subscription } from '../../shared/event-kinds.ts'
 
 /**
- * An endpoint's additional headers, by lower-case name. Values are treated as the receiver's credentials: stored
- * encrypted and never shown again.
+ * An endpoint's additional headers, by lower-case name. Values are treated as the receiver's credentials: sealed at rest
+ * and never shown again.
  */
-export type SealedHeaders = Readonly<Record<string, string>>
+export type EndpointHeaders = Readonly<Record<string, string>>
 
 /** `failing`: no success for 120 hours. `gone`: the receiver answered 410, which requests it (Standard Webhooks). */
 export type DisabledReason = 'failing' | 'gone'
@@ -20,7 +20,8 @@ export type WebhookEndpoint = {
   status: 'enabled' | 'disabled'
   /** Free text of the developer. */
   description: string | null
-  headers: SealedHeaders
+  /** None if they cannot be decrypted. */
+  headers: EndpointHeaders
   /** Reason why the service disabled it; null if a developer did, or if it is enabled. */
   disabledReason: DisabledReason | null
   /** Time of the first failure since the last success. */
@@ -41,8 +42,11 @@ export type EndpointChanges = {
 }
 
 /** An endpoint with the fields of its application that a message needs. */
-export type EndpointWithApplication = WebhookEndpoint & {
+export type EndpointWithApplication = Omit<WebhookEndpoint, 'headers'> & {
   projectId: string
   environment: 'live' | 'test'
-  webhookSecret: string
+  /** Null if it cannot be decrypted. */
+  webhookSecret: string | null
+  /** Null if they cannot be decrypted. */
+  headers: EndpointHeaders | null
 }

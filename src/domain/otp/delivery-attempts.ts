@@ -14,6 +14,7 @@ import {
   type MessageOutcome,
 } from '../model/message.ts'
 import { closeRequests, publishClosed, type LifecycleTables } from './lifecycle.ts'
+import { unreadablePhone } from '../model/pseudonyms.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import { saveResult } from '../limits/idempotency.ts'
@@ -71,7 +72,11 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
-    const isObsolete = request.status !== 'pending' || isExpired(request, clock.now()) || application === null
+    const isObsolete =
+      request.status !== 'pending' ||
+      isExpired(request, clock.now()) ||
+      request.phone === unreadablePhone ||
+      application === null
     const dispatchResult = isObsolete
       ? undefined
       : await delivery.dispatch({

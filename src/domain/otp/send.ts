@@ -30,7 +30,14 @@ import {
   type SendInput,
   type SentOtp,
 } from './outgoing.ts'
-import { closedRequestError, isExpired, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
+import {
+  closedRequestError,
+  isExpired,
+  requireReadablePhone,
+  resendsMax,
+  type Channel,
+  type OtpRequest,
+} from '../model/request.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
@@ -133,6 +140,7 @@ export function createOtpSend(needs: OtpNeeds) {
           const rejected = request && (await rejectIfClosed(tx, newId, request, now))
           return charged(rate, rejected ?? reject(notFound()))
         }
+        requireReadablePhone(request)
         const loaded = await loadPhone(tx, keys, request)
         const usage = {
           record: loaded.record,

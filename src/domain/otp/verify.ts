@@ -13,7 +13,7 @@ import { attemptsMax, matchesCode } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit } from './rate-limits.ts'
 import { closeRequests, publishClosed, rejectIfClosed, type LifecycleTables } from './lifecycle.ts'
-import { closedRequestError, type OtpRequest } from '../model/request.ts'
+import { closedRequestError, requireReadablePhone, type OtpRequest } from '../model/request.ts'
 import { afterFailure, requireCheckBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf, loadPhone } from './phones.ts'
@@ -125,6 +125,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           await revalidateCaller(tx, application)
           const existing = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
           const request = existing?.appId === application.id ? existing : undefined
+          if (request) requireReadablePhone(request)
           const phone = request && (await loadPhone(tx, keys, request))
           if (phone) requireBudget(request, phone, now)
           const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')

@@ -1,5 +1,6 @@
 import type {
   Application,
+  NewApplication,
   ListedApplication,
   ApplicationChanges,
   FreshCredential,
@@ -19,7 +20,7 @@ export type ApplicationStore = {
   /** Lists newest first. @param query.before an id; lists older applications only */
   list(query: ApplicationListQuery): Promise<ListedApplication[]>
   count(developerId: string): Promise<number>
-  insert(application: Application): Promise<void>
+  insert(application: NewApplication): Promise<void>
   update(
     developerId: string,
     id: string,

@@ -1,3 +1,4 @@
+import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Subscriber } from '../model/phone-record.ts'
 
 /** A resumable scan of a table, from its oldest rows on. The names are stored. */
@@ -10,10 +11,11 @@ export type EventRow = {
   seq: number
   developerId: string
   phone: string | null
-  /** Body of its webhook, which contains the phone number too. */
-  payload: string | null
   at: number
 }
+
+export type IdempotencyKey = Pick<IdempotencyScope, 'caller' | 'route' | 'key'>
+export type IdempotencyRow = IdempotencyKey & { answer: string | null }
 
 /** Queries for pseudonymization and erasure. Lists are in key order and start after `after`. */
 export type RetentionStore = {
@@ -27,13 +29,15 @@ export type RetentionStore = {
   listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
   /** Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, links. */
   replaceInRequest(id: string, phone: string): Promise<void>
-  replaceInEvent(seq: number, phone: string, payload: string | null): Promise<void>
+  /** @param redact rewrites the body of the entry's webhook, which contains the phone number too */
+  replaceInEvent(seq: number, phone: string, redact: (payload: string) => string): Promise<void>
   /** Clears the stored response bodies of deliveries in an id range, both ends included. */
   clearResponses(from: string, to: string): Promise<void>
   /** Finds the last delivery id of the next batch of responses; undefined if there are none left. */
   findResponseBatchEnd(after: string, before: string, limit: number): Promise<string | undefined>
   /** Deletes the messages of requests: provider deliveries and inbox messages. */
   deleteMessages(requestIds: readonly string[]): Promise<void>
-  /** Deletes stored idempotency results that contain the phone number. @returns how many */
-  deleteIdempotencyResults(phone: string): Promise<number>
+  /** Lists stored idempotency results; those that cannot be decrypted have none. @param after undefined: from the first */
+  listIdempotencyResults(after: IdempotencyKey | undefined, limit: number): Promise<IdempotencyRow[]>
+  deleteIdempotencyResult(key: IdempotencyKey): Promise<void>
 }

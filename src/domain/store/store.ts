@@ -9,8 +9,8 @@ import type { EventStore } from './events.ts'
 import type { GuardStore } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import type { OldIdentityStore } from './identities.ts'
-import type { KeyWalkStore } from './key-walks.ts'
 import type { InboxStore } from './inbox.ts'
+import type { KeyWalkStore } from './key-walks.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
@@ -21,6 +21,7 @@ import type { RateLimitStore } from './rate-limits.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { ProviderCircuitStore } from './provider-circuits.ts'
 import type { RetentionStore } from './retention.ts'
+import type { SealingStore } from './sealing.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
 import type { TotpSecretStore } from './totp-secrets.ts'
@@ -57,6 +58,7 @@ export type Stores = {
   refreshTokens: RefreshTokenStore
   providerCircuits: ProviderCircuitStore
   retention: RetentionStore
+  sealing: SealingStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
   totpSecrets: TotpSecretStore

@@ -1,12 +1,12 @@
 import type {
   EndpointChanges,
-  SealedHeaders,
+  EndpointHeaders,
   WebhookEndpoint,
   EndpointWithApplication,
   DisabledReason,
 } from '../model/webhook-endpoint.ts'
 
-type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: SealedHeaders }
+type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: EndpointHeaders }
 
 export type EndpointListQuery = {
   developerId: string

@@ -1,5 +1,5 @@
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
-import type { SealedHeaders } from '../model/webhook-endpoint.ts'
+import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
 
 /**
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
@@ -30,16 +30,16 @@ export type DeliveryOutcome = ClaimedDelivery & {
   now: number
 }
 
-/** A message as stored: `headers` are encrypted. */
+/** A message as stored. Secret, headers and body are null if they cannot be decrypted. */
 export type StoredWebhookMessage = {
   deliveryId: string
   endpointId: string
   /** Event id. */
   id: string
   url: string
-  secret: string
-  headers: SealedHeaders
-  body: string
+  secret: string | null
+  headers: EndpointHeaders | null
+  body: string | null
 }
 
 /** Transactional outbox: each event writes one row per subscribed endpoint in its own transaction. */

@@ -9,6 +9,7 @@ import { subscriberHashes } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
+import type { IdempotencyKey, IdempotencyRow } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
 import { scanPages } from './scan-pages.ts'
 import { oldPhoneHash, pseudonymHashes } from '../otp/phones.ts'
@@ -93,8 +94,10 @@ export async function erasePhone(
       const matching = rows.filter(belongsToSubject)
       if (matching.length === 0) continue
       await store.write(async (tx) => {
-        for (const { seq, payload } of matching) {
-          await tx.retention.replaceInEvent(seq, erasedPhone, redactPayload(payload, erasedPhone))
+        for (const { seq } of matching) {
+          await tx.retention.replaceInEvent(seq, erasedPhone, (payload) =>
+            redactPayload(payload, erasedPhone),
+          )
         }
       })
       for (const { seq } of matching) eventSeqs.add(seq)
@@ -114,13 +117,32 @@ export async function erasePhone(
     }
   }
 
+  async function eraseIdempotencyResults() {
+    const list = (after: IdempotencyKey | undefined, limit: number) =>
+      store.read.retention.listIdempotencyResults(after, limit)
+    for await (const rows of scanPages<IdempotencyRow, IdempotencyKey | undefined>(
+      list,
+      (row) => row,
+      undefined,
+      pageRows,
+    )) {
+      const matching = rows.filter(({ answer }) =>
+        spellings.some((spelling) => answer?.includes(`"${spelling}"`)),
+      )
+      if (matching.length === 0) continue
+      await store.write(async (tx) => {
+        for (const row of matching) await tx.retention.deleteIdempotencyResult(row)
+      })
+    }
+  }
+
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
   await eraseRecords()
   await eraseResponses(await eraseEvents())
+  await eraseIdempotencyResults()
   await store.write(async (tx) => {
     await tx.checkBudgets.deleteByPhone(spellings.map((spelling) => oldPhoneHash(keys, spelling)))
-    for (const spelling of spellings) await tx.retention.deleteIdempotencyResults(spelling)
     const developerIds = developers.size > 0 ? [...developers].toSorted() : [null]
     for (const developerId of developerIds) {
       const operator = { developerId, actorId: null, origin: hostOrigin }

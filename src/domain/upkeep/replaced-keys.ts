@@ -11,6 +11,7 @@ import { createGuardWalks } from './guard-hashes.ts'
 import type { KeyWalk } from './key-walks.ts'
 import { createPhoneWalks } from './phone-key-walk.ts'
 import { redactPayload } from './retention.ts'
+import { sealWalks } from './seal-walks.ts'
 
 /** Name of the walk that ends the codes of before. */
 export const endedCodesWalk = 'codes'
@@ -66,10 +67,10 @@ export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
     }),
     walk('events', async (tx, position, limit) => {
       const rows = await tx.retention.listEvents(Number(position), limit)
-      for (const { seq, phone, payload } of rows) {
+      for (const { seq, phone } of rows) {
         if (!isPseudonym(phone)) continue
         const pseudonym = upgradePseudonym(keys, phone)
-        await tx.retention.replaceInEvent(seq, pseudonym, redactPayload(payload, pseudonym))
+        await tx.retention.replaceInEvent(seq, pseudonym, (payload) => redactPayload(payload, pseudonym))
       }
       const last = rows.at(-1)
       return last && String(last.seq)
@@ -102,4 +103,5 @@ export const createAllKeyWalks = (
   ...createPhoneWalks(needs.keys),
   createTotpWalk(needs),
   ...createGuardWalks(needs.keys),
+  ...sealWalks,
 ]

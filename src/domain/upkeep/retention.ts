@@ -103,10 +103,10 @@ export function createRetention(needs: {
       const last = old.at(-1)?.seq
       if (last === undefined) return undefined
       await store.write(async (tx) => {
-        for (const { seq, developerId, phone, payload } of old) {
+        for (const { seq, developerId, phone } of old) {
           if (!isPlainPhone(phone)) continue
           const pseudonym = derivePseudonym(keys, developerId, phone)
-          await tx.retention.replaceInEvent(seq, pseudonym, redactPayload(payload, pseudonym))
+          await tx.retention.replaceInEvent(seq, pseudonym, (payload) => redactPayload(payload, pseudonym))
         }
         await tx.retention.setCheckpoint('events', String(last))
       })
@@ -199,8 +199,7 @@ export function createRetention(needs: {
 }
 
 /** Replaces the phone number in a webhook body, and removes the metadata. */
-export function redactPayload(payload: string | null, phone: string): string | null {
-  if (payload === null) return null
+export function redactPayload(payload: string, phone: string): string {
   // Written by recordEvent.
   const body = JSON.parse(payload) as { data: object }
   return JSON.stringify({ ...body, data: { ...body.data, phone, metadata: null } })

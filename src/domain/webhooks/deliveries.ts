@@ -1,7 +1,6 @@
 import type { Developer } from '../model/developer.ts'
 import { invalidField, notFound } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
-import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { CallLimits } from '../limits/call-limits.ts'
@@ -12,7 +11,7 @@ import type {
   SendWebhook,
   WebhookDelivery,
 } from '../model/webhook-delivery.ts'
-import { unsealHeaders } from './headers.ts'
+import { sendStored } from './send-stored.ts'
 
 export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
 
@@ -25,11 +24,10 @@ export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryServ
 export function createWebhookDeliveryService(needs: {
   store: Store<'scanLimits' | 'webhookDeliveries' | 'webhookEndpoints'>
   clock: Clock
-  keys: Pick<Keys, 'webhookHeader'>
   send: SendWebhook
   callLimits: Pick<CallLimits, 'chargeRedelivery'>
 }) {
-  const { store, clock, keys, send, callLimits } = needs
+  const { store, clock, send, callLimits } = needs
   const { webhookDeliveries, webhookEndpoints, scanLimits } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
@@ -82,8 +80,7 @@ export function createWebhookDeliveryService(needs: {
       const message = await webhookDeliveries.load(endpointId, id)
       if (!message) throw notFound()
       const at = clock.now()
-      const headers = unsealHeaders(keys, endpointId, message.headers)
-      const { retryAfterMs: _, ...result } = await send({ ...message, headers })
+      const { retryAfterMs: _, ...result } = await sendStored(send, message)
       const now = clock.now()
       const isRecorded = await store.write((tx) =>
         tx.webhookDeliveries.recordManualAttempt(endpointId, id, { at, ...result }, now),

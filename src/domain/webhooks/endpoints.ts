@@ -7,12 +7,10 @@ import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import type { Keys } from '../model/keys.ts'
 import type { Clock } from '../model/clock.ts'
-import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applyHeaderChanges } from './headers.ts'
-import type { WebhookEndpoint, EndpointChanges, SealedHeaders } from '../model/webhook-endpoint.ts'
+import type { WebhookEndpoint, EndpointChanges, EndpointHeaders } from '../model/webhook-endpoint.ts'
 
 export type NewEndpoint = {
   appId: string
@@ -44,8 +42,6 @@ export function createWebhookEndpointService(needs: {
   store: Store<'audit' | 'idempotency' | 'webhookEndpoints'>
   clock: Clock
   newId: NewId
-  random: Random
-  keys: Pick<Keys, 'webhookHeader'>
   targets: WebhookTargets
   endpointsMax: number
 }) {
@@ -71,12 +67,12 @@ export function createWebhookEndpointService(needs: {
     developerId: string,
     id: string,
     { url, headers: changes = {} }: EndpointChanges,
-  ): Promise<{ headers: SealedHeaders; droppedHeaders: string[] }> {
+  ): Promise<{ headers: EndpointHeaders; droppedHeaders: string[] }> {
     await tx.webhookEndpoints.lock(id)
     const endpoint = await tx.webhookEndpoints.find(developerId, id)
     if (!endpoint) throw notFound()
     const hasMoved = url !== undefined && new URL(url).origin !== new URL(endpoint.url).origin
-    const headers = applyHeaderChanges(needs, id, hasMoved ? {} : endpoint.headers, changes)
+    const headers = applyHeaderChanges(hasMoved ? {} : endpoint.headers, changes)
     const named = new Set(Object.keys(changes).map((name) => name.toLowerCase()))
     const droppedHeaders = hasMoved ? Object.keys(endpoint.headers).filter((name) => !named.has(name)) : []
     return { headers, droppedHeaders }
@@ -122,7 +118,7 @@ export function createWebhookEndpointService(needs: {
     ): Promise<IdempotentResult<WebhookEndpoint>> {
       requireAllowedUrl(input.url)
       const id = newId('whk')
-      const headers = applyHeaderChanges(needs, id, {}, input.headers ?? {})
+      const headers = applyHeaderChanges({}, input.headers ?? {})
       return runIdempotently(store, clock, idempotency, async (tx) => {
         const isLocked =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))

@@ -1,8 +1,5 @@
 import { invalidField } from '../model/errors.ts'
-import type { Keys } from '../model/keys.ts'
-import type { Random } from '../model/random.ts'
-import { seal, unseal } from '../model/sealed.ts'
-import type { SealedHeaders } from '../model/webhook-endpoint.ts'
+import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
 
 export const webhookHeadersMax = 10
 /** RFC 9110 §5.6.2 allows more; underscores are dropped by common proxies. */
@@ -14,8 +11,6 @@ export const headerValuePattern = '^[\\x21-\\x7e]([\\x20-\\x7e]{0,1022}[\\x21-\\
 const reservedHeaders =
   /^(webhook-.*|svix-.*|content-.*|proxy-.*|sec-.*|accept(-.*)?|connection|keep-alive|host|te|trailer|transfer-encoding|upgrade|expect|user-agent|date|via|http2-settings)$/
 
-const sealContext = (endpointId: string, name: string) => `${endpointId} ${name}`
-
 /**
  * Merges header changes as RFC 7396 (JSON Merge Patch) defines: a value sets a header, null removes it, and all others
  * stay. Merging lets callers change one header although they cannot read the values of the others.
@@ -23,11 +18,9 @@ const sealContext = (endpointId: string, name: string) => `${endpointId} ${name}
  * @throws INVALID_ARGUMENT a name is reserved or repeated, or there are more than ten headers
  */
 export function applyHeaderChanges(
-  needs: { keys: Pick<Keys, 'webhookHeader'>; random: Random },
-  endpointId: string,
-  current: SealedHeaders,
+  current: EndpointHeaders,
   changes: Readonly<Record<string, string | null>>,
-): SealedHeaders {
+): EndpointHeaders {
   const merged = new Map(Object.entries(current))
   const seenNames = new Set<string>()
   for (const [headerName, value] of Object.entries(changes)) {
@@ -38,26 +31,11 @@ export function applyHeaderChanges(
       throw invalidHeader(headerName, 'This header is given twice: names are case-insensitive. Send it once.')
     seenNames.add(name)
     if (value === null) merged.delete(name)
-    else merged.set(name, seal(needs.keys.webhookHeader, sealContext(endpointId, name), value, needs.random))
+    else merged.set(name, value)
   }
   if (merged.size > webhookHeadersMax)
     throw invalidHeader('', `Expected at most ${webhookHeadersMax} headers.`)
   return Object.fromEntries(merged)
-}
-
-/** Decrypts headers for sending. */
-export function unsealHeaders(
-  keys: Pick<Keys, 'webhookHeader'>,
-  endpointId: string,
-  headers: SealedHeaders,
-): Record<string, string> {
-  const entries = Object.entries(headers)
-  return Object.fromEntries(
-    entries.map(([name, sealed]) => [
-      name,
-      unseal(keys.webhookHeader, sealContext(endpointId, name), sealed),
-    ]),
-  )
 }
 
 const invalidHeader = (name: string, message: string) =>

@@ -2,14 +2,13 @@ import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import { eventBody } from '../log/events.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import type { Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
 import type { SendWebhook, WebhookError } from '../model/webhook-delivery.ts'
 import type { EndpointWithApplication } from '../model/webhook-endpoint.ts'
-import { unsealHeaders } from './headers.ts'
+import { sendStored } from './send-stored.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** The caller chooses the target address: without a limit, the service could be abused to probe other hosts. */
@@ -25,10 +24,9 @@ export function createWebhookTester(needs: {
   store: Store<'developers' | 'rateLimits' | 'webhookEndpoints'>
   clock: Clock
   newId: NewId
-  keys: Pick<Keys, 'webhookHeader'>
   send: SendWebhook
 }) {
-  const { store, clock, newId, keys, send } = needs
+  const { store, clock, newId, send } = needs
 
   return {
     /**
@@ -56,11 +54,11 @@ export function createWebhookTester(needs: {
       })
       const eventId = newId('evt')
       const request = sampleRequest(endpoint, developer, newId('otp'), now)
-      const { statusCode, error } = await send({
+      const { statusCode, error } = await sendStored(send, {
         id: eventId,
         url: endpoint.url,
         secret: endpoint.webhookSecret,
-        headers: unsealHeaders(keys, endpoint.id, endpoint.headers),
+        headers: endpoint.headers,
         body: JSON.stringify({ ...eventBody(eventId, 'otp.verified', request, now), test: true }),
       })
       const delivered = error === null

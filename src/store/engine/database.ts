@@ -59,6 +59,18 @@ export type Database = {
    */
   readonly skipLocked: SQL
 
+  /** Turns overwriting of all deleted data on or off; it costs more writes. Does nothing on PostgreSQL. */
+  secureDelete(on: boolean): void
+
+  /**
+   * Overwrites the data that deleted and changed rows left in free pages and in the write-ahead log. Call it while
+   * `secureDelete` is on. Does nothing on PostgreSQL, where VACUUM is the operator's.
+   *
+   * @param yieldToRequests awaited between batches; false ends the work
+   * @returns false if it was ended, or if another process kept the log in use: call it again later
+   */
+  overwriteFreeSpace(yieldToRequests: () => Promise<boolean>): Promise<boolean>
+
   /** Closes the database after the queued writes have finished. */
   close(): Promise<void>
 }

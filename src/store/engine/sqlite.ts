@@ -5,9 +5,13 @@ import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
+import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
 import { createShortIds, type ShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
 import { createWriteQueue, type WriteQueueHooks } from './write-queue.ts'
+
+/** Attempts to truncate the write-ahead log while other processes read or write. */
+const truncateAttemptsMax = 100
 
 export type SqliteOptions = {
   /**
@@ -47,6 +51,22 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ...describeSqlite(ids),
     read,
     write: queue.write,
+    secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || options.secureDelete ? 'ON' : 'FAST'}`),
+    async overwriteFreeSpace(yieldToRequests) {
+      const write = (body: () => void) => queue.write(async () => body())
+      if (!(await overwriteFreePages(writer, write, yieldToRequests))) return false
+      const connection = connect(path, 0)
+      try {
+        for (let attempt = 0; attempt < truncateAttemptsMax; attempt++) {
+          reader.endSnapshot()
+          if (truncateWal(connection)) return true
+          if (!(await yieldToRequests())) return false
+        }
+        return false
+      } finally {
+        connection.close()
+      }
+    },
     async close() {
       await queue.drain()
       reader.close()
@@ -62,11 +82,15 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
     ...describeSqlite(createShortIds(reader.client.prepare, connection)),
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(new Error('the database is open for reading only')),
+    secureDelete: () => {},
+    overwriteFreeSpace: () => Promise.resolve(false),
     close: () => Promise.resolve(reader.close()),
   }
 }
 
-const describeSqlite = (ids: ShortIds): Omit<Database, 'read' | 'write' | 'close'> => ({
+const describeSqlite = (
+  ids: ShortIds,
+): Omit<Database, 'read' | 'write' | 'close' | 'secureDelete' | 'overwriteFreeSpace'> => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
   shortId: ids.toNumber,

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import { existsSync, statfsSync, statSync } from 'node:fs'
-import { basename } from 'node:path'
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
@@ -11,6 +11,7 @@ import { readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
+import { inspectSeals, isSealed, type SealInspection } from './seal-inspection.ts'
 import {
   readAppliedMigrations,
   MigrationError,
@@ -43,6 +44,8 @@ export type Inspection =
       database: DatabaseInspection
       /** Null if it cannot be verified: without the right master key, or without an intact database of this version. */
       auditTrail: AuditVerification | null
+      /** Names of backups in the directory that hold values in plain text. */
+      unsealedBackups: string[]
     }
 
 export type DatabaseInspection =
@@ -62,6 +65,8 @@ export type DatabaseInspection =
       openCircuits: OpenCircuit[]
       /** Countries whose conversion is low. */
       guardAlerts: Array<{ country: string; until: number }>
+      /** Undefined if migrations are pending. */
+      seals: SealInspection | undefined
     }
 
 /**
@@ -80,7 +85,9 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
     })
     const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
-    const { database, keyChecks } = inspectDatabase(paths.database)
+    const { database, keyChecks } = inspectDatabase(paths.database, () =>
+      listCandidates(dataDir, configuredKey),
+    )
     const masterKey = checkMasterKey(dataDir, configuredKey, keyChecks)
     const isUsable =
       database.state === 'readable' && database.damage === null && database.schemaError === null
@@ -99,6 +106,7 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
       auditTrail: canVerify
         ? readAuditTrail(paths.database, readMasterKeyCandidates(dataDir, configuredKey ?? null))
         : null,
+      unsealedBackups: listUnsealedBackups(paths.backups),
     }
   } catch (error) {
     return { state: 'inaccessible', ownerId, cause: driverCode(error) ?? systemErrorCode(error) }
@@ -126,7 +134,35 @@ function checkMasterKey(
   }
 }
 
-function inspectDatabase(path: string): { database: DatabaseInspection; keyChecks: string[] } {
+/** Lists the master keys at hand; none if there is no key that may be read. */
+function listCandidates(dataDir: string, configured: Uint8Array | null | undefined): readonly Uint8Array[] {
+  if (configured === undefined) return []
+  try {
+    return readMasterKeyCandidates(dataDir, configured)
+  } catch (error) {
+    if (error instanceof StartRefused) return []
+    throw error
+  }
+}
+
+/** Lists the backups that 0.1.0 made, or a server that had not sealed its database yet. */
+function listUnsealedBackups(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
+  return names.toSorted().filter((name) => {
+    try {
+      return readDatabase(join(folder, name), (connection) => !isSealed(connection))
+    } catch {
+      // Damaged, or not a database: it is reported when it is restored.
+      return false
+    }
+  })
+}
+
+function inspectDatabase(
+  path: string,
+  listMasterKeys: () => readonly Uint8Array[],
+): { database: DatabaseInspection; keyChecks: string[] } {
   if (!existsSync(path)) return { database: { state: 'missing' }, keyChecks: [] }
   let connection: SqliteConnection | undefined
   try {
@@ -159,6 +195,10 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
         damage,
         openCircuits,
         guardAlerts,
+        seals:
+          schema.pending.length === 0 && schema.schemaError === null
+            ? inspectSeals(connection, openDataKeys(connection, listMasterKeys())?.dataKeys)
+            : undefined,
       },
       keyChecks,
     }

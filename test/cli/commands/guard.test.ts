@@ -5,7 +5,7 @@ import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { createHome } from '../cli-fixture.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 let home: ReturnType<typeof createHome>
 let locationFlags: string[]

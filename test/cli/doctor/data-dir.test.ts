@@ -19,6 +19,7 @@ const readable: ReadableDatabase = {
   damage: null,
   openCircuits: [],
   guardAlerts: [],
+  seals: { percent: null, unreadable: [] },
 }
 const unbrokenTrail = { isUnbroken: true, breaks: [], entries: 1, deleted: 0, provedSince: 0, heads: [] }
 const healthyInspection: OpenInspection = {
@@ -33,6 +34,7 @@ const healthyInspection: OpenInspection = {
   masterKey: 'matches',
   database: readable,
   auditTrail: unbrokenTrail,
+  unsealedBackups: [],
 }
 
 const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) =>
@@ -57,9 +59,33 @@ describe('a data directory', () => {
       'master key: from /srv/otpd data/master.key, matches the database',
       'schema: up to date',
       'database: intact',
+      'encryption: all stored data is encrypted with the newest key',
       'audit trail: unbroken, 1 entry',
     ])
     expect(checks.every(({ remedy }) => remedy === null)).toBe(true)
+  })
+
+  test('shows how much is encrypted, which values are unreadable, and which backups hold plain text', () => {
+    const seals = (changes: Partial<NonNullable<ReadableDatabase['seals']>>) => ({
+      database: { ...readable, seals: { percent: null, unreadable: null, ...changes } },
+    })
+    expect(findProblems({ ...seals({ percent: 42 }), isHeld: true })).toMatchObject([
+      { status: 'warning', message: '42 % of the stored data is encrypted with the newest key' },
+    ])
+    expect(findProblems(seals({ percent: 42 }))[0]?.remedy).toContain('Start the server')
+    const unreadable = ['otp_requests.phone otp_1', 'events.payload evt_1', 'a 1', 'a 2', 'a 3']
+    const [broken] = findProblems(seals({ unreadable }))
+    expect(broken).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd restore FILE') })
+    expect(broken?.message).toBe(
+      'stored values cannot be decrypted: otp_requests.phone otp_1, events.payload evt_1, a 1 and 2 more',
+    )
+    const [backups] = findProblems({ unsealedBackups: ['before-migration-1.db', 'otpd-2.db'] })
+    expect(backups).toMatchObject({
+      status: 'warning',
+      remedy: expect.stringContaining(
+        "rm '/srv/otpd data/backups/before-migration-1.db' '/srv/otpd data/backups/otpd-2.db'",
+      ),
+    })
   })
 
   test('that is missing is created by the first start', () => {

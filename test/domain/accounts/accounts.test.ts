@@ -14,7 +14,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()

@@ -12,7 +12,7 @@ import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const clock = testClock()
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)

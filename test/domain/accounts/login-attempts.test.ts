@@ -9,7 +9,6 @@ import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
@@ -26,7 +25,7 @@ describeEachDatabase('limits of failed logins', (database) => {
   let people = 0
 
   beforeAll(() => {
-    store = createStore(database(), { keys: testKeys })
+    store = createStore(database(), { keys })
     accounts = createAccounts({ store, clock, newId, random, keys }).accounts
   })
   beforeEach(() => clock.advance(minutes(60)))

@@ -12,7 +12,6 @@ import { createStore } from '../../../src/store/store.ts'
 import { decodeBase32 } from '../../helpers/base32.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
@@ -29,7 +28,7 @@ describeEachDatabase('a second factor', (database) => {
   let networks = 0
 
   beforeAll(() => {
-    store = createStore(database(), { keys: testKeys })
+    store = createStore(database(), { keys })
     ;({ accounts, totp } = createAccounts({ store, clock, newId, random, keys }))
   })
   beforeEach(() => clock.advance(3_600_000))

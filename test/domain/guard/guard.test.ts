@@ -6,7 +6,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 let opened: Awaited<ReturnType<typeof openTestSqlite>>
 let store: Store

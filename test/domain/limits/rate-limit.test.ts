@@ -6,7 +6,7 @@ import type { RateLimit } from '../../../src/domain/model/rate-limit.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const windowMs = 60_000
 const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })

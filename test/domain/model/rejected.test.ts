@@ -3,7 +3,7 @@ import { notFound } from '../../../src/domain/model/errors.ts'
 import { isRejected, reject, unwrap } from '../../../src/domain/model/rejected.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const limit = ['subject', 'test'] as const
 const admission = { at: 1, seq: 1 }

@@ -7,7 +7,7 @@ import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 

@@ -10,7 +10,9 @@ import {
   type OtpClient,
   type OtpRequestData,
 } from '../../helpers/otp-client.ts'
-import { createPurger, testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
+import { createPurger } from '../../helpers/retention.ts'
+import { readEverything, readOpened } from '../../helpers/sealed-rows.ts'
 import {
   createTestService,
   type TestApplication,
@@ -43,12 +45,7 @@ describeEachDatabase('a phone number', (database) => {
   const needs = () => ({ ...service, newId: service.services.newId, keys: testKeys })
   const erase = (phone: string) => erasePhone(needs(), phone)
   const get = async <T>(path: string, as = ada) => (await service.request<T>('GET', path, { as })).data
-  const everything = async () => {
-    const rows = []
-    for (const table of Object.values(database().tables))
-      rows.push(await database().read.select().from(table))
-    return JSON.stringify(rows)
-  }
+  const everything = () => readEverything(database())
   const wrong = async (as: TestApplication, phone: string, times: number) => {
     for (let remaining = times; remaining > 0; remaining -= 5) {
       const { requestId } = (await otp.send(as, { phone })).data
@@ -129,11 +126,10 @@ describeEachDatabase('a phone number', (database) => {
         await otp.verify(app, requestId, await otp.getCode(requestId))
       }
       const readOtherRows = async () => {
-        const { otpRequests, events, phones } = database().tables
         const rows = []
-        for (const table of [otpRequests, events, phones])
-          rows.push(...(await database().read.select().from(table)))
-        return rows.filter((row) => row.phone === otherPhone)
+        for (const table of ['otpRequests', 'events', 'phones'] as const)
+          rows.push(...(await readOpened(database(), table)))
+        return rows.filter((row) => row['phone'] === otherPhone)
       }
       const before = await readOtherRows()
       expect(before).toHaveLength(4)

@@ -6,7 +6,7 @@ import { moveIdentities } from '../../../src/domain/upkeep/move-identities.ts'
 import { unlock } from '../../../src/domain/upkeep/unlock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import {
   createTestService,
   type TestApplication,

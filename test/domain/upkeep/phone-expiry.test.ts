@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
-import { createPurger, testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
+import { createPurger } from '../../helpers/retention.ts'
 import { createTestService, type TestApplication, type TestService } from '../../helpers/service.ts'
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -6,7 +6,7 @@ import { findPhone, loadPhone } from '../../../src/domain/otp/phones.ts'
 import { createPhoneWalks } from '../../../src/domain/upkeep/phone-key-walk.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const now = 1_800_000_000_000
 const another = (byte: number) => Buffer.alloc(32, byte)

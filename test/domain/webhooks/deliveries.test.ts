@@ -44,9 +44,9 @@ describeEachDatabase('deliveries', (database, kind) => {
     return attemptResult
   }
   const service = () => {
-    const { store, clock, keys } = fixture
+    const { store, clock } = fixture
     const callLimits = createCallLimits({ clock, plans: { free: FREE_PLAN } })
-    return createWebhookDeliveryService({ store, clock, keys, send, callLimits })
+    return createWebhookDeliveryService({ store, clock, send, callLimits })
   }
   const claim = () => {
     const now = fixture.clock.now()

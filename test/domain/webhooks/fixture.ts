@@ -6,7 +6,6 @@ import type { Subscription } from '../../../src/shared/event-kinds.ts'
 import { recordEvent } from '../../../src/domain/log/events.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 import { createProjectService } from '../../../src/domain/apps/projects.ts'
 import { createWebhookEndpointService } from '../../../src/domain/webhooks/endpoints.ts'
@@ -15,7 +14,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
@@ -33,7 +32,7 @@ export async function createWebhookFixture(database: Database) {
     consolePerMinute: 0,
     lookupsPerMinute: 0,
   }
-  const keys = deriveKeys(new Uint8Array(32))
+  const keys = testKeys
   const needs = { store, clock, newId, random, keys, plans: { free: plan } }
   const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
   const createEndpointService = (endpointsMax: number) =>

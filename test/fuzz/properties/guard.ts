@@ -7,7 +7,7 @@ import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
 import { defineProperty } from '../property.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 type Sent = { request: GuardedMessage; verified: boolean }
 

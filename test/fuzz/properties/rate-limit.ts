@@ -8,7 +8,7 @@ import { openTestSqlite } from '../../helpers/databases.ts'
 import { defineProperty } from '../property.ts'
 
 import * as fc from 'fast-check'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const windowMs = 60_000
 const start = 1_800_000_000_000

@@ -3,9 +3,9 @@ import * as fc from 'fast-check'
 import { toPage } from '../../../src/domain/model/pagination.ts'
 import { createPaginate } from '../../../src/http/pagination.ts'
 import { parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { idempotencyScope } from '../../../src/http/idempotency.ts'
 import { idempotencyKey } from '../../../src/http/schemas.ts'
-import { testKeys } from '../../helpers/retention.ts'
 import { defineProperty } from '../property.ts'
 
 const anyText = fc.string({ unit: 'binary' })

@@ -5,7 +5,7 @@ import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import type { Target } from './population.ts'
 
 export type Simulation = Awaited<ReturnType<typeof openSimulation>>

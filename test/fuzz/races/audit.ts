@@ -10,7 +10,7 @@ import {
 } from '../../../src/domain/model/audit-chain.ts'
 import { hostOrigin, type AuditAction } from '../../../src/domain/model/audit.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { concurrentCalls, runConcurrently, type Race } from './race.ts'
 

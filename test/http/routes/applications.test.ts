@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readOpened } from '../../helpers/sealed-rows.ts'
 import {
   createTestService,
   type TestApplication,
@@ -66,14 +67,15 @@ describe('POST /v1/applications', () => {
     })
   })
 
-  test('stores no credential in plain text except the webhook secret', async () => {
+  test('stores no credential in plain text, and seals the webhook secret, which is read again', async () => {
     const application = await service.createApplication(owner)
     const { applications } = service.database.tables
     const rows = JSON.stringify(await service.database.read.select().from(applications))
-    expect(rows).toContain(application.webhookSecret)
-    for (const secret of [application.clientId, application.clientSecret, application.apiKey]) {
+    const { clientId, clientSecret, apiKey, webhookSecret } = application
+    for (const secret of [clientId, clientSecret, apiKey, webhookSecret]) {
       expect(rows).not.toContain(secret.slice(-48))
     }
+    expect(JSON.stringify(await readOpened(service.database, 'applications'))).toContain(webhookSecret)
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withRetriedWrites } from '../../helpers/databases.ts'
+import { readOpened } from '../../helpers/sealed-rows.ts'
 import {
   countByOutcome,
   guardOffEnv,
@@ -84,8 +85,7 @@ describe('a send with an idempotency key', () => {
     const retryResponse = await otp.send(testing, {}, key)
     expect(first.data.code).toBe(await otp.getCode(first.data.requestId))
     expect(retryResponse.text).toBe(first.text)
-    const { idempotencyKeys } = service.database.tables
-    const stored = JSON.stringify(await service.database.read.select().from(idempotencyKeys))
+    const stored = JSON.stringify(await readOpened(service.database, 'idempotencyKeys'))
     expect(stored).toContain(first.data.requestId)
     expect(stored).not.toContain(first.data.code ?? '')
     // Also after the request has ended.

@@ -13,7 +13,7 @@ import { wrapPostgres } from '../../../src/store/engine/postgres.ts'
 import { connect, openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const phone = '+14155550142'
 const oldPseudonym = `anon_${hmac(testKeys.pseudonym[0] ?? Buffer.of())

@@ -13,7 +13,7 @@ import { resignHeads, verifyAuditTrail } from '../../../src/store/files/audit-ch
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/retention.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const otherKeys = deriveKeys(new Uint8Array(masterKeyBytes).fill(9))
@@ -299,7 +299,7 @@ describe('a later entry does not hide', () => {
 })
 
 describe('a new key', () => {
-  const newKeys = { audit: { version: 2, key: otherKeys.audit.key } }
+  const newKeys = { ...testKeys, audit: { version: 2, key: otherKeys.audit.key } }
 
   test('takes over the heads, and a forged one stays broken', async () => {
     run('update audit_chains set entries = 1 where chain = ?', eve)

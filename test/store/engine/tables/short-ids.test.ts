@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { createStore } from '../../../../src/store/store.ts'
 import { registerShortIds, openTestSqlite } from '../../../helpers/databases.ts'
-import { testKeys } from '../../../helpers/retention.ts'
+import { testKeys } from '../../../helpers/keys.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 const createEntry = (appId: string | null) => ({

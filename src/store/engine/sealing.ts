@@ -1,0 +1,152 @@
+import { hkdfSync } from 'node:crypto'
+import type { Keys } from '../../domain/model/keys.ts'
+import { createPhoneCipher, type PhoneCipher } from './phone-cipher.ts'
+import { isPlainPhone, unreadablePhone } from '../../domain/model/pseudonyms.ts'
+import type { Random } from '../../domain/model/random.ts'
+import { seal, unseal } from '../../domain/model/sealed.ts'
+
+/**
+ * Columns that are sealed at rest. With the id of the row, the name is the associated data of a sealed value. A log
+ * entry keeps the phone of its request as the request does, so both use the name of the request's column.
+ */
+export type SealedColumn =
+  | 'applications.webhook_secret'
+  | 'events.payload'
+  | 'idempotency_keys.answer'
+  | 'otp_requests.client_ip'
+  | 'otp_requests.metadata'
+  | 'otp_requests.phone'
+  | 'phones.phone'
+  | 'webhook_attempts.body'
+  | 'webhook_endpoints.headers'
+
+/** Encrypts and decrypts values of sealed columns. `row` is the id of the row: never a local integer. */
+export type Sealing = {
+  /** Encrypts a text with AES-256-GCM, as `s<version>.<base64url of nonce, tag and ciphertext>`. */
+  sealText<T extends string | null>(column: SealedColumn, row: string, text: T): T
+  /**
+   * Decrypts a text. Plain texts, which a database of 0.1.0 holds until its conversion ends, are returned unchanged.
+   *
+   * @returns null if the value cannot be decrypted, or is null
+   */
+  openText(column: SealedColumn, row: string, stored: string | null): string | null
+  /** Encrypts a phone number as `p<version>.<base64url>`; pseudonyms and other values are returned unchanged. */
+  sealPhone<T extends string | null>(column: SealedColumn, row: string, phone: T): T
+  /** Decrypts a phone number; other values are returned unchanged. @returns `unreadable` if it cannot be decrypted */
+  openPhone<T extends string | null>(column: SealedColumn, row: string, stored: T): T | string
+  /** Decrypts a header value of 0.1.0, which sealed each on its own. @returns null if it cannot be decrypted */
+  openHeaderValue(endpointId: string, name: string, sealed: string): string | null
+}
+
+/** A column and the id of a row whose value cannot be decrypted. */
+export type UnreadableValue = { column: SealedColumn; row: string }
+
+/**
+ * Creates the encryption of sealed columns. A value names the version of its key, and new values get the newest.
+ *
+ * @param keys read at each use, so that they can be replaced while the server runs
+ * @param onUnreadable called for each value that was changed, moved to another row, or sealed with an unknown key
+ */
+export function createSealing(
+  keys: Pick<Keys, 'seals' | 'webhookHeader'>,
+  random: Random,
+  onUnreadable: (value: UnreadableValue) => void = () => {},
+): Sealing {
+  const ciphersByKey = new WeakMap<Uint8Array, Ciphers>()
+  // A send seals the same number of the same row for the request and its log entry; a call saves the record it loaded.
+  const lastPhones = new Map<SealedColumn, LastPhone>()
+
+  function ciphersOf(version: number): Ciphers | undefined {
+    const key = keys.seals.find(version)
+    if (!key) return undefined
+    let ciphers = ciphersByKey.get(key)
+    if (!ciphers) {
+      const textKey = new Uint8Array(hkdfSync('sha256', key, '', 'otpd seals text v1', 32))
+      ciphersByKey.set(key, (ciphers = { textKey, phones: createPhoneCipher(key) }))
+    }
+    return ciphers
+  }
+
+  function currentCiphers(): { version: number; ciphers: Ciphers } {
+    const { version } = keys.seals
+    const ciphers = ciphersOf(version)
+    if (!ciphers) throw new Error(`the seal key of version ${version} is missing`)
+    return { version, ciphers }
+  }
+
+  return {
+    sealText(column, row, text) {
+      if (text === null) return text
+      const { version, ciphers } = currentCiphers()
+      return `s${version}.${seal(ciphers.textKey, `${column} ${row}`, text, random)}` as typeof text
+    },
+
+    openText(column, row, stored) {
+      const sealed = stored === null ? null : parseSealed(stored, 's')
+      if (!sealed) return stored
+      const ciphers = ciphersOf(sealed.version)
+      try {
+        if (ciphers) return unseal(ciphers.textKey, `${column} ${row}`, sealed.text)
+      } catch {
+        // Not authentic: reported below.
+      }
+      onUnreadable({ column, row })
+      return null
+    },
+
+    sealPhone(column, row, phone) {
+      if (!isPlainPhone(phone)) return phone
+      if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
+      const { version, ciphers } = currentCiphers()
+      const last = lastPhones.get(column)
+      if (last?.row === row && last.phone === phone && last.version === version)
+        return last.stored as typeof phone
+      const stored = `p${version}.${ciphers.phones.seal(`${column} ${row}`, phone)}`
+      lastPhones.set(column, { row, phone, version, stored })
+      return stored as typeof phone
+    },
+
+    openPhone(column, row, stored) {
+      const sealed = stored === null ? null : parseSealed(stored, 'p')
+      if (stored === null || !sealed) return stored
+      const phone = ciphersOf(sealed.version)?.phones.open(`${column} ${row}`, sealed.text)
+      if (phone !== undefined) {
+        lastPhones.set(column, { row, phone, version: sealed.version, stored })
+        return phone
+      }
+      onUnreadable({ column, row })
+      return unreadablePhone
+    },
+
+    openHeaderValue(endpointId, name, sealed) {
+      try {
+        return unseal(keys.webhookHeader, `${endpointId} ${name}`, sealed)
+      } catch {
+        onUnreadable({ column: 'webhook_endpoints.headers', row: endpointId })
+        return null
+      }
+    },
+  }
+}
+
+type LastPhone = { row: string; phone: string; version: number; stored: string }
+
+type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
+
+/** The number fits 50 bits, and so a JavaScript number, because E.164 has at most 15 digits. */
+const e164 = /^\+[1-9]\d{0,14}$/
+
+/**
+ * Splits `<letter><version>.<sealed text>`. What 0.1.0 stored never looks like that: an address, JSON, `whsec_…`, `+…`,
+ * `anon_…` or `erased`.
+ */
+function parseSealed(stored: string, letter: 's' | 'p'): { version: number; text: string } | undefined {
+  if (!stored.startsWith(letter)) return undefined
+  const dot = stored.indexOf('.', 1)
+  const version = Number(stored.slice(1, dot))
+  return dot > 1 && Number.isInteger(version) ? { version, text: stored.slice(dot + 1) } : undefined
+}
+
+/** Tells whether a stored value is sealed with a version of the key. */
+export const isSealedWith = (version: number, stored: string) =>
+  stored.startsWith(`s${version}.`) || stored.startsWith(`p${version}.`)

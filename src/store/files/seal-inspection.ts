@@ -1,0 +1,129 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import type { EventIds } from '../../domain/model/event-ids.ts'
+import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
+import { eventIdsFrom } from '../event-ids.ts'
+import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
+
+/** How far a database is sealed. */
+export type SealInspection = {
+  /** Percentage of rows that are sealed with the newest key; null once all are and the free space is overwritten. */
+  percent: number | null
+  /**
+   * Values that cannot be decrypted, among the newest rows of each table, as `table.column row`. Null if there is no
+   * master key to check them with.
+   */
+  unreadable: string[] | null
+}
+
+/** Rows per column that are decrypted: enough to find a wrong key at once, and a fraction of a second. */
+const checkedRowsMax = 10_000
+
+type SealedValue = { table: string; column: string; name: SealedColumn; row: string; order: string }
+
+/** Sealed columns, with an expression for the row in the associated data, and the order from new to old. */
+const sealedValues: readonly SealedValue[] = [
+  sealedValue('applications.webhook_secret', 'id', 'id desc'),
+  sealedValue('webhook_endpoints.headers', 'id', 'id desc'),
+  sealedValue('idempotency_keys.answer', `caller || char(10) || route || char(10) || key`, 'created_at desc'),
+  sealedValue('webhook_attempts.body', `delivery_id || ' ' || number`, 'delivery_id desc'),
+  sealedValue('phones.phone', 'phone_hash', 'last_sent_at desc'),
+  sealedValue('otp_requests.phone', 'id', 'id desc'),
+  sealedValue('otp_requests.client_ip', 'id', 'id desc'),
+  sealedValue('otp_requests.metadata', 'id', 'id desc'),
+  // The two numbers that an id is made of follow it, for entries without a stored one.
+  sealedValue('events.payload', `coalesce(id, at || ' ' || seq)`, 'seq desc'),
+  { ...sealedValue('otp_requests.phone', 'request_id', 'seq desc'), table: 'events' },
+]
+
+function sealedValue(name: SealedColumn, row: string, order: string): SealedValue {
+  const [table = '', column = ''] = name.split('.')
+  return { table, column, name, row, order }
+}
+
+/** Primary keys of the tables that are sealed one after the other. The walks store their values as a JSON array. */
+const walkedTables = [
+  ['applications', 'id'],
+  ['webhook_endpoints', 'id'],
+  ['idempotency_keys', 'caller, route, key'],
+  ['webhook_attempts', 'delivery_id, number'],
+  ['phones', 'key'],
+  ['otp_requests', 'id'],
+  ['events', 'seq'],
+] as const
+
+/**
+ * Inspects how far a database is sealed. Reads only.
+ *
+ * @param connection of a database with the schema of this version
+ * @param dataKeys undefined if no master key is at hand
+ */
+export function inspectSeals(
+  connection: SqliteConnection,
+  dataKeys: readonly DataKey[] | undefined,
+): SealInspection {
+  return {
+    percent: sealedPercent(connection),
+    unreadable: dataKeys === undefined ? null : listUnreadable(connection, dataKeys),
+  }
+}
+
+/** Tells whether a database holds nothing but sealed values, of whatever version. */
+export const isSealed = (connection: SqliteConnection): boolean =>
+  connection.query(`select 1 from sqlite_schema where name = 'key_walks'`).get() !== null &&
+  connection.query(`select 1 from key_walks where walk = 'seals.free_space'`).get() !== null
+
+function sealedPercent(connection: SqliteConnection): number | null {
+  const version = count(connection, `select max(version) from data_keys where purpose = 'seals'`)
+  const states = connection
+    .query<{ walk: string; position: string | null }, [number]>(
+      'select walk, position from key_walks where version = ?',
+    )
+    .all(version)
+  const positions = new Map(states.map(({ walk, position }) => [walk, position]))
+  if (positions.has('seals.free_space')) return null
+  let rows = 0
+  let sealedRows = 0
+  for (const [table, key] of walkedTables) {
+    const tableRows = count(connection, `select count(*) from ${table}`)
+    const position = positions.get(`seals.${table}`)
+    rows += tableRows
+    if (position === null) sealedRows += tableRows
+    else if (position !== undefined) {
+      const last: Array<string | number> = JSON.parse(position)
+      const marks = last.map(() => '?').join(', ')
+      sealedRows += count(connection, `select count(*) from ${table} where (${key}) <= (${marks})`, last)
+    }
+  }
+  return rows === 0 ? 100 : Math.floor((100 * sealedRows) / rows)
+}
+
+function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey[]): string[] {
+  const unreadable = new Set<string>()
+  const onUnreadable = ({ column, row }: UnreadableValue) => void unreadable.add(`${column} ${row}`)
+  const { keys } = createKeyring(dataKeys)
+  const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
+  const ids = readEventIds(connection)
+  for (const { table, column, name, row, order } of sealedValues) {
+    const values = connection
+      .query<{ row: string; stored: string }, [number]>(
+        `select ${row} as row, ${column} as stored from ${table} where ${column} is not null order by ${order} limit ?`,
+      )
+      .all(checkedRowsMax)
+    for (const { row, stored } of values) {
+      if (column === 'phone') sealing.openPhone(name, row, stored)
+      else sealing.openText(name, name === 'events.payload' ? eventId(ids, row) : row, stored)
+    }
+  }
+  return [...unreadable]
+}
+
+function eventId(ids: EventIds, idOrNumbers: string): string {
+  const [at, seq] = idOrNumbers.split(' ')
+  return seq === undefined ? idOrNumbers : ids.encode(Number(at), Number(seq))
+}
+
+const readEventIds = (connection: SqliteConnection): EventIds =>
+  eventIdsFrom(connection.query<{ name: string; value: string }, []>('select name, value from meta').all())
+
+const count = (connection: SqliteConnection, query: string, values: Array<string | number> = []): number =>
+  Number(connection.query<never, Array<string | number>>(query).values(...values)[0]?.[0] ?? 0)

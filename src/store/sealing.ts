@@ -1,0 +1,193 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Keys } from '../domain/model/keys.ts'
+import { isPlainPhone } from '../domain/model/pseudonyms.ts'
+import { isSealedWith, type SealedColumn, type Sealing } from './engine/sealing.ts'
+import type { SealedTable, SealingStore } from '../domain/store/sealing.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import type { EventIds } from '../domain/model/event-ids.ts'
+import { loadEventIds } from './event-ids.ts'
+import { idempotencyRow } from './idempotency.ts'
+import { attemptRow } from './webhook-delivery-rows.ts'
+import { openHeaders, sealHeaders } from './webhook-headers.ts'
+
+/** Brings sealed columns to the newest version of the seal key. */
+export function createSealingStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+  keys: Pick<Keys, 'seals'>,
+): SealingStore {
+  let convertersByTable: Record<SealedTable, Converter> | undefined
+  return {
+    async sealRows(table, position, limit) {
+      const ids = await loadEventIds(database, executor)
+      convertersByTable ??= createConverters(database, executor, sealing, keys, ids)
+      return convertersByTable[table](position, limit)
+    },
+  }
+}
+
+/** Converts the rows of a table after a position. @returns the new position; undefined if no row was left */
+type Converter = (position: string, limit: number) => Promise<string | undefined>
+
+type Row = Record<string, unknown>
+
+function createConverters(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+  keys: Pick<Keys, 'seals'>,
+  ids: EventIds,
+): Record<SealedTable, Converter> {
+  const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
+    database.tables
+  const isCurrent = (stored: string) => isSealedWith(keys.seals.version, stored)
+
+  // Each returns the stored value itself if there is nothing to convert.
+  const text = (column: SealedColumn) => (row: string, stored: string) =>
+    isCurrent(stored)
+      ? stored
+      : (sealing.sealText(column, row, sealing.openText(column, row, stored)) ?? stored)
+  const phone = (column: SealedColumn) => (row: string, stored: string) => {
+    if (isCurrent(stored)) return stored
+    const opened = sealing.openPhone(column, row, stored)
+    return isPlainPhone(opened) ? sealing.sealPhone(column, row, opened) : stored
+  }
+  const headers = (row: string, stored: string) => {
+    const opened = isCurrent(stored) ? null : openHeaders(sealing, row, stored)
+    return opened === null ? stored : (sealHeaders(sealing, row, opened) ?? stored)
+  }
+  const id = (row: Row) => String(row['id'])
+  const eventId = (row: Row) =>
+    row['id'] === null ? ids.encode(Number(row['at']), Number(row['seq'])) : id(row)
+  const create = <T extends SQLiteTable>(
+    table: T,
+    definition: Pick<Definition, 'key' | 'sealed'> & { also?: Definition['also'] },
+  ) => createConverter(database, executor, { table, also: {}, ...definition })
+
+  return {
+    applications: create(applications, {
+      key: { id: applications.id },
+      sealed: {
+        webhookSecret: [applications.webhookSecret, id, text('applications.webhook_secret')],
+      },
+    }),
+    webhook_endpoints: create(webhookEndpoints, {
+      key: { id: webhookEndpoints.id },
+      sealed: { headers: [webhookEndpoints.headers, id, headers] },
+    }),
+    idempotency_keys: create(idempotencyKeys, {
+      key: { caller: idempotencyKeys.caller, route: idempotencyKeys.route, key: idempotencyKeys.key },
+      sealed: {
+        answer: [
+          idempotencyKeys.answer,
+          ({ caller, route, key }) =>
+            idempotencyRow({ caller: String(caller), route: String(route), key: String(key) }),
+          text('idempotency_keys.answer'),
+        ],
+      },
+    }),
+    webhook_attempts: create(webhookAttempts, {
+      key: { deliveryId: webhookAttempts.deliveryId, number: webhookAttempts.number },
+      sealed: {
+        body: [
+          webhookAttempts.body,
+          ({ deliveryId, number }) => attemptRow(String(deliveryId), Number(number)),
+          text('webhook_attempts.body'),
+        ],
+      },
+    }),
+    phones: create(phones, {
+      key: { key: phones.key },
+      also: { phoneHash: phones.phoneHash },
+      sealed: {
+        phone: [phones.phone, (row) => String(row['phoneHash']), phone('phones.phone')],
+      },
+    }),
+    otp_requests: create(otpRequests, {
+      key: { id: otpRequests.id },
+      sealed: {
+        phone: [otpRequests.phone, id, phone('otp_requests.phone')],
+        clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
+        metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
+      },
+    }),
+    events: create(events, {
+      key: { seq: events.seq },
+      also: { id: events.id, at: events.at, requestId: events.requestId },
+      sealed: {
+        phone: [events.phone, (row) => String(row['requestId'] ?? eventId(row)), phone('otp_requests.phone')],
+        payload: [events.payload, eventId, text('events.payload')],
+      },
+    }),
+  }
+}
+
+type Definition = {
+  table: SQLiteTable
+  key: Record<string, SQLiteColumn>
+  /** Other columns that the names of rows need. */
+  also: Record<string, SQLiteColumn>
+  /** By field: the column, the name of a row in the associated data, and the conversion of a value. */
+  sealed: Record<string, [SQLiteColumn, (row: Row) => string, (row: string, stored: string) => string]>
+}
+
+function createConverter(
+  database: Database,
+  executor: QueryExecutor,
+  { table, key, also, sealed }: Definition,
+): Converter {
+  const keyColumns = Object.values(key)
+  const columns = Object.fromEntries(Object.entries(sealed).map(([name, [column]]) => [name, column]))
+  const p = sql.placeholder
+  const update = database.prepare(() =>
+    executor
+      .update(table)
+      .set(Object.fromEntries(Object.keys(sealed).map((name) => [name, sql`${p(`${name}New`)}`])))
+      .where(
+        and(
+          ...Object.entries(key).map(([name, column]) => eq(column, p(name))),
+          ...Object.entries(columns).map(
+            ([name, column]) => sql`${column} is not distinct from cast(${p(name)} as text)`,
+          ),
+        ),
+      ),
+  )
+
+  /** @returns the values of the update; undefined if the row has nothing to convert */
+  function convertRow(row: Row): Row | undefined {
+    const values = { ...row }
+    let isChanged = false
+    for (const [name, [, rowName, convert]] of Object.entries(sealed)) {
+      const stored = row[name] ?? null
+      const converted = typeof stored === 'string' ? convert(rowName(row), stored) : stored
+      values[`${name}New`] = converted
+      if (converted !== stored) isChanged = true
+    }
+    return isChanged ? values : undefined
+  }
+
+  return async (position, limit) => {
+    const after: unknown[] = position === '' ? [] : JSON.parse(position)
+    const rows: Row[] = await executor
+      .select({ ...key, ...also, ...columns })
+      .from(table)
+      .where(
+        after.length === 0
+          ? undefined
+          : sql`(${sql.join(keyColumns, sql`, `)}) > (${sql.join(
+              after.map((value) => sql`${value}`),
+              sql`, `,
+            )})`,
+      )
+      .orderBy(...keyColumns.map((column) => asc(column)))
+      .limit(limit)
+    for (const row of rows) {
+      const values = convertRow(row)
+      if (values) await update(values)
+    }
+    const last = rows.at(-1)
+    return last && JSON.stringify(Object.keys(key).map((name) => last[name]))
+  }
+}

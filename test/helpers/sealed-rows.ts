@@ -1,0 +1,75 @@
+import type { EventIds } from '../../src/domain/model/event-ids.ts'
+import { loadEventIds } from '../../src/store/event-ids.ts'
+import { createSealing, type SealedColumn } from '../../src/store/engine/sealing.ts'
+import type { Database } from '../../src/store/engine/database.ts'
+import { testKeys } from './keys.ts'
+
+type Row = Record<string, unknown>
+
+const sealing = createSealing(testKeys, (bytes) => crypto.getRandomValues(bytes))
+
+/** Reads all rows of a table as they are stored. */
+export async function readStored(database: Database, table: keyof Database['tables']): Promise<Row[]> {
+  return database.read.select().from(database.tables[table])
+}
+
+/** Reads all rows of a table, decrypted. */
+export async function readOpened(database: Database, table: keyof Database['tables']): Promise<Row[]> {
+  const ids = await loadEventIds(database, database.read)
+  const open = openers[table] ?? ((row: Row) => row)
+  return (await readStored(database, table)).map((row) => open(row, ids))
+}
+
+/** Returns all rows of all tables as one text, decrypted, in which a test looks for traces. */
+export async function readEverything(database: Database): Promise<string> {
+  const rows = []
+  for (const table of Object.keys(database.tables) as Array<keyof Database['tables']>)
+    rows.push(await readOpened(database, table))
+  return JSON.stringify(rows)
+}
+
+const stringOrNull = (value: unknown) => (typeof value === 'string' ? value : null)
+
+const text = (column: SealedColumn, row: string, value: unknown) =>
+  sealing.openText(column, row, stringOrNull(value))
+
+const phone = (row: string, value: unknown, column: SealedColumn = 'otp_requests.phone') =>
+  sealing.openPhone(column, row, stringOrNull(value))
+
+const openers: { [table: string]: (row: Row, ids: EventIds) => Row } = {
+  applications: (row) => ({
+    ...row,
+    webhookSecret: text('applications.webhook_secret', String(row['id']), row['webhookSecret']),
+  }),
+  events: (row, ids) => ({
+    ...row,
+    phone: phone(String(row['requestId']), row['phone']),
+    payload: text('events.payload', ids.encode(Number(row['at']), Number(row['seq'])), row['payload']),
+  }),
+  idempotencyKeys: (row) => ({
+    ...row,
+    answer: text(
+      'idempotency_keys.answer',
+      [row['caller'], row['route'], row['key']].join('\n'),
+      row['answer'],
+    ),
+  }),
+  otpRequests: (row) => {
+    const id = String(row['id'])
+    return {
+      ...row,
+      phone: phone(id, row['phone']),
+      clientIp: text('otp_requests.client_ip', id, row['clientIp']),
+      metadata: text('otp_requests.metadata', id, row['metadata']),
+    }
+  },
+  phones: (row) => ({ ...row, phone: phone(String(row['phoneHash']), row['phone'], 'phones.phone') }),
+  webhookAttempts: (row) => ({
+    ...row,
+    body: text('webhook_attempts.body', `${row['deliveryId']} ${row['number']}`, row['body']),
+  }),
+  webhookEndpoints: (row) => ({
+    ...row,
+    headers: text('webhook_endpoints.headers', String(row['id']), row['headers']),
+  }),
+}
