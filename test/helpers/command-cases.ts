@@ -280,7 +280,7 @@ export const commandCases: [
   ],
   ['provider list', () => ({ args: [], stdout: /^NAME +KIND +CHANNELS +STATE\nmain .*ready/, json: 'own' })],
   ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
-  ['guard status', () => ({ args: [], stdout: /^Mode monitor:(.*\n)+RULE +LIMIT/, json: 'own' })],
+  ['guard status', () => ({ args: [], stdout: /^Mode enforce:(.*\n)+RULE +LIMIT/, json: 'own' })],
   [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
