@@ -42,6 +42,13 @@ describe('otpd audit verify', () => {
     expect(JSON.parse(stdout).data).toHaveLength(1)
   })
 
+  test('proves it after a leaked master key was replaced', async () => {
+    const rotate = ['admin', 'rotate-master-key', '--compromised', '--yes']
+    const rotation = await server.otpd(rotate, { env: { OTPD_DATA_DIR: server.dataDir } })
+    expect(rotation.exitCode).toBe(0)
+    expect(await verify()).toMatchObject({ exitCode: 0 })
+  })
+
   test('names the first broken entry, exits 8, and so does doctor', async () => {
     tamper(`update audit_entries set detail = 'harmless' where action = 'login.failed'`)
     // A later entry does not repair the chain.
