@@ -14,18 +14,13 @@ export async function loadEventIds(database: Database, executor: QueryExecutor):
     .select()
     .from(meta)
     .where(inArray(meta.name, ['event_id_key', 'plain_event_ids_until']))
-  const ids = eventIdsFrom(rows)
-  idsByDatabase.set(database, ids)
-  return ids
-}
-
-/** Creates the codec of event ids from rows of `meta`. @throws Error they lack the key */
-export function eventIdsFrom(rows: ReadonlyArray<{ name: string; value: string }>): EventIds {
   const values = new Map(rows.map(({ name, value }) => [name, value]))
   const key = values.get('event_id_key')
   const plainUntil = values.get('plain_event_ids_until')
   if (key === undefined || plainUntil === undefined) throw new Error('the key of event ids is missing')
-  return createEventIds(Buffer.from(key, 'hex'), Number(plainUntil))
+  const ids = createEventIds(Buffer.from(key, 'hex'), Number(plainUntil))
+  idsByDatabase.set(database, ids)
+  return ids
 }
 
 /** Columns that `withEventId` needs, under names that do not clash in a join. */

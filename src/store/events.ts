@@ -82,12 +82,14 @@ export function createEventStore(
       const [counter] = await allocateSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
       const seq = counter.value
-      const id = (await loadEventIds(database, executor)).encode(entry.at, seq)
+      const payload = toPayload
+        ? toPayload((await loadEventIds(database, executor)).encode(entry.at, seq))
+        : null
       await insert({
         ...entry,
         seq,
-        phone: sealing.sealPhone('otp_requests.phone', entry.requestId ?? id, entry.phone),
-        payload: sealing.sealText('events.payload', id, toPayload ? toPayload(id) : null),
+        phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
+        payload: sealing.sealText('events.payload', payloadRow(entry), payload),
       })
       onEvent(entry.developerId)
       return seq
@@ -96,11 +98,11 @@ export function createEventStore(
     async list(developerId, { appId, ...query }) {
       const rows = await list({ ...query, ...ownerShortId(database, { developerId, appId }) })
       const ids = await loadEventIds(database, executor)
-      return rows.map((row) => {
-        const id = row.id ?? ids.encode(row.at, row.seq)
-        const phone = sealing.openPhone('otp_requests.phone', row.requestId ?? id, row.phone)
-        return { ...row, id, phone }
-      })
+      return rows.map((row) => ({
+        ...row,
+        id: row.id ?? ids.encode(row.at, row.seq),
+        phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
+      }))
     },
 
     async findSeq(developerId, id) {
@@ -119,3 +121,10 @@ export function createEventStore(
       deleteOldestByKey(executor, events, events.seq, events.at, until, batchSize),
   }
 }
+
+/** Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. */
+export const phoneRow = ({ requestId }: { requestId: string | null }) => requestId ?? ''
+
+/** Names an entry in the associated data of its sealed payload. */
+export const payloadRow = ({ requestId, type, at }: { requestId: string | null; type: string; at: number }) =>
+  `${requestId ?? ''} ${type} ${at}`

@@ -2,7 +2,7 @@ import { and, asc, between, eq, gt, inArray, isNotNull, lt, sql } from 'drizzle-
 import type { Sealing } from './engine/sealing.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
+import { payloadRow, phoneRow } from './events.ts'
 import { idempotencyRow } from './idempotency.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
@@ -38,7 +38,7 @@ export function createRetentionStore(
   )
   const findEvent = database.prepare(() =>
     executor
-      .select({ ...eventIdColumns(events), payload: events.payload })
+      .select({ requestId: events.requestId, type: events.type, at: events.at, payload: events.payload })
       .from(events)
       .where(eq(events.seq, p('seq'))),
   )
@@ -83,25 +83,20 @@ export function createRetentionStore(
     async listEvents(afterSeq, limit) {
       const rows = await executor
         .select({
-          ...eventIdColumns(events),
+          seq: events.seq,
           developerId: events.developerId,
           requestId: events.requestId,
           phone: events.phone,
+          at: events.at,
         })
         .from(events)
         .where(gt(events.seq, afterSeq))
         .orderBy(asc(events.seq))
         .limit(limit)
-      const ids = await loadEventIds(database, executor)
-      return rows.map(({ eventSeq, eventAt, oldEventId, developerId, requestId, phone }) => {
-        const owner = requestId ?? oldEventId ?? ids.encode(eventAt, eventSeq)
-        return {
-          seq: eventSeq,
-          developerId,
-          phone: sealing.openPhone('otp_requests.phone', owner, phone),
-          at: eventAt,
-        }
-      })
+      return rows.map((row) => ({
+        ...row,
+        phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
+      }))
     },
 
     listDeliveries: async (after, limit) =>
@@ -119,10 +114,10 @@ export function createRetentionStore(
     async replaceInEvent(seq, phone, redact) {
       const [row] = await findEvent({ seq })
       if (!row) return
-      const { eventId, payload: stored } = withEventId(await loadEventIds(database, executor), row)
-      const payload = sealing.openText('events.payload', eventId, stored)
-      const redacted = payload === null ? null : redact(payload)
-      await replaceInEvent({ seq, phone, payload: sealing.sealText('events.payload', eventId, redacted) })
+      const name = payloadRow(row)
+      const opened = sealing.openText('events.payload', name, row.payload)
+      const payload = sealing.sealText('events.payload', name, opened === null ? null : redact(opened))
+      await replaceInEvent({ seq, phone, payload })
     },
 
     async clearResponses(from, to) {

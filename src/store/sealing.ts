@@ -5,8 +5,7 @@ import { isPlainPhone } from '../domain/model/pseudonyms.ts'
 import { isSealedWith, type SealedColumn, type Sealing } from './engine/sealing.ts'
 import type { SealedTable, SealingStore } from '../domain/store/sealing.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import type { EventIds } from '../domain/model/event-ids.ts'
-import { loadEventIds } from './event-ids.ts'
+import { payloadRow, phoneRow } from './events.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { attemptRow } from './webhook-delivery-rows.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
@@ -18,14 +17,8 @@ export function createSealingStore(
   sealing: Sealing,
   keys: Pick<Keys, 'seals'>,
 ): SealingStore {
-  let convertersByTable: Record<SealedTable, Converter> | undefined
-  return {
-    async sealRows(table, position, limit) {
-      const ids = await loadEventIds(database, executor)
-      convertersByTable ??= createConverters(database, executor, sealing, keys, ids)
-      return convertersByTable[table](position, limit)
-    },
-  }
+  const convertersByTable = createConverters(database, executor, sealing, keys)
+  return { sealRows: (table, position, limit) => convertersByTable[table](position, limit) }
 }
 
 /** Converts the rows of a table after a position. @returns the new position; undefined if no row was left */
@@ -38,7 +31,6 @@ function createConverters(
   executor: QueryExecutor,
   sealing: Sealing,
   keys: Pick<Keys, 'seals'>,
-  ids: EventIds,
 ): Record<SealedTable, Converter> {
   const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
     database.tables
@@ -59,8 +51,6 @@ function createConverters(
     return opened === null ? stored : (sealHeaders(sealing, row, opened) ?? stored)
   }
   const id = (row: Row) => String(row['id'])
-  const eventId = (row: Row) =>
-    row['id'] === null ? ids.encode(Number(row['at']), Number(row['seq'])) : id(row)
   const create = <T extends SQLiteTable>(
     table: T,
     definition: Pick<Definition, 'key' | 'sealed'> & { also?: Definition['also'] },
@@ -115,14 +105,20 @@ function createConverters(
     }),
     events: create(events, {
       key: { seq: events.seq },
-      also: { id: events.id, at: events.at, requestId: events.requestId },
+      also: { requestId: events.requestId, type: events.type, at: events.at },
       sealed: {
-        phone: [events.phone, (row) => String(row['requestId'] ?? eventId(row)), phone('otp_requests.phone')],
-        payload: [events.payload, eventId, text('events.payload')],
+        phone: [events.phone, (row) => phoneRow(toEntry(row)), phone('otp_requests.phone')],
+        payload: [events.payload, (row) => payloadRow(toEntry(row)), text('events.payload')],
       },
     }),
   }
 }
+
+const toEntry = ({ requestId, type, at }: Row) => ({
+  requestId: requestId === null ? null : String(requestId),
+  type: String(type),
+  at: Number(at),
+})
 
 type Definition = {
   table: SQLiteTable

@@ -38,7 +38,7 @@ import { createScanLimitStore } from './scan-limit.ts'
 /**
  * Creates the domain's store on SQLite or PostgreSQL.
  *
- * @param needs.keys encrypt the sealed columns, and authenticate the heads of the audit chains
+ * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
  * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
  * @param needs.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
@@ -68,7 +68,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     }
     const noteDelivery = () => void executorsWithDeliveries.add(executor)
     const chains = chainsFor(executor)
-    stores = bindStores(database, executor, { keys, sealing, chains, noteDelivery, noteEvent })
+    stores = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent })
     storesByExecutor.set(executor, stores)
     return stores
   }
@@ -107,15 +107,15 @@ function bindStores(
   database: Database,
   executor: QueryExecutor,
   {
+    chains,
     keys,
     sealing,
-    chains,
     noteDelivery,
     noteEvent,
   }: {
+    chains: AuditChains
     keys: StoreNeeds['keys']
     sealing: Sealing
-    chains: AuditChains
     noteDelivery(): void
     noteEvent(developerId: string): void
   },

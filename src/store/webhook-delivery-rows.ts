@@ -4,6 +4,7 @@ import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhoo
 import { openWebhookSecret } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
+import { payloadRow } from './events.ts'
 import { openHeaders } from './webhook-headers.ts'
 
 // Statements that the outbox and the delivery log share.
@@ -90,6 +91,8 @@ export async function loadMessages(
       endpointId: endpoints.id,
       appId: endpoints.appId,
       ...eventIdColumns(events),
+      requestId: events.requestId,
+      type: events.type,
       url: endpoints.url,
       secret: applications.webhookSecret,
       headers: endpoints.headers,
@@ -101,13 +104,14 @@ export async function loadMessages(
     .innerJoin(events, eq(events.seq, deliveries.eventSeq))
     .where(and(condition, isNotNull(events.payload)))
   const ids = await loadEventIds(database, executor)
-  return rows
-    .map((row) => withEventId(ids, row))
-    .map(({ eventId, appId, secret, headers, body, ...message }) => ({
+  return rows.map((row) => {
+    const { eventId, appId, secret, headers, body, requestId, type, ...message } = withEventId(ids, row)
+    return {
       ...message,
       id: eventId,
       secret: openWebhookSecret(sealing, appId, secret),
       headers: openHeaders(sealing, message.endpointId, headers),
-      body: sealing.openText('events.payload', eventId, body),
-    }))
+      body: sealing.openText('events.payload', payloadRow({ requestId, type, at: row.eventAt }), body),
+    }
+  })
 }

@@ -31,6 +31,7 @@ const sealedTables = [
 
 const secondSealKey = Buffer.alloc(32, 2)
 const rotatedKeys = {
+  audit: testKeys.audit,
   webhookHeader: testKeys.webhookHeader,
   seals: {
     version: 2,
@@ -97,7 +98,7 @@ describeEachDatabase('sealed columns', (database) => {
   }
 
   const createWalks = (keys: typeof rotatedKeys) => {
-    const store = createStore(database(), { keys: { ...testKeys, ...keys } })
+    const store = createStore(database(), { keys })
     const keyring = {
       newestVersion: () => keys.seals.version,
       hasOldVersions: () => false,

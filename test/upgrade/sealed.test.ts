@@ -28,8 +28,8 @@ describe.each(listFixtures())('a database of %s', (version) => {
     expect(plain.length).toBeGreaterThan(20)
     expect(findTraces(database, plain)).toEqual(plain)
 
-    // The first batch is due a second after the start.
-    for (const afterMs of [0, 1_010, 1_030, 1_060]) {
+    // The first batch is due two seconds after the start.
+    for (const afterMs of [0, 2_010, 2_030, 2_060]) {
       const killed = await startInstance(options)
       await new Promise((resolve) => setTimeout(resolve, afterMs))
       await killed.kill()

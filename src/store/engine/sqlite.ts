@@ -81,16 +81,18 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   return {
     ...describeSqlite(createShortIds(reader.client.prepare, connection)),
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
-    write: () => Promise.reject(new Error('the database is open for reading only')),
+    write: () => Promise.reject(readOnlyError()),
     secureDelete: () => {},
-    overwriteFreeSpace: () => Promise.resolve(false),
+    overwriteFreeSpace: () => Promise.reject(readOnlyError()),
     close: () => Promise.resolve(reader.close()),
   }
 }
 
-const describeSqlite = (
-  ids: ShortIds,
-): Omit<Database, 'read' | 'write' | 'close' | 'secureDelete' | 'overwriteFreeSpace'> => ({
+const readOnlyError = () => new Error('the database is open for reading only')
+
+type Dialect = Pick<Database, 'tables' | 'prepare' | 'shortId' | 'matchesShortId' | 'lock' | 'skipLocked'>
+
+const describeSqlite = (ids: ShortIds): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
   shortId: ids.toNumber,

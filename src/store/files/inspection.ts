@@ -150,11 +150,15 @@ function listUnsealedBackups(folder: string): string[] {
   if (!existsSync(folder)) return []
   const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
   return names.toSorted().filter((name) => {
+    let connection: SqliteConnection | undefined
     try {
-      return readDatabase(join(folder, name), (connection) => !isSealed(connection))
+      connection = openReadonly(join(folder, name))
+      return !isSealed(connection)
     } catch {
       // Damaged, or not a database: it is reported when it is restored.
       return false
+    } finally {
+      connection?.close()
     }
   })
 }

@@ -1,7 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { EventIds } from '../../domain/model/event-ids.ts'
 import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
-import { eventIdsFrom } from '../event-ids.ts'
 import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
 
 /** How far a database is sealed. */
@@ -30,8 +28,7 @@ const sealedValues: readonly SealedValue[] = [
   sealedValue('otp_requests.phone', 'id', 'id desc'),
   sealedValue('otp_requests.client_ip', 'id', 'id desc'),
   sealedValue('otp_requests.metadata', 'id', 'id desc'),
-  // The two numbers that an id is made of follow it, for entries without a stored one.
-  sealedValue('events.payload', `coalesce(id, at || ' ' || seq)`, 'seq desc'),
+  sealedValue('events.payload', `request_id || ' ' || type || ' ' || at`, 'seq desc'),
   { ...sealedValue('otp_requests.phone', 'request_id', 'seq desc'), table: 'events' },
 ]
 
@@ -102,7 +99,6 @@ function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey
   const onUnreadable = ({ column, row }: UnreadableValue) => void unreadable.add(`${column} ${row}`)
   const { keys } = createKeyring(dataKeys)
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
-  const ids = readEventIds(connection)
   for (const { table, column, name, row, order } of sealedValues) {
     const values = connection
       .query<{ row: string; stored: string }, [number]>(
@@ -111,19 +107,11 @@ function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey
       .all(checkedRowsMax)
     for (const { row, stored } of values) {
       if (column === 'phone') sealing.openPhone(name, row, stored)
-      else sealing.openText(name, name === 'events.payload' ? eventId(ids, row) : row, stored)
+      else sealing.openText(name, row, stored)
     }
   }
   return [...unreadable]
 }
-
-function eventId(ids: EventIds, idOrNumbers: string): string {
-  const [at, seq] = idOrNumbers.split(' ')
-  return seq === undefined ? idOrNumbers : ids.encode(Number(at), Number(seq))
-}
-
-const readEventIds = (connection: SqliteConnection): EventIds =>
-  eventIdsFrom(connection.query<{ name: string; value: string }, []>('select name, value from meta').all())
 
 const count = (connection: SqliteConnection, query: string, values: Array<string | number> = []): number =>
   Number(connection.query<never, Array<string | number>>(query).values(...values)[0]?.[0] ?? 0)
