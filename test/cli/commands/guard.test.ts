@@ -11,12 +11,14 @@ let home: ReturnType<typeof createHome>
 let locationFlags: string[]
 let dataDir: string
 
-beforeEach(() => {
+beforeEach(async () => {
   home = createHome()
   dataDir = join(home.directory, 'data')
   const config = join(home.directory, 'otpd.toml')
   writeFileSync(config, '[guard]\nmode = "monitor"\ndeniedCountries = ["CU", "KP"]\n')
   locationFlags = ['--data-dir', dataDir, '--config', config]
+  // Creates the database.
+  await home.otpd(['migrate', 'up', ...locationFlags])
 })
 afterEach(() => home.remove())
 
@@ -58,7 +60,6 @@ describe('guard status', () => {
   })
 
   test('counts the last 24 hours by rule and country, and says how to enable blocking', async () => {
-    await home.otpd(['guard', 'status', ...locationFlags])
     await recordDecisions('ID', 3, false)
     await recordDecisions('NL', 1, true, 20)
     await recordDecisions('NL', 9, true, 24)
@@ -71,7 +72,6 @@ describe('guard status', () => {
   })
 
   test('prints it as JSON', async () => {
-    await home.otpd(['guard', 'status', ...locationFlags])
     await recordDecisions('ID', 2, false)
     const result = await home.otpd(['guard', 'status', '--json', ...locationFlags])
     expect(result).toMatchObject({ exitCode: 0, stderr: '' })
