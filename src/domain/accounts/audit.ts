@@ -68,7 +68,8 @@ export async function isAuditRepeated(
       entry.targetId === targetId &&
       entry.detail === detail &&
       entry.source === origin.source &&
-      entry.ip === origin.ip,
+      entry.ip === origin.ip &&
+      entry.tokenId === origin.tokenId,
   )
 }
 
