@@ -8,9 +8,12 @@ import type { Service } from './service.ts'
 const email = 'ada@example.com'
 const password = 'correct horse battery'
 
-/** Highest rates that can be set, 10,000 a minute: the limiter does all of its work but refuses nothing. */
+/**
+ * Highest rates that can be set, 10,000 a minute: the limiter does all of its work but refuses nothing. More lists are
+ * read than that, so their limit is off.
+ */
 const plans =
-  '[plans.free]\nprojects = 10\napplications = 1000\nsendPerMinute = 10000\nverifyPerMinute = 10000\n'
+  '[plans.free]\nprojects = 10\napplications = 1000\nsendPerMinute = 10000\nverifyPerMinute = 10000\nconsolePerMinute = 0\n'
 
 export type Otpd = Service & {
   console: { headers: Record<string, string>; applicationIds: string[] }

@@ -13,7 +13,12 @@ export const jwt: FuzzPart = {
     const started = performance.now()
     const provider = await startFakeOidcProvider()
     const server = await startServer({
-      env: { OTPD_OIDC_ISSUER: provider.issuer, OTPD_OIDC_AUDIENCE: provider.audience, OTPD_SIGNUP: 'open' },
+      env: {
+        OTPD_OIDC_ISSUER: provider.issuer,
+        OTPD_OIDC_AUDIENCE: provider.audience,
+        OTPD_SIGNUP: 'open',
+        OTPD_CONSOLE_PER_MINUTE: '0',
+      },
     })
     const random = seededRandom(seed)
     const findings: string[] = []

@@ -20,7 +20,7 @@ export const raw: FuzzPart = {
   title: 'raw bytes that an HTTP client would not send, against the compiled binary',
   async run({ runs, seed }, print) {
     const started = performance.now()
-    const server = await startServer({ env: { OTPD_LOG_LEVEL: 'warn' } })
+    const server = await startServer({ env: { OTPD_LOG_LEVEL: 'warn', OTPD_CONSOLE_PER_MINUTE: '0' } })
     const { hostname, port } = new URL(server.url)
     const random = seededRandom(seed)
     const findings: string[] = []

@@ -22,7 +22,14 @@ export async function startSchemaFixture(count: number) {
   const options = makeServerHome({ projects: 1_000_000, applications: 1_000_000 })
   const server = await startServer({
     ...options,
-    env: { ...options.env, OTPD_GUARD_MODE: 'off', OTPD_PHONE_CHECK_BUDGET: '0', OTPD_LOG_LEVEL: 'debug' },
+    env: {
+      ...options.env,
+      OTPD_GUARD_MODE: 'off',
+      OTPD_PHONE_CHECK_BUDGET: '0',
+      OTPD_CONSOLE_PER_MINUTE: '0',
+      OTPD_LOOKUPS_PER_MINUTE: '0',
+      OTPD_LOG_LEVEL: 'debug',
+    },
   })
   await server.otpd(
     ['admin', 'create', '--email', otherLogin.username, '--name', 'Grace', '--password-stdin'],

@@ -48,6 +48,8 @@ async function runScenario() {
       OTPD_WEBHOOK_ALLOW: '127.0.0.1',
       OTPD_SEND_PER_MINUTE: '0',
       OTPD_VERIFY_PER_MINUTE: '0',
+      OTPD_CONSOLE_PER_MINUTE: '0',
+      OTPD_LOOKUPS_PER_MINUTE: '0',
     },
   })
   try {
