@@ -38,7 +38,7 @@ export function openDatabase(
 
   const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
   const wasUnclean = wasUncleanStop(dataDir)
-  const { migrated, backup } = prepareDatabase(dataDir, {
+  const { isNew, migrated, backup } = prepareDatabase(dataDir, {
     masterKey,
     migrate: config.migrate,
     now: clock.now(),
@@ -52,5 +52,5 @@ export function openDatabase(
   )
   const database = openSqlite(files.database, { onDiskFault, onForeignCommit: keyring.refresh })
   cleanups.push(database.close)
-  return { database, files, keyring, wasUnclean }
+  return { database, files, keyring, isNew, wasUnclean }
 }

@@ -94,7 +94,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
         })
       failure.resolve(error)
     }
-    const { database, files, keyring, wasUnclean } = openDatabase(dataDir, config, {
+    const { database, files, keyring, isNew, wasUnclean } = openDatabase(dataDir, config, {
       log,
       clock,
       cleanups,
@@ -173,6 +173,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       services,
       database,
       keyring,
+      isNew,
       webhookWorker,
       store,
       clock,

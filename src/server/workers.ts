@@ -8,7 +8,7 @@ import type { LiveKeyring } from '../store/files/live-keyring.ts'
 import type { Log } from '../log/log.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
-import { createSealTask } from '../domain/upkeep/seal-walks.ts'
+import { createSealTask, walksToSkip } from '../domain/upkeep/seal-walks.ts'
 import type { Database } from '../store/engine/database.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
@@ -29,6 +29,8 @@ export async function startWorkers(needs: {
   services: Pick<Services, 'messaging' | 'newId' | 'otp'>
   database: Pick<Database, 'overwriteFreeSpace' | 'secureDelete'>
   keyring: LiveKeyring
+  /** Whether this start created the database. */
+  isNew: boolean
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
   clock: Clock
@@ -36,7 +38,8 @@ export async function startWorkers(needs: {
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, database, keyring, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { config, services, database, keyring, isNew, webhookWorker, store, clock, wall, log, cleanups } =
+    needs
   const { messaging, newId, otp } = services
   const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
@@ -46,17 +49,19 @@ export async function startWorkers(needs: {
 
   const checkClockStep = createClockStepLogger(clock, wall, log)
   const retention = createRetention({ store, clock, keys, settings: config.retention })
+  const walks = createAllKeyWalks({
+    keys,
+    clock,
+    newId,
+    random: (bytes) => crypto.getRandomValues(bytes),
+  })
   const keyWalks = createKeyWalks({
     store,
     keyring,
-    walks: createAllKeyWalks({
-      keys,
-      clock,
-      newId,
-      random: (bytes) => crypto.getRandomValues(bytes),
-    }),
-    onEnded: ({ name }) => log.info('rows were brought to the newest keys', { walk: name }),
+    walks,
+    onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
   })
+  if (isNew) await keyWalks.skip(walksToSkip(walks))
   const runWalks = createSealTask({
     store,
     keys,

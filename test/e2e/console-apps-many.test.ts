@@ -17,7 +17,7 @@ const oddNames = ['東京アプリケーション', 'cafe\u0301 re\u0301sume\u03
 
 let host: ConsoleHost
 beforeAll(async () => {
-  host = await startConsoleHost({ env: { OTPD_CONFIG: planFile } })
+  host = await startConsoleHost({ env: { OTPD_CONFIG: planFile, OTPD_CONSOLE_PER_MINUTE: '0' } })
   const authorization = `Bearer ${(await host.otpd(['auth', 'token'])).trim()}`
   const post = async (path: string, body: object): Promise<string> => {
     const headers = { authorization, 'content-type': 'application/json' }

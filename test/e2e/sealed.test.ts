@@ -126,7 +126,6 @@ test('the API still answers all of it', async () => {
 })
 
 test('doctor finds nothing plain, and names a value that was changed', async () => {
-  await server.waitForLog('all stored data is encrypted')
   const copy = join(folder, 'copy')
   await server.stop()
   const doctor = async (dataDir: string) =>

@@ -88,6 +88,13 @@ export function createKeyWalks(needs: {
   }
 
   return {
+    /** Records walks as ended without running them: a new database has no rows. */
+    skip: (names: ReadonlyArray<Pick<KeyWalk, 'name' | 'purpose'>>): Promise<void> =>
+      store.write(async (tx) => {
+        for (const { name, purpose } of names)
+          await tx.keyWalks.put({ walk: name, version: keyring.newestVersion(purpose), position: null })
+      }),
+
     /**
      * Runs all walks that have not ended, in batches of one transaction each.
      *

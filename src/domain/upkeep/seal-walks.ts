@@ -9,6 +9,12 @@ const walkName = (table: string) => `seals.${table}`
 /** Follows the walks: overwrites what the rows of before left behind. Its state is stored as theirs is. */
 const freeSpaceWalk = walkName('free_space')
 
+/** Lists the walks that a new database can skip: it has neither rows nor free space. */
+export const walksToSkip = (walks: readonly KeyWalk[]) => [
+  ...walks,
+  { name: freeSpaceWalk, purpose: 'seals' as const },
+]
+
 /** Seals plain values and those of older keys, table by table. */
 export const sealWalks: readonly KeyWalk[] = sealedTables.map((table) => ({
   name: walkName(table),

@@ -35,7 +35,7 @@ const busyTimeoutMs = 5_000
 export function prepareDatabase(
   dataDir: string,
   options: { masterKey: Uint8Array; migrate: boolean; now: number },
-): { migrated: string[]; backup: string | undefined } {
+): { isNew: boolean; migrated: string[]; backup: string | undefined } {
   const files = dataFiles(dataDir)
   requirePrivate(files.database)
   let connection: SqliteConnection | undefined
@@ -77,8 +77,8 @@ function bringUpToDate(
   requireOwnSchema(connection)
   requireMasterKey(connection, options.masterKey)
   let backup: string | undefined
+  const isNew = applied.length === 0
   if (pending.length > 0) {
-    const isNew = applied.length === 0
     if (!isNew && !options.migrate) {
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
@@ -92,8 +92,8 @@ function bringUpToDate(
     })
   }
   // A new database is not reported as migrated.
-  const migrated = applied.length === 0 ? [] : pending.map(({ name }) => name)
-  return { migrated, backup }
+  const migrated = isNew ? [] : pending.map(({ name }) => name)
+  return { isNew, migrated, backup }
 }
 
 /** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */

@@ -22,7 +22,7 @@ test('a first start that a disk error interrupts does not block later ones', () 
   expect(() => prepareDatabase(dataDir, options)).toThrow(StartRefused)
   expect(statSync(database).mode & 0o777).toBe(0o600)
   rmdirSync(`${database}-journal`)
-  expect(prepareDatabase(dataDir, options)).toEqual({ migrated: [], backup: undefined })
+  expect(prepareDatabase(dataDir, options)).toEqual({ isNew: true, migrated: [], backup: undefined })
 })
 
 describe('a database that was changed outside of otpd', () => {
