@@ -1,7 +1,6 @@
 import type { Developer } from '../domain/model/developer.ts'
-import type { Keys } from '../domain/model/keys.ts'
+import { hmac, type Keys } from '../domain/model/keys.ts'
 import { invalidCursor, pageLimitDefault, type Page, type PageRequest } from '../domain/model/pagination.ts'
-import type { Random } from '../domain/model/random.ts'
 import { seal, unseal } from '../domain/model/sealed.ts'
 
 /** A call of a list: its query was validated against `pageQuery`. */
@@ -17,12 +16,19 @@ export type Paginate = ReturnType<typeof createPaginate>
  * Creates the pagination of list routes. Cursors are encrypted for the developer and the path, so that they neither
  * reveal the position, which may count the rows of all developers, nor work in another list.
  */
-export function createPaginate({ keys, random }: { keys: Pick<Keys, 'cursor'>; random: Random }) {
+export function createPaginate({ keys }: { keys: Pick<Keys, 'cursor'> }) {
   const contextOf = ({ developer, path }: ListCall) => `${developer.id} ${path}`
 
-  /** Pads the position, because its length would tell its magnitude. */
-  const sealCursor = (call: ListCall, position: string) =>
-    seal(keys.cursor, contextOf(call), position.padEnd(positionLength), random)
+  /**
+   * Pads the position, because its length would tell its magnitude. The IV is derived (synthetic IV), so that an unchanged
+   * page has the same response.
+   */
+  const sealCursor = (call: ListCall, position: string) => {
+    const context = contextOf(call)
+    const iv = hmac(keys.cursor).update(`${context}\n${position}`).digest()
+    const fillIv = (bytes: Uint8Array) => bytes.set(iv.subarray(0, bytes.length))
+    return seal(keys.cursor, context, position.padEnd(positionLength), fillIv)
+  }
 
   /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
   function openCursor(call: ListCall, cursor: string): string {
