@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { totpCode, totpStep } from '../../src/domain/model/totp.ts'
 import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
+import { decodeBase32 } from '../helpers/base32.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
@@ -113,6 +115,7 @@ const expectedExitCodes: Record<string, number> = {
   'otpd console --read-only': 2,
   // A server is running.
   'otpd migrate up': 6,
+  'otpd restore otpd-last-year.db --master-key-file old-master.key --yes': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,
 }
 
@@ -149,11 +152,29 @@ async function fillPlaceholders(example: string) {
     const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
+  if (line.includes('reset-totp')) await runInShell(`otpd profile totp enable --code ${await proposeTotp()}`)
+  if (line.includes('totp enable --code')) return line.replace('123456', await proposeTotp())
+  if (line.includes('totp disable --code')) return line.replace('123456', nextTotpCode())
   if (line.includes('delivery.headers')) writeDelivery()
   if (!line.includes('$SETUP_TOKEN')) return line
   const { stdout } = await runInShell('otpd admin setup-token')
   const flags = '--email eve@example.com --password-stdin < password'
   return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${flags}`
+}
+
+let totp: { secret: Uint8Array; step: number } = { secret: new Uint8Array(), step: 0 }
+
+/** Proposes a second factor. @returns the code that confirms it */
+async function proposeTotp(): Promise<string> {
+  const { stdout } = await runInShell('otpd profile totp enable --json')
+  totp = { secret: decodeBase32(JSON.parse(stdout).data.secret), step: 0 }
+  return nextTotpCode()
+}
+
+/** Returns a code that was not used before: each is accepted once, and one step early too. */
+function nextTotpCode(): string {
+  totp.step = Math.max(totpStep(Date.now()), totp.step + 1)
+  return totpCode(totp.secret, totp.step)
 }
 
 async function createWebhook() {

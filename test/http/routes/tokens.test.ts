@@ -162,7 +162,12 @@ describeEachDatabase('API tokens', (database) => {
         if (row)
           await tx
             .insert(apiTokens)
-            .values({ ...row, id: `${id.slice(0, -1)}x`, name: 'x', hash: '00'.repeat(32) })
+            .values({
+              ...row,
+              id: `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`,
+              name: 'x',
+              hash: '00'.repeat(32),
+            })
       })
       expect((await use(token)).status).toBe(200)
       expect((await use(other.token)).status).toBe(200)
