@@ -152,7 +152,7 @@ async function fillPlaceholders(example: string) {
     const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
-  if (line.includes('reset-totp')) await runInShell(`otpd profile totp enable --code ${await proposeTotp()}`)
+  if (line.includes('reset-totp ada@example.com')) await enableTotpOfAda()
   if (line.includes('totp enable --code')) return line.replace('123456', await proposeTotp())
   if (line.includes('totp disable --code')) return line.replace('123456', nextTotpCode())
   if (line.includes('delivery.headers')) writeDelivery()
@@ -165,10 +165,18 @@ async function fillPlaceholders(example: string) {
 let totp: { secret: Uint8Array; step: number } = { secret: new Uint8Array(), step: 0 }
 
 /** Proposes a second factor. @returns the code that confirms it */
-async function proposeTotp(): Promise<string> {
-  const { stdout } = await runInShell('otpd profile totp enable --json')
+async function proposeTotp(env: Record<string, string> = {}): Promise<string> {
+  const { stdout } = await runInShell('otpd profile totp enable --json', env)
   totp = { secret: decodeBase32(JSON.parse(stdout).data.secret), step: 0 }
   return nextTotpCode()
+}
+
+/** Enables the second factor of an account that is not logged in otherwise. */
+async function enableTotpOfAda() {
+  const env = { HOME: join(server.home, 'ada') }
+  mkdirSync(env.HOME, { recursive: true })
+  await runInShell('otpd login --email ada@example.com --password-stdin < password', env)
+  await runInShell(`otpd profile totp enable --code ${await proposeTotp(env)}`, env)
 }
 
 /** Returns a code that was not used before: each is accepted once, and one step early too. */
