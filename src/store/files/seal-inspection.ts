@@ -4,7 +4,10 @@ import { createSealing, type SealedColumn, type UnreadableValue } from '../engin
 
 /** How far a database is sealed. */
 export type SealInspection = {
-  /** Percentage of rows that are sealed with the newest key; null once all are and the free space is overwritten. */
+  /**
+   * Percentage of rows that are sealed with the newest key; null if there are none, or once all are and the free space is
+   * overwritten.
+   */
   percent: number | null
   /**
    * Values that cannot be decrypted, among the newest rows of each table, as `table.column row`. Null if there is no
@@ -91,7 +94,7 @@ function sealedPercent(connection: SqliteConnection): number | null {
       sealedRows += count(connection, `select count(*) from ${table} where (${key}) <= (${marks})`, last)
     }
   }
-  return rows === 0 ? 100 : Math.floor((100 * sealedRows) / rows)
+  return rows === 0 ? null : Math.floor((100 * sealedRows) / rows)
 }
 
 function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey[]): string[] {
