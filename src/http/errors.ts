@@ -122,8 +122,8 @@ function sanitizePath(pointer: string): string {
   return (unsafeIndex === -1 ? names : names.slice(0, unsafeIndex)).join('.')
 }
 
-/** `clientIp`, `client_ip`, `client-ip`, or the index in a list. */
-const safeName = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+)*|\d{1,4})$/
+/** `clientIp`, `client_ip`, `client-ip`, or the index in a list. Four words with dashes may be a recovery code. */
+const safeName = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+){0,2}|\d{1,4})$/
 
 const locations: Record<string, ErrorDetail['in']> = {
   body: 'body',

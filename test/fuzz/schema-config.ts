@@ -81,6 +81,8 @@ const allowedRefusals: [operations: string[], statuses: string[]][] = [
     ['400', '422'],
   ],
   [['createProject', 'createApplication'], ['422']],
+  // An expiry in the past, or an idempotency key that was already used.
+  [['createApiToken'], ['400', '422']],
   // A wrong password, an unknown token.
   [
     ['requestTokens', 'revokeToken', 'changePassword', 'confirmTotp', 'disableTotp'],

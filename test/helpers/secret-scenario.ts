@@ -172,16 +172,21 @@ export function createSecretScenario() {
       const sent = await call(
         'POST',
         '/v1/otp/send',
-        { ...headers, 'idempotency-key': phone },
+        { ...headers, 'idempotency-key': `send-${phones.indexOf(phone)}` },
         { phone, metadata: { note: 'hello' } },
       )
       await call(
         'POST',
         '/v1/otp/send',
-        { ...headers, 'idempotency-key': phone },
+        { ...headers, 'idempotency-key': `send-${phones.indexOf(phone)}` },
         { phone, metadata: { note: 'hello' } },
       )
-      await call('POST', '/v1/otp/send', { ...headers, 'idempotency-key': phone }, { phone, locale: 'de' })
+      await call(
+        'POST',
+        '/v1/otp/send',
+        { ...headers, 'idempotency-key': `send-${phones.indexOf(phone)}` },
+        { phone, locale: 'de' },
+      )
       const { requestId } = sent.json.data
       const inbox: unknown = (await call('GET', '/v1/inbox', bearer)).json.data
       const [newest] = Array.isArray(inbox) ? inbox : []

@@ -126,6 +126,7 @@ describe('every operation rejects', () => {
       'st_abcDEFghijKLmnop',
       'rt_Abcdefghijklmnop',
       'whsec_0123abcd',
+      'abcd-efgh-ijkl-mnop',
       'correct horse battery',
       '<b>',
       'a\nb',
