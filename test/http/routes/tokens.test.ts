@@ -160,14 +160,12 @@ describeEachDatabase('API tokens', (database) => {
       const twin = token.slice(0, 20) + (token[20] === '0' ? '1' : '0') + token.slice(21)
       await database().write(async (tx) => {
         if (row)
-          await tx
-            .insert(apiTokens)
-            .values({
-              ...row,
-              id: `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`,
-              name: 'x',
-              hash: '00'.repeat(32),
-            })
+          await tx.insert(apiTokens).values({
+            ...row,
+            id: `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`,
+            name: 'x',
+            hash: '00'.repeat(32),
+          })
       })
       expect((await use(token)).status).toBe(200)
       expect((await use(other.token)).status).toBe(200)
