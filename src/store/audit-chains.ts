@@ -31,7 +31,7 @@ export type AuditChains = ReturnType<typeof createAuditChains>
  * heads that come later, and writers of different developers do not wait for each other. A head of the installation is
  * also locked when a chain starts, which it counts.
  *
- * A head with a wrong MAC keeps it, whatever is appended or deleted: tampering stays visible, and the service goes on.
+ * A head with a wrong MAC keeps it when entries are appended or deleted: tampering stays visible, and the service goes on.
  */
 export function createAuditChains(database: Database, executor: QueryExecutor, keys: Pick<Keys, 'audit'>) {
   const { auditEntries: entries, auditChains: heads } = database.tables

@@ -26,8 +26,8 @@ export type GuardSettings = {
 
 /**
  * Figures of the rules, chosen by the replay (`npm run fuzz -- --only pumping`). A subject may have `…PerDay`
- * unverified messages, and `perVerified` more for each code verified there: so whatever is verified to at least a
- * fifth is never held.
+ * unverified messages, and `perVerified` more for each code verified there: so a subject with at
+ * least a fifth of its messages verified is never blocked.
  */
 export const guardFigures = {
   countryPerDay: 100,
@@ -45,7 +45,7 @@ export const guardFigures = {
   visitMs: 10 * minuteMs,
 } as const
 
-/** Finds the rules that a message violates whatever was sent before. */
+/** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
   country: string,

@@ -85,7 +85,7 @@ const form: HashForm = (digest) => digest.toString('base64url').slice(0, 24)
 const hashedText = ({ developerId, environment, phone }: Subscriber) =>
   `${developerId}\n${environment}\n${canonicalPhone(phone)}`
 
-/** Keyed hash under which the record of a subscriber is found, whatever its spelling. @param phone or its pseudonym */
+/** Keyed hash of the record of a subscriber, the same for every spelling. @param subscriber.phone or its pseudonym */
 export const hashSubscriber = (keys: Pick<Keys, 'phone'>, subscriber: Subscriber): string =>
   indexHash(keys.phone, hashedText(subscriber), form)
 

@@ -59,7 +59,7 @@ const busyTimeoutMs = 5_000
  *
  * @param options.newKey null: make one, in the data directory
  * @param options.compromised also replace the data keys; with a new key from elsewhere when the rotation is finished,
- *   because until then the old master key opens whatever the database holds
+ *   because until then the old master key opens every data key in the database
  * @throws StartRefused the master key in use does not open the database
  * @throws OperationRefused NEW_KEY_NEEDED, NEW_KEY_IS_OLD, ROTATION_UNFINISHED
  */

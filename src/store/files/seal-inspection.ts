@@ -67,7 +67,7 @@ export function inspectSeals(
   }
 }
 
-/** Tells whether a database holds nothing but sealed values, of whatever version. */
+/** Tells whether a database holds only sealed values, of any version of the key. */
 export const isSealed = (connection: SqliteConnection): boolean =>
   connection.query(`select 1 from sqlite_schema where name = 'key_walks'`).get() !== null &&
   connection.query(`select 1 from key_walks where walk = 'seals.free_space'`).get() !== null
