@@ -1,5 +1,5 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
-import { noCountry } from '../domain/guard/guard.ts'
+import { noCountry } from '../domain/guard/rules.ts'
 import type { GuardSettings } from '../domain/guard/rules.ts'
 import { costlyNumberTypes, type CostlyNumberType } from '../domain/model/number-type.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'

@@ -1,6 +1,7 @@
 import { eq, gt, sql } from 'drizzle-orm'
 import type { GuardStore } from '../domain/store/guard.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { isUnused } from './guard-rows.ts'
 
 /** Creates the queries that bring the guard's rows to a new key. */
 export function createGuardKeys(
@@ -29,7 +30,7 @@ export function createGuardKeys(
         return
       }
       const [row] = await executor.delete(counts).where(eq(counts.subject, from)).returning()
-      if (!row) return
+      if (!row || isUnused(row)) return
       await executor
         .insert(counts)
         .values({ ...row, subject: to })

@@ -1,5 +1,6 @@
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
-import { createGuard, type GuardedMessage } from '../../src/domain/guard/guard.ts'
+import { createGuard } from '../../src/domain/guard/guard.ts'
+import type { GuardedMessage } from '../../src/domain/guard/judge.ts'
 import type { GuardAlert, Sender } from '../../src/domain/model/guard.ts'
 import type { GuardSettings } from '../../src/domain/guard/rules.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
@@ -71,7 +72,7 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
         store.write((tx) => trackedGuard.recordConversion(tx, request, sender, clock.now())),
       ),
     revert: (request: GuardedMessage) =>
-      store.write((tx) => guard.revert(tx, request, stranger, clock.now())),
+      store.write((tx) => guard.revertCounts(tx, request, stranger, clock.now())),
   }
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { pendingMs } from '../../src/domain/model/guard.ts'
+import { noGuardChanges } from '../../src/domain/guard/facts.ts'
+import { GuardFault } from '../../src/domain/model/guard.ts'
+import type { GuardChanges } from '../../src/domain/store/guard.ts'
 import { dayMs, hourMs } from '../../src/shared/durations.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, openTestSqlite, raceRounds } from '../helpers/databases.ts'
@@ -9,47 +11,64 @@ import { testKeys } from '../helpers/keys.ts'
 
 describeEachDatabase("the guard's counters", (database, kind) => {
   const store = () => createStore(database(), { keys: testKeys })
+  const apply = (changes: Partial<GuardChanges>) =>
+    store().write(({ guard }) => guard.apply({ ...noGuardChanges(), ...changes }))
 
-  test('are counted per subject and day', async () => {
+  test('are read as they were last written, by the day and the subject', async () => {
+    const counts = { unverified: 3, verified: 1, slot: 7, pending: 2, pendingBefore: 1, firstAt: 1000 }
+    const country = { windows: [[1, 2, 3]], alertUntil: 5, converts: true, day: 20_000 }
+    await apply({ counts: new Map([['20000 b', counts]]), countries: new Map([['dev_1 NL', country]]) })
+    await apply({
+      counts: new Map([
+        ['20000 b', { ...counts, unverified: 4 }],
+        ['20000 a', counts],
+      ]),
+      countries: new Map([['dev_1 NL', { ...country, converts: false }]]),
+    })
     await store().write(async ({ guard }) => {
-      await guard.addUnverified(['b', 'a'], 20_000, 1000)
-      await guard.addUnverified(['a'], 20_000, 2000)
-      await guard.addUnverified(['a'], 20_001, 3000)
-      const change = { messages: 1, verified: 1 }
-      expect(await guard.adjust(['a', 'gone'], 20_000, 1000, change)).toEqual(new Map([['a', 1]]))
+      expect(await guard.counts(['20000 a', '20000 gone'], ['20000 b', '20001 a'])).toEqual(
+        new Map([
+          ['20000 a', expect.objectContaining(counts)],
+          ['20000 b', expect.objectContaining({ ...counts, unverified: 4 })],
+        ]),
+      )
+      expect(await guard.country('dev_1 NL')).toEqual({ ...country, converts: false })
     })
-    const counts = await store().read.guard.counts(['a', 'gone'], 20_000)
-    expect([...counts.keys()]).toEqual(['a'])
-    expect(counts.get('a')).toMatchObject({ unverified: 1, verified: 1, firstAt: 1000 })
-    expect((await store().read.guard.counts(['a'], 20_001)).get('a')).toMatchObject({
-      unverified: 1,
-      firstAt: 3000,
-    })
+    // Rows that were made for a lock alone count as missing.
+    expect([...(await store().read.guard.counts([], ['20000 a', '20000 gone'])).keys()]).toEqual(['20000 a'])
   })
 
-  test('never become negative, and know how many messages are minutes old', async () => {
-    const countsAt = async (at: number) =>
-      (await store().write(({ guard }) => guard.addUnverified(['low'], 30_000, at))).get('low')
-    await countsAt(pendingMs)
-    expect(await countsAt(pendingMs)).toMatchObject({ pending: 2, pendingBefore: 0 })
-    expect(await countsAt(2 * pendingMs)).toMatchObject({ pending: 1, pendingBefore: 2 })
-    await store().write(({ guard }) => guard.adjust(['low'], 30_000, pendingMs, { messages: 9, verified: 1 }))
-    expect(await countsAt(2 * pendingMs)).toMatchObject({
-      unverified: 1,
-      verified: 1,
-      pending: 2,
-      pendingBefore: 0,
+  test('keep the newest day of each context', async () => {
+    await apply({
+      contexts: new Map([
+        ['two', 20_000],
+        ['one', 20_000],
+      ]),
     })
-    expect(await countsAt(4 * pendingMs)).toMatchObject({ pending: 1, pendingBefore: 0 })
+    await apply({ contexts: new Map([['one', 20_005]]) })
+    await apply({ contexts: new Map([['one', 20_001]]) })
+    expect(await store().read.guard.contexts(['one', 'other', 'two'])).toEqual(
+      new Map([
+        ['one', 20_005],
+        ['two', 20_000],
+      ]),
+    )
+    expect(await store().read.guard.contexts([])).toEqual(new Map())
   })
 
-  test('keep the contexts that verified, and those of no other', async () => {
-    await store().write(({ guard }) => guard.addContexts(['one', 'two'], 20_000))
-    await store().write(({ guard }) => guard.addContexts(['one'], 20_005))
-    const { hasVerified } = store().read.guard
-    expect(await hasVerified(['one', 'other'], 20_005)).toBe(true)
-    expect(await hasVerified(['other', 'two'], 20_001)).toBe(false)
-    expect(await hasVerified([], 0)).toBe(false)
+  test('report a row that cannot be written as a fault of the guard', async () => {
+    const counts = { unverified: -1, verified: 0, slot: 0, pending: 0, pendingBefore: 0, firstAt: 0 }
+    let thrown: unknown
+    const written = store().write(async ({ guard }) => {
+      try {
+        await guard.apply({ ...noGuardChanges(), counts: new Map([['20000 bad', counts]]) })
+      } catch (error) {
+        thrown = error
+        throw error
+      }
+    })
+    expect(await written.catch(() => 'rejected')).toBe('rejected')
+    expect(thrown).toBeInstanceOf(GuardFault)
   })
 
   test('admit exactly as many of 40 concurrent messages as the daily cap allows', async () => {
@@ -90,19 +109,20 @@ describeEachDatabase("the guard's counters", (database, kind) => {
   test('of a country lose none of 40 concurrent messages', async () => {
     const { evaluate, createRequest } = createGuardFixture(store(), guardOff)
     await Promise.all(Array.from({ length: 40 }, () => evaluate(createRequest({ developerId: 'dev_race' }))))
-    const { windows } = await store().write(({ guard }) => guard.lockCountry('dev_race NL'))
-    expect(windows.map(([, unverified]) => unverified)).toEqual([40, 40, 40, 40])
+    const country = await store().write(({ guard }) => guard.country('dev_race NL'))
+    expect(country?.windows.map(([, unverified]) => unverified)).toEqual([40, 40, 40, 40])
   })
 
   test('count decisions by hour, rule and country', async () => {
     const { guard } = store().read
-    await store().write(async (tx) => {
-      const decision = { rule: 'NUMBER_TYPE', country: 'NL' } as const
-      await tx.guard.addDecision({ ...decision, hour: 10, blocked: true })
-      await tx.guard.addDecision({ ...decision, hour: 11, blocked: true })
-      await tx.guard.addDecision({ ...decision, hour: 11, blocked: false })
-      await tx.guard.addDecision({ ...decision, hour: 11, blocked: false, country: 'BE' })
-    })
+    const decide = (hour: number, country: string, count: { flagged: number; blocked: number }) =>
+      apply({
+        decisions: new Map([[`${hour} ${country}`, { hour, rule: 'NUMBER_TYPE', country, ...count }]]),
+      })
+    await decide(10, 'NL', { flagged: 0, blocked: 1 })
+    await decide(11, 'NL', { flagged: 0, blocked: 1 })
+    await decide(11, 'NL', { flagged: 1, blocked: 0 })
+    await decide(11, 'BE', { flagged: 1, blocked: 0 })
     const decisionsFrom = async (fromHour: number) =>
       (await guard.decisions(fromHour))
         .filter(({ rule }) => rule === 'NUMBER_TYPE')
@@ -118,34 +138,28 @@ describeEachDatabase("the guard's counters", (database, kind) => {
     const now = Date.parse('2027-01-01T00:10:00Z')
     const today = Math.floor(now / dayMs)
     const { read, write } = store()
-    await write(async ({ guard }) => {
-      for (const day of [today - 2, today - 1, today])
-        for (let i = 0; i < 3; i++) await guard.addUnverified([`one${i}`, `two${i}`], day, day * dayMs)
-      for (const days of [181, 180, 0]) await guard.addContexts([`context${days}`], today - days)
-      for (const days of [29, 28, 0]) {
-        await guard.lockCountry(`dev_1 C${days}`)
-        await guard.putCountry(`dev_1 C${days}`, today - days, {
-          windows: [],
-          alertUntil: now + days,
-          converts: false,
-        })
-      }
-      for (const hour of [26, 25, 24, 0]) {
-        await guard.addDecision({
-          hour: Math.floor(now / hourMs) - hour,
-          rule: 'TOTAL_DAILY',
-          country: 'XX',
-          blocked: true,
-        })
-      }
-    })
+    const changes = noGuardChanges()
+    const counts = { unverified: 1, verified: 0, slot: 0, pending: 0, pendingBefore: 0, firstAt: 1 }
+    for (const day of [today - 2, today - 1, today])
+      for (let i = 0; i < 3; i++) changes.counts.set(`${day} one${i}`, counts).set(`${day} two${i}`, counts)
+    for (const days of [181, 180, 0]) changes.contexts.set(`context${days}`, today - days)
+    for (const days of [29, 28, 0]) {
+      const country = { windows: [], alertUntil: now + days, converts: false, day: today - days }
+      changes.countries.set(`dev_1 C${days}`, country)
+    }
+    for (const age of [26, 25, 24, 0]) {
+      const hour = Math.floor(now / hourMs) - age
+      const decision = { hour, rule: 'TOTAL_DAILY', country: 'XX', flagged: 0, blocked: 1 } as const
+      changes.decisions.set(String(hour), decision)
+    }
+    await apply(changes)
     let rounds = 0
     while (await write((tx) => tx.guard.deleteOldest(now, 2))) rounds++
     expect(rounds).toBeGreaterThan(2)
-    expect((await read.guard.counts(['one0'], today - 2)).size).toBe(0)
-    expect((await read.guard.counts(['one0'], today - 1)).size).toBe(1)
-    expect(await read.guard.hasVerified(['context181'], 0)).toBe(false)
-    expect(await read.guard.hasVerified(['context180'], 0)).toBe(true)
+    expect((await read.guard.counts([], [`${today - 2} one0`])).size).toBe(0)
+    expect((await read.guard.counts([], [`${today - 1} one0`])).size).toBe(1)
+    const contexts = await read.guard.contexts(['context181', 'context180'])
+    expect([...contexts.keys()]).toEqual(['context180'])
     const subjects = (await read.guard.alerts(now - 1)).map(({ subject }) => subject).toSorted()
     expect(subjects).toEqual(['dev_1 C0', 'dev_1 C28'])
     expect(
@@ -162,7 +176,7 @@ describe('on SQLite', () => {
       const statements = [
         `select * from guard_counts where subject in ('a', 'b')`,
         `select * from guard_countries where subject = 'a'`,
-        `select context from guard_contexts where context in ('a', 'b') and day >= 5`,
+        `select * from guard_contexts where context in ('a', 'b')`,
         `select rule, sum(blocked) from guard_decisions where hour >= 5 group by rule, country`,
         ...[
           ['guard_counts', 'subject', 'subject'],

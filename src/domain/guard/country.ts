@@ -1,3 +1,4 @@
+import { utcDay } from '../log/analytics.ts'
 import { alertMs, type GuardAlert, type GuardCountry } from '../model/guard.ts'
 import { discountPending, guardFigures, isExhausted } from './rules.ts'
 import { addTo, closeWindows, countIn, openWindows, type Counts } from './windows.ts'
@@ -11,10 +12,10 @@ const certainty = 5
 /** Least variance that is assumed of a message: where nearly all are verified, a handful of failures proves nothing. */
 const varianceMin = 0.15
 
-/** Counts of one country of one developer, as a transaction changes them. */
+/** Counts of one country of one developer, as one call changes them. */
 export type CountryCounts = ReturnType<typeof openCountry>
 
-/** Opens the counts that the store keeps. `close` returns them with every change. */
+/** Opens a copy of the counts that the store keeps. `close` returns it with every change. */
 export function openCountry(stored: GuardCountry, now: number) {
   const windows = openWindows(stored.windows)
   const { pending, recent, day, history } = windows
@@ -100,7 +101,7 @@ export function openCountry(stored: GuardCountry, now: number) {
 
     close(): GuardCountry {
       converts = isConverting()
-      return { windows: closeWindows(windows), alertUntil, converts }
+      return { windows: closeWindows(windows), alertUntil, converts, day: utcDay(now) }
     },
   }
 }

@@ -1,9 +1,8 @@
 import type { Guard } from './guard.ts'
 
-const noopGuard: Pick<Guard, 'evaluate' | 'recordConversion' | 'revert'> = {
+const noopGuard: Pick<Guard, 'evaluate' | 'recordConversion'> = {
   evaluate: () => Promise.resolve({ blocked: false, violatedRules: [] }),
   recordConversion: () => Promise.resolve(),
-  revert: () => Promise.resolve(),
 }
 
 /**
@@ -27,7 +26,6 @@ export async function withGuard<T>(guard: Guard, run: (guard: Guard) => Promise<
       ...guard,
       evaluate: (...args) => trackFault(guard.evaluate(...args)),
       recordConversion: (...args) => trackFault(guard.recordConversion(...args)),
-      revert: (...args) => trackFault(guard.revert(...args)),
     })
   } catch (error) {
     if (fault === undefined) throw error

@@ -45,6 +45,12 @@ export const guardFigures = {
   visitMs: 10 * minuteMs,
 } as const
 
+/**
+ * Represents the country of numbers without one: ITU-T shared codes such as satellites, a common target of
+ * fraud.
+ */
+export const noCountry = '001'
+
 /** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,

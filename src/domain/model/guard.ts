@@ -43,7 +43,12 @@ export type GuardCountry = {
   alertUntil: number
   /** Whether strangers verify enough of its codes that it is never closed to them. */
   converts: boolean
+  /** UTC day of the last message. */
+  day: number
 }
+
+/** Counts of a country before its first message. */
+export const unusedCountry: GuardCountry = { windows: [], alertUntil: 0, converts: false, day: 0 }
 
 export type { GuardAlert } from '../../shared/guard-alert.ts'
 
@@ -75,4 +80,13 @@ export type Sender = {
   isKnownPhone: boolean
   /** Hashed contexts of the send. */
   contexts: readonly string[]
+}
+
+/** Reading or writing the guard's rows failed. The message must then pass without the guard: it fails open. */
+export class GuardFault extends Error {
+  override readonly name = 'GuardFault'
+
+  constructor(cause: unknown) {
+    super('the counts of the guard could not be read or written', { cause })
+  }
 }

@@ -7,7 +7,7 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import { recordEvent, type EventTables } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
 import { recordGuardAlert } from '../guard/alert.ts'
-import type { GuardVerdict } from '../guard/guard.ts'
+import type { GuardVerdict } from '../guard/judge.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'

@@ -27,7 +27,7 @@ export async function revertGuardCounts(
       // Only for the row lock; the application's state does not matter.
       await tx.applications.lockAndCheckCredentials(request.appId, 0)
       const { record } = await loadPhone(tx, keys, request)
-      await guard.revert(tx, request, senderOf(record, request), now)
+      await guard.revertCounts(tx, request, senderOf(record, request), now)
     })
   } catch (error) {
     guard.onFault(error)

@@ -1,49 +1,46 @@
-import type { GuardCounts, GuardCountry, GuardDecisions, GuardRule } from '../model/guard.ts'
+import type { GuardCounts, GuardCountry, GuardDecisions } from '../model/guard.ts'
 
 /**
- * Counts unverified and verified messages. Prefixes and networks appear only as keyed hashes.
- *
- * Lock order: the country, then `addUnverified` or `adjust` with its subjects in the order of their names.
+ * Rows that a call of the guard changed, as they are after it, by their keys: the subject of a country, the day and the
+ * subject of counts (`toCountsKey`), a context with the UTC day of its last verification. Decisions are added to those
+ * in the table.
  */
-export type GuardStore = {
-  /** Reads a country's counts and locks them until the transaction ends. */
-  lockCountry(subject: string): Promise<GuardCountry>
-  putCountry(subject: string, day: number, country: GuardCountry): Promise<void>
+export type GuardChanges = {
+  countries: Map<string, GuardCountry>
+  counts: Map<string, GuardCounts>
+  contexts: Map<string, number>
+  decisions: Map<string, GuardDecisions & { hour: number }>
+}
+
+/**
+ * Reads rows by their keys. Rows that a caller may change are locked until the transaction ends, also if they do not
+ * exist yet. Lock order: the country, then counts in the order of `locked`.
+ */
+export type GuardRows = {
+  /** Reads a country's row and locks it. */
+  country(subject: string): Promise<GuardCountry | undefined>
+  /** Reads rows of counts, and locks the first ones. */
+  counts(locked: readonly string[], others: readonly string[]): Promise<ReadonlyMap<string, GuardCounts>>
+  /** Reads the UTC days on which contexts or networks last verified a phone. */
+  contexts(contexts: readonly string[]): Promise<ReadonlyMap<string, number>>
+}
+
+/** Stores unverified and verified messages. Prefixes and networks appear only as keyed hashes. */
+export type GuardStore = GuardRows & {
+  /**
+   * Writes rows whole, and adds decisions, in the order of their keys. The caller has read the rows in this transaction.
+   *
+   * @throws GuardFault
+   */
+  apply(changes: GuardChanges): Promise<void>
   /** Lists the countries whose alert lasts beyond a time. */
   alerts(after: number): Promise<Array<{ subject: string; alertUntil: number }>>
-
-  /** Counts one more unverified message for each subject. @returns the counts with it, by subject */
-  addUnverified(subjects: readonly string[], day: number, at: number): Promise<Map<string, GuardCounts>>
-  counts(subjects: readonly string[], day: number): Promise<Map<string, GuardCounts>>
-  /**
-   * Subtracts messages from the unverified ones, not below 0, and adds verified codes.
-   *
-   * @param at time of the messages
-   * @returns the unverified messages that remain, by subject; without those that have no counts that day
-   */
-  adjust(
-    subjects: readonly string[],
-    day: number,
-    at: number,
-    change: { messages: number; verified: number },
-  ): Promise<Map<string, number>>
-  /**
-   * Counts a message against the daily cap if fewer than `max` were sent, in one conditional statement.
-   *
-   * @returns the new count; undefined if the message was not counted
-   */
-  addSent(day: number, max: number): Promise<number | undefined>
-
-  /** Tells whether one of at most two contexts or networks verified a phone since a day. */
-  hasVerified(contexts: readonly string[], sinceDay: number): Promise<boolean>
-  addContexts(contexts: readonly string[], day: number): Promise<void>
 
   /** Lists the keys of contexts, or of counts, after one, in their order. */
   listKeys(table: 'contexts' | 'counts', after: string, limit: number): Promise<string[]>
   /** Moves a row to another key, and adds it to the row that is there. */
   moveKey(table: 'contexts' | 'counts', from: string, to: string): Promise<void>
 
-  addDecision(decision: { hour: number; rule: GuardRule; country: string; blocked: boolean }): Promise<void>
   /** Lists the decisions since an hour, in hours since the epoch. */
   decisions(fromHour: number): Promise<GuardDecisions[]>
   /**

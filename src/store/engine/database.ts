@@ -53,6 +53,9 @@ export type Database = {
     id: string | number,
   ): Promise<'locked' | 'missing'>
 
+  /** Whether transactions run concurrently and must lock the rows that they change. False on SQLite. */
+  readonly isConcurrent: boolean
+
   /**
    * Lets workers lease rows without waiting for each other: `for no key update skip locked` on PostgreSQL (which still
    * allows inserts that reference the rows), empty on SQLite.

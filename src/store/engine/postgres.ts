@@ -76,6 +76,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
         .for('update')
       return rows.length === 0 ? 'missing' : 'locked'
     },
+    isConcurrent: true,
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.resolve(true),
     skipLocked: sql.raw('for no key update skip locked'),

@@ -90,13 +90,17 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
 
 const readOnlyError = () => new Error('the database is open for reading only')
 
-type Dialect = Pick<Database, 'tables' | 'prepare' | 'shortId' | 'matchesShortId' | 'lock' | 'skipLocked'>
+type Dialect = Pick<
+  Database,
+  'tables' | 'prepare' | 'shortId' | 'matchesShortId' | 'isConcurrent' | 'lock' | 'skipLocked'
+>
 
 const describeSqlite = (ids: ShortIds): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
+  isConcurrent: false,
   lock: () => Promise.resolve('locked'),
   skipLocked: sql``,
 })

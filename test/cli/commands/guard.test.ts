@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { openSqlite } from '../../../src/store/engine/sqlite.ts'
+import { noGuardChanges } from '../../../src/domain/guard/facts.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { createHome } from '../cli-fixture.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -27,9 +28,10 @@ async function recordDecisions(country: string, times: number, blocked: boolean,
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
   const hour = Math.floor(Date.now() / 3_600_000) - hoursAgo
   const { write } = createStore(database, { keys: testKeys })
-  for (let time = 0; time < times; time++) {
-    await write((tx) => tx.guard.addDecision({ hour, rule: 'COUNTRY_UNVERIFIED', country, blocked }))
-  }
+  const count = blocked ? { flagged: 0, blocked: times } : { flagged: times, blocked: 0 }
+  const decision = { hour, rule: 'COUNTRY_UNVERIFIED', country, ...count } as const
+  const decisions = new Map([['one', decision]])
+  await write((tx) => tx.guard.apply({ ...noGuardChanges(), decisions }))
   await database.close()
 }
 

@@ -1,0 +1,133 @@
+import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
+import type { GuardChanges, GuardRows } from '../store/guard.ts'
+
+/** A prefix or a network: its hash, and the keys of its counts. */
+export type CountedSubject = {
+  hash: string
+  /** Key of the counts of the day of the message. */
+  today: string
+  /** Key of those of the day before; undefined if they are not read. */
+  before: string | undefined
+}
+
+/** Keys of the counts of a stranger's message. */
+export type CountedKeys = { country: string; prefix: CountedSubject; network: CountedSubject | undefined }
+
+/** Keys of the rows that one call of the guard reads. */
+export type GuardKeys = {
+  /** Undefined if the message is not counted, since the phone is known. */
+  counted: CountedKeys | undefined
+  contexts: readonly string[]
+  /** Key of the messages of the installation; undefined without a daily cap. */
+  total: string | undefined
+}
+
+/** The rows that one call of the guard reads. */
+export type GuardFacts = {
+  keys: GuardKeys
+  country: GuardCountry
+  counts: ReadonlyMap<string, GuardCounts>
+  /** UTC days of the last verification. */
+  contexts: ReadonlyMap<string, number>
+}
+
+const noRows: ReadonlyMap<string, never> = new Map<string, never>()
+
+/**
+ * Reads what a call of the guard needs, and locks what it may change: the country, then prefix and network in the order
+ * of their keys, then the total.
+ *
+ * @returns undefined without keys: the message is exempt
+ * @throws GuardFault
+ */
+export async function loadGuardFacts(
+  rows: GuardRows,
+  keys: GuardKeys | undefined,
+): Promise<GuardFacts | undefined> {
+  if (!keys) return undefined
+  const { counted, contexts, total } = keys
+  try {
+    const country = counted && (await rows.country(counted.country))
+    const { locked, others } = countsKeys(keys)
+    return {
+      keys,
+      country: country ?? unusedCountry,
+      counts: counted || total !== undefined ? await rows.counts(locked, others) : noRows,
+      contexts: contexts.length > 0 ? await rows.contexts(contexts) : noRows,
+    }
+  } catch (error) {
+    throw new GuardFault(error)
+  }
+}
+
+function countsKeys({ counted, total }: GuardKeys): { locked: string[]; others: string[] } {
+  const locked: string[] = []
+  const others: string[] = []
+  if (counted) {
+    const { prefix, network } = counted
+    locked.push(prefix.today)
+    if (prefix.before !== undefined) others.push(prefix.before)
+    if (network) {
+      if (network.today < prefix.today) locked.unshift(network.today)
+      else locked.push(network.today)
+      if (network.before !== undefined) others.push(network.before)
+    }
+  }
+  if (total !== undefined) locked.push(total)
+  return { locked, others }
+}
+
+export const noGuardChanges = (): GuardChanges => ({
+  countries: new Map(),
+  counts: new Map(),
+  contexts: new Map(),
+  decisions: new Map(),
+})
+
+/** Adds the changes of a later call to those of earlier ones. */
+export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): void {
+  for (const [subject, country] of changes.countries) into.countries.set(subject, country)
+  for (const [key, counts] of changes.counts) into.counts.set(key, counts)
+  for (const [context, day] of changes.contexts) into.contexts.set(context, day)
+  for (const [key, decision] of changes.decisions) {
+    const { flagged = 0, blocked = 0 } = into.decisions.get(key) ?? {}
+    into.decisions.set(key, {
+      ...decision,
+      flagged: flagged + decision.flagged,
+      blocked: blocked + decision.blocked,
+    })
+  }
+}
+
+/** Reads rows as they will be once the pending changes are written. */
+export function withPendingChanges(rows: GuardRows, pending: GuardChanges): GuardRows {
+  return {
+    country: async (subject) => pending.countries.get(subject) ?? (await rows.country(subject)),
+
+    async counts(locked, others) {
+      const isStored = (key: string) => !pending.counts.has(key)
+      const [storedLocked, storedOthers] = [locked.filter(isStored), others.filter(isStored)]
+      const stored =
+        storedLocked.length + storedOthers.length > 0 ? await rows.counts(storedLocked, storedOthers) : noRows
+      return overlay(stored, pending.counts, [...locked, ...others])
+    },
+
+    async contexts(contexts) {
+      const missing = contexts.filter((context) => !pending.contexts.has(context))
+      return overlay(missing.length > 0 ? await rows.contexts(missing) : noRows, pending.contexts, contexts)
+    },
+  }
+}
+
+function overlay<V>(
+  stored: ReadonlyMap<string, V>,
+  pending: ReadonlyMap<string, V>,
+  keys: readonly string[],
+): ReadonlyMap<string, V> {
+  const found = new Map(stored)
+  for (const key of keys) {
+    const value = pending.get(key)
+    if (value !== undefined) found.set(key, value)
+  }
+  return found
+}

@@ -1,0 +1,315 @@
+import { utcDay } from '../log/analytics.ts'
+import { inboxProvider } from '../model/delivery.ts'
+import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
+import { guardHashForm, knownDays, type GuardAlert, type GuardRule, type Sender } from '../model/guard.ts'
+import type { CostlyNumberType } from '../model/number-type.ts'
+import { openCountry, type CountryCounts } from './country.ts'
+import { addSent, addUnverified, settle, toCountsKey, totalSubject } from './counts.ts'
+import {
+  noGuardChanges,
+  type CountedKeys,
+  type CountedSubject,
+  type GuardFacts,
+  type GuardKeys,
+} from './facts.ts'
+import {
+  countLastDay,
+  countPending,
+  discountPending,
+  guardFigures,
+  hasHadVisit,
+  isExhausted,
+  noCountry,
+  violatedListRules,
+  type GuardSettings,
+} from './rules.ts'
+import { indexHash, type Keys } from '../model/keys.ts'
+import type { OtpRequest } from '../model/request.ts'
+import { isVirtualPhone } from '../model/phone.ts'
+import type { GuardChanges } from '../store/guard.ts'
+import { hourMs } from '../../shared/durations.ts'
+
+export type GuardVerdict = {
+  blocked: boolean
+  violatedRules: GuardRule[]
+  /** Set if this message showed that the conversion of its country fell. */
+  alert?: GuardAlert | undefined
+}
+
+/** Fields of a request that the guard uses. */
+export type GuardedRequest = Pick<
+  OtpRequest,
+  'developerId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
+>
+
+/** A message to judge. */
+export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
+
+/**
+ * Decides synchronously and without side effects: from the rows that it was given to the rows as they must be written.
+ * Without facts, because a request is exempt or because they could not be read, every message passes uncounted.
+ *
+ * The sender is the same at each call for a request: as at its send.
+ */
+export type GuardJudge = {
+  /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
+  keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
+  /** Names the rows to read before `convert`. @returns undefined if the request is exempt */
+  keysToConvert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
+  /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
+  keysToRevert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
+  /** Decides whether a message of this request may be sent, and counts it if so. */
+  judge(
+    facts: GuardFacts | undefined,
+    message: GuardedMessage,
+    sender: Sender,
+    now: number,
+  ): { verdict: GuardVerdict; changes: GuardChanges }
+  /**
+   * Records that the code was verified: its messages no longer count as unverified, and its contexts become known.
+   */
+  convert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
+  /**
+   * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
+   * count.
+   */
+  revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
+}
+
+const noKeys: GuardKeys = { counted: undefined, contexts: [], total: undefined }
+const unlimited = 2_147_483_647
+
+/** Creates the rules against SMS pumping with their settings. */
+export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardJudge {
+  const { mode, trusted, totalPerDay } = settings
+  const isEnforced = mode === 'enforce'
+  const trustedRanges = trusted.addresses.map(parseRange)
+
+  function isExempt({ environment, phone, clientIp, provider }: GuardedRequest): boolean {
+    return (
+      mode === 'off' ||
+      // Inbox messages cost nothing. Mode `enforce` judges them too, so that operators can test rules without
+      // a provider.
+      (mode === 'monitor' && provider === inboxProvider) ||
+      environment === 'test' ||
+      isVirtualPhone(phone) ||
+      trusted.prefixes.some((prefix) => phone.startsWith(prefix)) ||
+      (clientIp !== null && isInRange(clientIp, trustedRanges))
+    )
+  }
+
+  const violatedLists = ({ country, costlyType }: GuardedMessage) =>
+    violatedListRules(settings, country ?? noCountry, costlyType)
+
+  const hash = (developerId: string, kind: string, value: string) =>
+    indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
+
+  function hashNetwork({ developerId, clientIp }: GuardedRequest): string | undefined {
+    const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
+    return network === undefined ? undefined : hash(developerId, 'network', network)
+  }
+
+  /** @param withDayBefore whether the counts of the day before are read too */
+  function toCounted(
+    { developerId, phone, country }: GuardedRequest,
+    networkHash: string | undefined,
+    day: number,
+    withDayBefore: boolean,
+  ): CountedKeys {
+    const toSubject = (subjectHash: string): CountedSubject => ({
+      hash: subjectHash,
+      today: toCountsKey(day, subjectHash),
+      before: withDayBefore ? toCountsKey(day - 1, subjectHash) : undefined,
+    })
+    return {
+      country: `${developerId} ${country ?? noCountry}`,
+      prefix: toSubject(hash(developerId, 'prefix', phone.slice(0, -4))),
+      network: networkHash === undefined ? undefined : toSubject(networkHash),
+    }
+  }
+
+  /**
+   * Counts a stranger's message, unless a rule blocks it, and finds the rules that it violates by the counts so far.
+   *
+   * @param isKnownContext exempts it from the rules on country and prefix
+   * @param counts filled with the changed rows
+   */
+  function countStranger(
+    { counts, contexts }: GuardFacts,
+    { prefix, network }: CountedKeys,
+    isKnownContext: boolean,
+    country: CountryCounts,
+    now: number,
+    changedCounts: GuardChanges['counts'],
+  ): GuardRule[] {
+    const violatedRules: GuardRule[] = []
+    if (!isKnownContext && country.isClosed()) violatedRules.push('COUNTRY_UNVERIFIED')
+    // A country that is closed costs an attacker's messages little: no row of prefix or network is written.
+    if (isEnforced && violatedRules.length > 0) return violatedRules
+    const toPair = ({ today: key, before = '' }: CountedSubject) => ({
+      key,
+      today: addUnverified(counts.get(key), now),
+      before: counts.get(before),
+    })
+    const ofPrefix = toPair(prefix)
+    const ofNetwork = network && toPair(network)
+
+    if (!isKnownContext && isExhausted(countLastDay(ofPrefix, now), guardFigures.prefixPerDay))
+      violatedRules.push('PREFIX_UNVERIFIED')
+    if (ofNetwork) {
+      const usage = discountPending(countLastDay(ofNetwork, now), countPending(ofNetwork, now))
+      const isSuspect =
+        !isKnownContext &&
+        country.hasAlert() &&
+        hasHadVisit(ofNetwork, now) &&
+        !isKnown(contexts.get(network.hash), now)
+      if (isSuspect || isExhausted(usage, guardFigures.networkPerDay))
+        violatedRules.push('NETWORK_UNVERIFIED')
+    }
+    const isBlocked = isEnforced && violatedRules.length > 0
+    for (const { key, today } of ofNetwork ? [ofPrefix, ofNetwork] : [ofPrefix]) {
+      if (!isBlocked) changedCounts.set(key, today)
+      // A blocked message changes nothing but the time of the first one.
+      else if (!counts.has(key)) changedCounts.set(key, settle(today, now, { messages: 1, verified: 0 }))
+    }
+    if (isBlocked) return violatedRules
+    const fromNetwork = (ofNetwork?.today.unverified ?? 1) - 1
+    country.addUnverified(fromNetwork < guardFigures.perNetworkInCountry ? 1 : 0)
+    return violatedRules
+  }
+
+  /** Judges and counts a stranger's message. */
+  function judgeStranger(
+    facts: GuardFacts,
+    counted: CountedKeys,
+    message: GuardedMessage,
+    sender: Sender,
+    now: number,
+    changes: GuardChanges,
+  ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
+    const isKnownContext = sender.contexts.some((context) => isKnown(facts.contexts.get(context), now))
+    const country = openCountry(facts.country, now)
+    const violatedRules = countStranger(facts, counted, isKnownContext, country, now, changes.counts)
+    if (isEnforced && violatedRules.length > 0) return { violatedRules }
+    const alert = country.checkConversion()
+    changes.countries.set(counted.country, country.close())
+    return { violatedRules, alert: alert && { country: message.country ?? noCountry, ...alert } }
+  }
+
+  /** Counts a message against the daily cap of the installation. */
+  function violatesTotal({ keys: { total }, counts }: GuardFacts, changes: GuardChanges): boolean {
+    if (totalPerDay === 0 || total === undefined) return false
+    const sent = counts.get(total)?.unverified ?? 0
+    if (sent >= (isEnforced ? totalPerDay : unlimited)) return true
+    changes.counts.set(total, addSent(sent))
+    return sent >= totalPerDay
+  }
+
+  /** Takes the messages of a request back from the unverified ones. */
+  function settleCounts(
+    { keys: { counted }, country: storedCountry, counts }: GuardFacts,
+    { createdAt, resends }: GuardedRequest,
+    verified: 0 | 1,
+    now: number,
+    changes: GuardChanges,
+  ): void {
+    if (!counted) return
+    const messages = 1 + resends
+    const settleSubject = (subject: CountedSubject | undefined) => {
+      const before = subject && counts.get(subject.today)
+      if (!before) return undefined
+      const after = settle(before, createdAt, { messages, verified })
+      changes.counts.set(subject.today, after)
+      return after
+    }
+    const prefix = settleSubject(counted.prefix)
+    const network = settleSubject(counted.network)
+    // A message that was sent uncounted must not improve the conversion of those that were counted.
+    if (!prefix && !network) return
+    const inCountry = (count: number) => Math.min(count, guardFigures.perNetworkInCountry)
+    const countedMessages = network
+      ? inCountry(network.unverified + messages) - inCountry(network.unverified)
+      : messages
+    const country = openCountry(storedCountry, now)
+    country.adjust(createdAt, countedMessages, verified)
+    changes.countries.set(counted.country, country.close())
+  }
+
+  return {
+    keysToJudge(message, { isKnownPhone, contexts }, now) {
+      if (isExempt(message)) return undefined
+      // A list that forbids the message decides alone.
+      if (isEnforced && violatedLists(message).length > 0) return noKeys
+      const day = utcDay(now)
+      const total = totalPerDay > 0 ? toCountsKey(day, totalSubject) : undefined
+      if (isKnownPhone) return { ...noKeys, total }
+      const counted = toCounted(message, hashNetwork(message), day, true)
+      return { counted, contexts: withNetwork(contexts, counted.network?.hash), total }
+    },
+
+    keysToConvert(request, { isKnownPhone, contexts }) {
+      if (isExempt(request)) return undefined
+      const network = hashNetwork(request)
+      return {
+        counted: isKnownPhone ? undefined : toCounted(request, network, utcDay(request.createdAt), false),
+        contexts: withNetwork(contexts, network),
+        total: undefined,
+      }
+    },
+
+    keysToRevert(request, { isKnownPhone }) {
+      if (isExempt(request) || isKnownPhone) return undefined
+      return {
+        ...noKeys,
+        counted: toCounted(request, hashNetwork(request), utcDay(request.createdAt), false),
+      }
+    },
+
+    judge(facts, message, sender, now) {
+      const changes = noGuardChanges()
+      if (!facts) return { verdict: { blocked: false, violatedRules: [] }, changes }
+      const country = message.country ?? noCountry
+      const violatedRules = violatedLists(message)
+      const isBlocked = () => isEnforced && violatedRules.length > 0
+      let alert: GuardAlert | undefined
+      const { counted } = facts.keys
+      // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
+      if (!isBlocked() && counted) {
+        const judged = judgeStranger(facts, counted, message, sender, now, changes)
+        violatedRules.push(...judged.violatedRules)
+        alert = judged.alert
+      }
+      if (!isBlocked() && violatesTotal(facts, changes)) violatedRules.push('TOTAL_DAILY')
+      const blocked = isBlocked()
+      const hour = Math.floor(now / hourMs)
+      const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
+      for (const rule of violatedRules)
+        changes.decisions.set(`${hour} ${rule} ${country}`, { hour, rule, country, ...count })
+      return { verdict: { blocked, violatedRules, alert }, changes }
+    },
+
+    convert(facts, request, now) {
+      const changes = noGuardChanges()
+      if (!facts) return changes
+      const day = utcDay(now)
+      // Once a day, so that most verifications write nothing here.
+      for (const context of facts.keys.contexts)
+        if ((facts.contexts.get(context) ?? -1) < day) changes.contexts.set(context, day)
+      settleCounts(facts, request, 1, now, changes)
+      return changes
+    },
+
+    revert(facts, request, now) {
+      const changes = noGuardChanges()
+      if (facts) settleCounts(facts, request, 0, now, changes)
+      return changes
+    },
+  }
+}
+
+const withNetwork = (contexts: readonly string[], network: string | undefined) =>
+  network === undefined ? contexts : [...contexts, network]
+
+/** Tells whether a context or network verified a phone within the days that make it known. */
+const isKnown = (verifiedDay: number | undefined, now: number) =>
+  verifiedDay !== undefined && verifiedDay >= utcDay(now) - knownDays

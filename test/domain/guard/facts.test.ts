@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import {
+  loadGuardFacts,
+  mergeGuardChanges,
+  noGuardChanges,
+  withPendingChanges,
+  type GuardFacts,
+} from '../../../src/domain/guard/facts.ts'
+import { createGuardJudge, type GuardedMessage, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
+import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
+import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
+import type { Store } from '../../../src/domain/store/store.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
+import { guardOff } from '../../helpers/guard.ts'
+import { testKeys } from '../../helpers/keys.ts'
+
+let opened: Awaited<ReturnType<typeof openTestSqlite>>
+let store: Store
+beforeAll(async () => {
+  opened = await openTestSqlite()
+  store = createStore(opened.database, { keys: testKeys })
+})
+afterAll(() => opened.dispose())
+
+const guardTables = () => {
+  const { guardCountries, guardCounts, guardContexts, guardDecisions } = opened.database.tables
+  return [guardCountries, guardCounts, guardContexts, guardDecisions]
+}
+
+type Call =
+  | { kind: 'send'; message: Partial<GuardedMessage>; sender: Sender; times: number }
+  | { kind: 'convert' | 'revert'; newest: number }
+  | { kind: 'wait'; ms: number }
+
+const call: fc.Arbitrary<Call> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('send' as const),
+      message: fc.record({
+        developerId: fc.constantFrom('dev_1', 'dev_1', 'dev_2'),
+        country: fc.constantFrom('NL', 'NL', 'BE', 'CU', null),
+        phone: fc.constantFrom('+31611110001', '+31611120001', '+31611130001'),
+        clientIp: fc.constantFrom(null, '203.0.113.1', '203.0.114.1'),
+        resends: fc.constantFrom(0, 0, 2),
+      }),
+      sender: fc.record({
+        isKnownPhone: fc.constantFrom(false, false, false, true),
+        contexts: fc.constantFrom([], ['home'], ['home', 'device']),
+      }),
+      times: fc.constantFrom(1, 3, 25),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('convert' as const, 'convert' as const, 'revert' as const),
+      newest: fc.nat(20),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.constantFrom(minuteMs, 3 * minuteMs, 11 * minuteMs, 7 * hourMs, dayMs),
+    }),
+  },
+)
+const calls = fc.array(call, { minLength: 5, maxLength: 30 })
+const settings = fc.constantFrom(
+  { ...guardOff, totalPerDay: 60 },
+  { ...guardOff, deniedCountries: ['CU'] },
+  { ...guardOff, deniedCountries: ['CU'], mode: 'monitor' as const, totalPerDay: 30 },
+)
+
+/** Reads and writes of the calls of one run: through an overlay, or each call at once. */
+type Target = { rows: GuardRows; apply(changes: GuardChanges): Promise<void> }
+
+/** Runs the calls. @param inspect called before each decision with all that it is given */
+async function run(
+  judge: ReturnType<typeof createGuardJudge>,
+  list: readonly Call[],
+  { rows, apply }: Target,
+  inspect: (...inputs: unknown[]) => void = () => {},
+): Promise<GuardVerdict[]> {
+  const verdicts: GuardVerdict[] = []
+  const sent: Array<{ message: GuardedMessage; sender: Sender }> = []
+  let now = Date.parse('2027-01-01T21:00:00Z')
+  const load = async (
+    keys: Parameters<typeof loadGuardFacts>[1],
+    message: GuardedMessage,
+    sender: Sender,
+  ) => {
+    const facts: GuardFacts | undefined = await loadGuardFacts(rows, keys)
+    inspect(facts, message, sender)
+    return facts
+  }
+  for (const one of list) {
+    if (one.kind === 'wait') {
+      now += one.ms
+      continue
+    }
+    if (one.kind !== 'send') {
+      const [target] = sent.splice(-1 - one.newest, 1)
+      if (!target) continue
+      const { message, sender } = target
+      const keys =
+        one.kind === 'convert' ? judge.keysToConvert(message, sender) : judge.keysToRevert(message, sender)
+      await apply(judge[one.kind](await load(keys, message, sender), message, now))
+      continue
+    }
+    const { sender } = one
+    const base = { environment: 'live', provider: null, costlyType: null } as const
+    const unset = { developerId: '', phone: '', country: null, clientIp: null, resends: 0 }
+    const message = { ...base, ...unset, ...one.message, createdAt: now }
+    for (let time = 0; time < one.times; time++) {
+      const facts = await load(judge.keysToJudge(message, sender, now), message, sender)
+      const { verdict, changes } = judge.judge(facts, message, sender, now)
+      await apply(changes)
+      verdicts.push(verdict)
+      if (!verdict.blocked) sent.push({ message, sender })
+    }
+  }
+  return verdicts
+}
+
+/** Runs the calls in one transaction on empty tables. @returns their verdicts, and the tables after them */
+async function runOnDatabase(
+  list: readonly Call[],
+  judge: ReturnType<typeof createGuardJudge>,
+  isOverlaid: boolean,
+) {
+  const [countries, counts, contexts, decisions] = guardTables()
+  await opened.database.write(async (tx) => {
+    for (const table of [countries, counts, contexts, decisions]) if (table) await tx.delete(table)
+  })
+  const verdicts = await store.write(async ({ guard }) => {
+    if (!isOverlaid) return run(judge, list, { rows: guard, apply: guard.apply })
+    const pending = noGuardChanges()
+    const rows = withPendingChanges(guard, pending)
+    const found = await run(judge, list, {
+      rows,
+      apply: (changes) => Promise.resolve(mergeGuardChanges(pending, changes)),
+    })
+    await guard.apply(pending)
+    return found
+  })
+  const tables = await Promise.all(guardTables().map((table) => opened.database.read.select().from(table)))
+  return { verdicts, tables }
+}
+
+test('calls through one overlay decide and count as calls through the database', async () => {
+  await fc.assert(
+    fc.asyncProperty(settings, calls, async (chosen, list) => {
+      const judge = createGuardJudge(chosen, testKeys)
+      const direct = await runOnDatabase(list, judge, false)
+      expect(await runOnDatabase(list, judge, true)).toEqual(direct)
+    }),
+    { numRuns: 60 },
+  )
+}, 120_000)
+
+/** Freezes a value with all that it holds; a Map that is changed later throws too. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  if (value instanceof Map) {
+    for (const member of value.values()) freeze(member)
+    const refuse = () => {
+      throw new Error('a map was changed')
+    }
+    Object.assign(value, { set: refuse, delete: refuse, clear: refuse })
+  }
+  Object.freeze(value)
+  for (const member of Object.values(value)) freeze(member)
+}
+
+test('decisions change neither their facts nor their inputs, and return no promise', async () => {
+  await fc.assert(
+    fc.asyncProperty(settings, calls, async (chosen, list) => {
+      const plain = createGuardJudge(chosen, testKeys)
+      const withoutPromise = <T>(value: T): T => {
+        expect(value).not.toBeInstanceOf(Promise)
+        return value
+      }
+      const judge: typeof plain = {
+        ...plain,
+        judge: (...args) => withoutPromise(plain.judge(...args)),
+        convert: (...args) => withoutPromise(plain.convert(...args)),
+        revert: (...args) => withoutPromise(plain.revert(...args)),
+      }
+      const pending = noGuardChanges()
+      const empty: GuardRows = {
+        country: () => Promise.resolve(undefined),
+        counts: () => Promise.resolve(new Map()),
+        contexts: () => Promise.resolve(new Map()),
+      }
+      const apply = (changes: GuardChanges) => Promise.resolve(mergeGuardChanges(pending, changes))
+      await run(judge, list, { rows: withPendingChanges(empty, pending), apply }, (...inputs) =>
+        inputs.forEach(freeze),
+      )
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('an overlay adds decisions up and keeps the newest rows', () => {
+  const decision = { hour: 1, rule: 'NUMBER_TYPE', country: 'NL', flagged: 1, blocked: 2 } as const
+  const pending = noGuardChanges()
+  mergeGuardChanges(pending, { ...noGuardChanges(), decisions: new Map([['key', decision]]) })
+  mergeGuardChanges(pending, {
+    ...noGuardChanges(),
+    decisions: new Map([['key', decision]]),
+    contexts: new Map([['home', 5]]),
+  })
+  expect(pending.decisions.get('key')).toEqual({ ...decision, flagged: 2, blocked: 4 })
+  expect(pending.contexts).toEqual(new Map([['home', 5]]))
+  expect(decision.flagged).toBe(1)
+})
+
+test('without facts every message passes, and nothing is counted', () => {
+  const judge = createGuardJudge({ ...guardOff, deniedCountries: ['CU'] }, testKeys)
+  const message: GuardedMessage = {
+    developerId: 'dev_1',
+    environment: 'live',
+    phone: '+5351234567',
+    country: 'CU',
+    clientIp: null,
+    provider: null,
+    createdAt: 0,
+    resends: 0,
+    costlyType: null,
+  }
+  const sender = { isKnownPhone: false, contexts: ['home'] }
+  const { verdict, changes } = judge.judge(undefined, message, sender, 0)
+  expect(verdict).toEqual({ blocked: false, violatedRules: [] })
+  for (const each of [changes, judge.convert(undefined, message, 0), judge.revert(undefined, message, 0)])
+    expect(each).toEqual(noGuardChanges())
+})
+
+test('rows that cannot be read are a fault of the guard', async () => {
+  const broken = () => Promise.reject(new Error('no such table'))
+  const keys = { counted: undefined, contexts: ['home'], total: undefined }
+  const load = loadGuardFacts({ country: broken, counts: broken, contexts: broken }, keys)
+  expect(await load.catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
+})
