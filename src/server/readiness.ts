@@ -2,20 +2,16 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 
 /** Checks readiness with a real database write, at most once per second; probes in between share the result. */
-export function createReadiness(store: Store<'rateLimits'>, clock: Clock, isDraining: () => boolean) {
+export function createReadiness(store: Store<'readiness'>, clock: Clock, isDraining: () => boolean) {
   let checkedAt = -Infinity
   let result = Promise.resolve(true)
   return async () => {
     if (isDraining()) return 'draining' as const
     if (clock.now() - checkedAt >= 1000) {
       checkedAt = clock.now()
+      // Changes a value: a statement that changes nothing would succeed on a full disk.
       result = store
-        .write(async (tx) => {
-          // Deleting a missing row alone would touch no page, and so succeed on a full disk.
-          const probe = ['readiness', 'readiness'] as const
-          await tx.rateLimits.insert(...probe, { at: checkedAt, seq: 0 })
-          await tx.rateLimits.deleteUntil(...probe, checkedAt)
-        })
+        .write((tx) => tx.readiness.probe(checkedAt))
         .then(
           () => true,
           () => false,

@@ -17,7 +17,7 @@ export function createApplicationStore(
   executor: QueryExecutor,
   sealing: Sealing,
 ): ApplicationStore {
-  const { applications, developers, rateAdmissions } = database.tables
+  const { applications, developers } = database.tables
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
@@ -133,10 +133,7 @@ export function createApplicationStore(
         .delete(applications)
         .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
-      if (deleted.length === 0) return false
-      // The sweep does not find them: it looks them up by existing applications.
-      await executor.delete(rateAdmissions).where(eq(rateAdmissions.subject, id))
-      return true
+      return deleted.length === 1
     },
 
     async findOwner(id) {

@@ -6,7 +6,6 @@ import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { createPhoneStore } from './phones.ts'
-import { isInTimeIndex } from './rate-limits.ts'
 
 /**
  * Covers every table with deadlines. `latestTimestamp` runs at every start and must be fast; `shiftDeadlines` scans
@@ -24,24 +23,16 @@ export function createDeadlineStore(
     webhookEndpoints,
     phoneCheckBudgets,
     phones,
-    rateAdmissions,
     refreshTokens,
     setupTokens,
     loginFailures,
     totpSecrets,
     apiTokens,
     developers,
-    applications,
   } = database.tables
   // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
   const isPendingAt = (now: number) =>
     and(sql`${otpRequests.status} = 'pending'`, gt(otpRequests.expiresAt, now))
-
-  /** The latest admission of an application, found by primary key. */
-  const latestAdmission = (policy: string) => sql<number | null>`max((
-    select ${rateAdmissions.at} from ${rateAdmissions}
-    where ${rateAdmissions}.subject = ${applications}.id and ${rateAdmissions.policy} = ${policy}
-    order by ${rateAdmissions.at} desc limit 1))`
 
   /** Scans the table. Times of sends are clamped as admissions are; budgets end earlier. */
   async function shiftPhones(rollbackMs: number, now: number): Promise<void> {
@@ -76,12 +67,6 @@ export function createDeadlineStore(
           .select({ at: max(otpRequests.sentAt) })
           .from(otpRequests)
           .where(isPendingAt(now))),
-        ...(await executor
-          .select({ at: max(rateAdmissions.at) })
-          .from(rateAdmissions)
-          .where(isInTimeIndex(rateAdmissions))),
-        ...(await executor.select({ at: latestAdmission('otp-send') }).from(applications)),
-        ...(await executor.select({ at: latestAdmission('otp-verify') }).from(applications)),
         // Up to a second ahead of the change that set it.
         ...(await executor
           .select({ at: sql<number | null>`max(${developers.tokensValidFrom}) - 1000` })

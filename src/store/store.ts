@@ -23,6 +23,7 @@ import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
+import { createReadinessStore } from './readiness.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRetentionStore } from './retention.ts'
@@ -141,6 +142,7 @@ function bindStores(
     phones: createPhoneStore(database, executor, sealing),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
+    readiness: createReadinessStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
     retention: createRetentionStore(database, executor, sealing),

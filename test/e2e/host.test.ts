@@ -185,7 +185,7 @@ describe('a restore', () => {
       BACKUP_SCHEMA_CHANGED: [
         changed(
           'trigger.db',
-          'create trigger t after insert on rate_admissions begin delete from rate_admissions; end',
+          'create trigger t after insert on login_failures begin delete from login_failures; end',
         ),
       ],
       BACKUP_OF_ANOTHER_VERSION: [

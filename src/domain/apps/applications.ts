@@ -42,7 +42,7 @@ export type ApplicationService = ReturnType<typeof createApplicationService>
 
 /** Creates the service that manages applications. */
 export function createApplicationService(needs: {
-  store: Store<'applications' | 'audit' | 'developers' | 'idempotency' | 'projects'>
+  store: Store<'applications' | 'audit' | 'developers' | 'idempotency' | 'projects' | 'rateLimits'>
   clock: Clock
   newId: NewId
   random: Random
@@ -172,6 +172,7 @@ export function createApplicationService(needs: {
       store.write(async (tx) => {
         const application = await find(tx, developer, id)
         if (!(await tx.applications.delete(developer.id, id))) throw notFound()
+        await tx.rateLimits.forget(id)
         await addAuditEntry(tx, developer, application, { action: 'application.deleted' })
       }),
 

@@ -1,14 +1,13 @@
 import { ServiceError } from '../model/errors.ts'
 import type { Stores } from '../store/store.ts'
-import { dayMs } from '../../shared/durations.ts'
-import type { RateLimit, RateState } from '../model/rate-limit.ts'
-import type { Admission } from '../store/rate-limits.ts'
-
-/** Longest window of any limit. */
-export const admissionLifetimeMs = dayMs
-
-/** Number of admissions between two deletions of expired ones. */
-const pruneEvery = 8
+import {
+  admissionLifetimeMs,
+  type Admission,
+  type NewAdmission,
+  type RateLimit,
+  type RateState,
+  type StoredPolicy,
+} from '../model/rate-limit.ts'
 
 /**
  * Rate limiter over a sliding window (sliding-window log): admits and records a call, or refuses it. The limit
@@ -22,103 +21,110 @@ const pruneEvery = 8
  */
 export async function chargeRateLimit(
   tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
+  limit: RateLimit<StoredPolicy>,
   now: number,
   reason: string,
 ): Promise<RateState | undefined> {
-  if (limit.limit === 0) return undefined
-  const usage = await measureUsage(tx, limit, now)
-  if (usage.used >= limit.limit) throw rateLimited(await toRateState(tx, limit, usage, now), reason)
-  await recordAdmission(tx, limit, usage, now)
-  return toRateState(tx, limit, { ...usage, used: usage.used + 1 }, now)
+  const result = admit(limit, await measure(tx, limit, now), now, reason)
+  if (result.refused) throw result.refused
+  if (result.admission) await tx.rateLimits.insert(result.admission)
+  return result.state
 }
 
 /** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
 export async function peekRateLimit(
   tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
+  limit: RateLimit<StoredPolicy>,
   now: number,
 ): Promise<RateState | undefined> {
-  if (limit.limit === 0) return undefined
-  const newest = await tx.rateLimits.newest(limit.subject, limit.policy)
-  const isNewestAhead = newest !== undefined && isAhead(newest, limit, now)
-  const usage = isNewestAhead
-    ? { used: 0, oldestAt: undefined, newest }
-    : await measureUsage(tx, limit, now, { newest })
-  return toRateState(tx, limit, usage, now)
+  return toRateState(limit, await measure(tx, limit, now), now)
 }
 
-export type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
+/** Usage of a limit at the time at which it was measured: everything that a decision needs. */
+export type Usage = {
+  /** Number of admissions in the window that ends now. */
+  used: number
+  newest: Admission | undefined
+  /**
+   * Time of the admission in the window whose expiry makes another call available: the oldest or, if the limit was
+   * lowered, a later one.
+   */
+  expiringAt: number | undefined
+  /** Whether later admissions were left out, which a clock that ran far ahead recorded. */
+  hasLater: boolean
+}
 
-/**
- * Counts the admissions in the window that ends now. Deletes those from a clock that ran far ahead.
- *
- * @param prefetched the newest admission, if the caller has already read it
- */
-export async function measureUsage(
+const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLater: false }
+
+/** Reads the usage of a limit. Changes nothing. */
+export async function measure(
   tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
+  { subject, policy, limit, windowMs }: RateLimit<StoredPolicy>,
   now: number,
-  prefetched?: { newest: Admission | undefined },
 ): Promise<Usage> {
-  const { subject, policy, windowMs } = limit
-  const { newest } = prefetched ?? { newest: await tx.rateLimits.newest(subject, policy) }
-  if (!newest || newest.at <= now - windowMs) return { used: 0, oldestAt: undefined, newest }
-  if (isAhead(newest, limit, now)) {
-    await tx.rateLimits.deleteAfter(subject, policy, now)
-    return measureUsage(tx, limit, now)
-  }
-  const oldest = (await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, 0)) ?? newest
-  return { used: newest.seq - oldest.seq + 1, oldestAt: oldest.at, newest }
+  if (limit === 0) return unused
+  const latest = await tx.rateLimits.newest(subject, policy, Number.MAX_SAFE_INTEGER)
+  if (!latest) return unused
+  // An admission from a clock that ran far ahead must not block the subject until that time.
+  const hasLater = latest.at > now + windowMs
+  const newest = hasLater ? await tx.rateLimits.newest(subject, policy, now) : latest
+  const windowStart = now - windowMs
+  if (!newest || newest.at <= windowStart) return { ...unused, newest, hasLater }
+  const oldest = (await tx.rateLimits.oldestAfter(subject, policy, windowStart, 0)) ?? newest
+  const used = newest.seq - oldest.seq + 1
+  // If the limit was lowered, more than one admission must leave the window first.
+  const expiring =
+    used > limit
+      ? ((await tx.rateLimits.oldestAfter(subject, policy, windowStart, used - limit)) ?? newest)
+      : oldest
+  return { used, newest, expiringAt: expiring.at, hasLater }
 }
+
+/** `admission` must be inserted in the transaction that read the usage. Without a limit it has neither of them. */
+export type Admittance =
+  | { refused: ServiceError }
+  | { refused?: undefined; admission: NewAdmission | undefined; state: RateState | undefined }
 
 /**
- * Detects an admission from a clock that ran far ahead: it must not block the subject until that time.
+ * Decides on a call. Pure and synchronous.
+ *
+ * @param reason of the refusal, which is RATE_LIMITED
  */
-const isAhead = (newest: Admission, { windowMs }: RateLimit, now: number) => newest.at > now + windowMs
-
-/** Appends an admission to the log and prunes it from time to time. */
-export async function recordAdmission(
-  tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
-  usage: Pick<Usage, 'newest'>,
-  now: number,
-): Promise<void> {
-  const { subject, policy, windowMs } = limit
-  const seq = (usage.newest?.seq ?? 0) + 1
-  // The log must not go backwards if the clocks of two nodes differ a little.
-  const at = Math.max(now, usage.newest?.at ?? 0)
-  await tx.rateLimits.insert(subject, policy, { at, seq })
-  if (seq % pruneEvery === 0) await tx.rateLimits.deleteUntil(subject, policy, now - windowMs)
-}
-
-/** Milliseconds until another call is admitted or, while calls remain, until one more becomes available. */
-export async function waitMsFor(
-  tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
-  usage: Usage,
-  now: number,
-): Promise<number> {
-  const { subject, policy, windowMs } = limit
-  // If the limit was lowered, more than one admission must leave the window first.
-  const excess = usage.used - limit.limit
-  const last =
-    excess > 0 ? await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, excess) : undefined
-  return (last?.at ?? usage.oldestAt ?? now) + windowMs - now
-}
-
-async function toRateState(
-  tx: Pick<Stores, 'rateLimits'>,
-  limit: RateLimit,
-  usage: Usage,
-  now: number,
-): Promise<RateState> {
+export function admit(limit: RateLimit<StoredPolicy>, usage: Usage, now: number, reason: string): Admittance {
+  const { subject, policy } = limit
+  const state = toRateState(limit, usage, now)
+  if (!state) return { admission: undefined, state }
+  if (usage.used >= limit.limit) return { refused: rateLimited(state, reason) }
+  const { newest, hasLater } = usage
   return {
-    policy: limit.policy,
-    limit: limit.limit,
-    windowSeconds: limit.windowMs / 1000,
-    remaining: Math.max(0, limit.limit - usage.used),
-    resetSeconds: Math.max(1, Math.ceil((await waitMsFor(tx, limit, usage, now)) / 1000)),
+    admission: {
+      subject,
+      policy,
+      // The log must not go backwards if the clocks of two nodes differ a little.
+      at: Math.max(now, newest?.at ?? 0),
+      seq: (newest?.seq ?? 0) + 1,
+      replacesLater: hasLater,
+      expiredUntil: now - admissionLifetimeMs,
+    },
+    state: { ...state, remaining: state.remaining - 1 },
+  }
+}
+
+/** @returns undefined if there is no limit */
+function toRateState(
+  { policy, limit, windowMs }: RateLimit,
+  { used, expiringAt }: Usage,
+  now: number,
+): RateState | undefined {
+  if (limit === 0) return undefined
+  // Until another call is admitted or, while calls remain, until one more becomes available.
+  const waitMs = (expiringAt ?? now) + windowMs - now
+  return {
+    policy,
+    limit,
+    windowSeconds: windowMs / 1000,
+    remaining: Math.max(0, limit - used),
+    resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
   }
 }
 

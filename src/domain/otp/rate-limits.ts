@@ -3,7 +3,7 @@ import { resolvePlan, type Plans } from '../model/plans.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import { afterSend, requireSendBudget } from '../limits/send-budget.ts'
 import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
-import type { RateLimit, RateState } from '../model/rate-limit.ts'
+import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 import type { OtpNeeds } from './operations.ts'
 import { minuteMs } from '../../shared/durations.ts'
@@ -16,7 +16,7 @@ export function otpRateLimit(
   plans: Plans,
   application: CallingApplication,
   operation: RatedOperation,
-): RateLimit {
+): RateLimit<StoredPolicy> {
   const plan = resolvePlan(plans, application.plan)
   return {
     policy: `otp-${operation}`,

@@ -1,20 +1,21 @@
-/**
- * `seq` numbers the admissions of a subject and policy, so that subtraction gives the number of admissions
- * between two of them.
- */
-export type Admission = { at: number; seq: number }
+import type { Admission, NewAdmission, StoredPolicy } from '../model/rate-limit.ts'
 
+/** The sliding-window log of admissions: in memory on SQLite, rows on PostgreSQL. */
 export type RateLimitStore = {
-  newest(subject: string, policy: string): Promise<Admission | undefined>
+  /** Finds the newest admission up to `until`. */
+  newest(subject: string, policy: StoredPolicy, until: number): Promise<Admission | undefined>
   /** Finds the oldest admission later than `after`, or the one that is `skip` places newer. */
-  oldestAfter(subject: string, policy: string, after: number, skip: number): Promise<Admission | undefined>
-  insert(subject: string, policy: string, admission: Admission): Promise<void>
-  /** Deletes admissions up to `time`, which are outside every window. */
-  deleteUntil(subject: string, policy: string, time: number): Promise<void>
-  /** Deletes admissions after `time`, recorded by a clock that was wrong. */
-  deleteAfter(subject: string, policy: string, time: number): Promise<void>
+  oldestAfter(
+    subject: string,
+    policy: StoredPolicy,
+    after: number,
+    skip: number,
+  ): Promise<Admission | undefined>
+  insert(admission: NewAdmission): Promise<void>
   /** Deletes a subject's admissions under every policy. @returns how many */
-  deleteSubject(subject: string): Promise<number>
+  forget(subject: string): Promise<number>
+  /** Finds the time of the newest admission of all. */
+  latestTimestamp(): Promise<number | undefined>
   /** Moves admissions of all subjects that are later than `now` back to `now`. */
   clampToNow(now: number): Promise<void>
   /**

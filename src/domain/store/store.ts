@@ -18,6 +18,7 @@ import type { CheckBudgetStore } from './check-budgets.ts'
 import type { PhoneStore } from './phones.ts'
 import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limits.ts'
+import type { ReadinessStore } from './readiness.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { ProviderCircuitStore } from './provider-circuits.ts'
 import type { RetentionStore } from './retention.ts'
@@ -55,6 +56,7 @@ export type Stores = {
   phones: PhoneStore
   projects: ProjectStore
   rateLimits: RateLimitStore
+  readiness: ReadinessStore
   refreshTokens: RefreshTokenStore
   providerCircuits: ProviderCircuitStore
   retention: RetentionStore

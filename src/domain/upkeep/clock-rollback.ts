@@ -21,7 +21,8 @@ export const repairAfterClockRollback = ({
 }): Promise<number> =>
   store.write(async (tx) => {
     const now = clock.now()
-    const rollbackMs = ((await tx.deadlines.latestTimestamp(now)) ?? now) - now
+    const deadline = (await tx.deadlines.latestTimestamp(now)) ?? now
+    const rollbackMs = Math.max(deadline, (await tx.rateLimits.latestTimestamp()) ?? now) - now
     await tx.rateLimits.clampToNow(now)
     if (rollbackMs < clockRollbackMinMs) return 0
     await tx.deadlines.shiftDeadlines(rollbackMs, now)

@@ -84,7 +84,7 @@ async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<Unl
   }
   await store.write(async (tx) => {
     counts.checkBudgets += await tx.checkBudgets.deleteByApplication(appId)
-    counts.admissions += await tx.rateLimits.deleteSubject(appId)
+    counts.admissions += await tx.rateLimits.forget(appId)
     const details = { action: 'application.unlocked', targetId: appId, targetName: name } as const
     await addAuditEntry(tx, needs, developerId, details)
   })

@@ -44,7 +44,7 @@ export function createWebhookTester(needs: {
         if (!found) throw notFound()
         await tx.developers.lock(developer.id)
         const limit = {
-          policy: 'webhook-test',
+          policy: 'webhook-test' as const,
           subject: developer.id,
           limit: testsPerMinute,
           windowMs: minuteMs,

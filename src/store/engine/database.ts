@@ -1,6 +1,8 @@
 import type { SQL } from 'drizzle-orm'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { AdmissionLog } from './admission-log.ts'
 import type { Tables } from './tables.ts'
+import type { defineAdmissionTable } from './tables/limits.ts'
 
 /** The query builders that both databases share. Await them: `.get()`, `.all()` and `.run()` exist on SQLite only. */
 export type QueryExecutor = Pick<
@@ -13,8 +15,26 @@ export type Preparable<R> = { prepare(): { execute(values?: Record<string, unkno
 /** A query that is built once per connection and run with values for its placeholders. */
 export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 
-/** The port over SQLite and PostgreSQL. */
-export type Database = {
+export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
+
+/** State that a process keeps in memory because it alone serves the database. It changes with the transactions. */
+export type DatabaseMemory = {
+  readonly admissions: AdmissionLog
+  /**
+   * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
+   * reading memory outside of a transaction; a transaction does it when it begins.
+   */
+  refresh(): void
+}
+
+/** The port over SQLite and PostgreSQL. On PostgreSQL other nodes write too, so nothing is kept in memory. */
+export type Database = DatabasePort &
+  (
+    | { readonly memory: DatabaseMemory; readonly admissionTable?: undefined }
+    | { readonly memory?: undefined; readonly admissionTable: AdmissionTable }
+  )
+
+type DatabasePort = {
   readonly tables: Tables
 
   /** Runs statements outside a transaction. On SQLite this connection is read-only. */

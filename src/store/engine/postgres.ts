@@ -15,6 +15,7 @@ import type { ColumnKit } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
+import { defineAdmissionTable } from './tables/limits.ts'
 
 /**
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
@@ -54,6 +55,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
   const asExecutor = (executor: unknown) => executor as QueryExecutor
   return {
     tables: defineTables(postgresColumns),
+    admissionTable: defineAdmissionTable(postgresColumns),
     read: asExecutor(db),
     async write(body) {
       try {

@@ -1,6 +1,7 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAdmissionLog } from './admission-log.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
@@ -39,16 +40,29 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   // drizzle calls bun:sqlite synchronously and wraps the result, so the types of the asynchronous builders hold.
   const tx = drizzle(writer) as unknown as QueryExecutor
   const read = drizzle({ client: reader.client }) as unknown as QueryExecutor
+  const ids = createShortIds(reader.client.prepare, writer)
+  const admissions = createAdmissionLog(writer, ids.toNumber)
   const queue = createWriteQueue(writer, tx, {
-    beforeCommit: reader.endSnapshot,
+    participants: [
+      { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
+      admissions.participant,
+    ],
     onDiskFault: options.onDiskFault,
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })
 
-  const ids = createShortIds(reader.client.prepare, writer)
+  let isFresh = false
+  /** As the reader's snapshot, what is known of other processes lasts until the turn of the event loop ends. */
+  function refresh() {
+    if (isFresh) return
+    isFresh = true
+    setImmediate(() => (isFresh = false))
+    queue.noticeForeignCommits()
+  }
 
   return {
     ...describeSqlite(ids),
+    memory: { admissions, refresh },
     read,
     write: queue.write,
     secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || options.secureDelete ? 'ON' : 'FAST'}`),
@@ -78,8 +92,17 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
 /** Wraps a read-only connection as a database whose every write fails. */
 export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const reader = openReader(connection)
+  const ids = createShortIds(reader.client.prepare, connection)
+  const admissions = createAdmissionLog(connection, ids.toNumber)
   return {
-    ...describeSqlite(createShortIds(reader.client.prepare, connection)),
+    ...describeSqlite(ids),
+    memory: {
+      admissions,
+      // There is no write queue that watches for commits, so that every read counts as after one.
+      refresh() {
+        admissions.participant.onForeignCommit?.()
+      },
+    },
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
     secureDelete: () => {},

@@ -1,5 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { QueryExecutor } from './database.ts'
+import type { TransactionParticipant } from './transaction-participant.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
 const batchMax = 256
@@ -24,8 +25,8 @@ type Job = {
 }
 
 export type WriteQueueHooks = {
-  /** Called before each commit; ends the shared read snapshot, so that later reads see the commit. */
-  beforeCommit(): void
+  /** In the order in which they are called. */
+  participants?: readonly TransactionParticipant[]
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
   onDiskFault(error: unknown): void
   /**
@@ -51,7 +52,7 @@ export type WriteQueueHooks = {
 export function createWriteQueue(
   connection: SqliteConnection,
   tx: QueryExecutor,
-  { beforeCommit, onDiskFault, onForeignCommit = () => {} }: WriteQueueHooks,
+  { participants = [], onDiskFault, onForeignCommit = () => {} }: WriteQueueHooks,
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
@@ -62,7 +63,9 @@ export function createWriteQueue(
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
   const countChanges = () => changes.get()?.count
   const dataVersion = connection.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  /** Versions that `onForeignCommit` and that the participants know of. */
   let seenDataVersion: number | undefined
+  let noticedDataVersion: number | undefined
 
   let waiting: Job[] = []
   /** Whether a batch is scheduled or running. */
@@ -154,6 +157,7 @@ export function createWriteQueue(
   /** SQLite changes `data_version` for each commit of another connection, and not for our own. */
   function noteForeignCommit() {
     const version = dataVersion.get()?.data_version
+    notifyParticipants(version)
     if (version === seenDataVersion) return
     try {
       onForeignCommit(connection)
@@ -163,12 +167,31 @@ export function createWriteQueue(
     seenDataVersion = version
   }
 
+  function notifyParticipants(version: number | undefined) {
+    if (version === noticedDataVersion) return
+    noticedDataVersion = version
+    for (const participant of participants) participant.onForeignCommit?.()
+  }
+
+  /** Tells the participants of other connections' commits, also between two batches. */
+  function noticeForeignCommits() {
+    // While a batch holds the write lock, no other connection commits.
+    if (connection.inTransaction) return
+    // If the version cannot be read, it counts as a new one: NaN equals nothing.
+    let version: number | undefined = Number.NaN
+    try {
+      version = dataVersion.get()?.data_version
+    } catch {}
+    notifyParticipants(version)
+  }
+
   /** Runs the jobs in the open transaction, one after the other, and keeps each one's outcome. */
   async function runBatch(batch: Job[]): Promise<BatchResult> {
     const withSavepoints = useSavepoints
     useSavepoints = false
     for (const job of batch) {
       if (withSavepoints) savepoint.run()
+      for (const participant of participants) participant.onJob?.()
       const changesBefore = withSavepoints ? undefined : countChanges()
       try {
         job.outcome = { value: await job.body(tx) }
@@ -177,6 +200,7 @@ export function createWriteQueue(
         if (!connection.inTransaction) return { kind: 'failed', error }
         if (withSavepoints) undo.run()
         else if (countChanges() !== changesBefore) return { kind: 'retry' }
+        for (const participant of participants) participant.onJobRollback?.()
         job.outcome = { error }
       }
       if (withSavepoints) release.run()
@@ -186,19 +210,25 @@ export function createWriteQueue(
 
   /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
   function requeue(batch: Job[]) {
-    rollback.run()
+    rollBackBatch()
     useSavepoints = true
     waiting.unshift(...batch)
   }
 
+  function rollBackBatch() {
+    if (connection.inTransaction) rollback.run()
+    for (const participant of participants) participant.onRollback?.()
+  }
+
   function commitBatch(batch: Job[]) {
     try {
-      beforeCommit()
+      for (const participant of participants) participant.beforeCommit?.()
       commit.run()
     } catch (error) {
       failBatch(batch, error)
       return
     }
+    for (const participant of participants) participant.onCommit?.()
     for (const job of batch) {
       if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
       else job.reject(toCallerError(job.outcome?.error))
@@ -206,7 +236,7 @@ export function createWriteQueue(
   }
 
   function failBatch(batch: Job[], error: unknown) {
-    if (connection.inTransaction) rollback.run()
+    rollBackBatch()
     const callerError = toCallerError(error)
     for (const job of batch) job.reject(callerError)
     if (isDiskFault(error)) failPermanently(error)
@@ -225,5 +255,5 @@ export function createWriteQueue(
     return new Promise((resolve) => idleWaiters.push(resolve))
   }
 
-  return { write, drain }
+  return { write, drain, noticeForeignCommits }
 }

@@ -1,18 +1,27 @@
 import { expect, test } from 'bun:test'
-import { count } from 'drizzle-orm'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { chargeRateLimit, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
-import type { RateLimit } from '../../../src/domain/model/rate-limit.ts'
+import { admit, chargeRateLimit, measure, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import type { RateLimit, StoredPolicy } from '../../../src/domain/model/rate-limit.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
-import { describeEachDatabase } from '../../helpers/databases.ts'
+import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
 const windowMs = 60_000
-const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
+const policy = 'otp-send'
+const minute = (subject: string, limit: number): RateLimit<StoredPolicy> => ({
+  policy,
+  subject,
+  limit,
+  windowMs,
+})
 
 /** Seconds to wait, or undefined if the call was admitted. */
-async function tryAdmit(tx: Stores, limit: RateLimit, now: number): Promise<number | undefined> {
+async function tryAdmit(
+  tx: Stores,
+  limit: RateLimit<StoredPolicy>,
+  now: number,
+): Promise<number | undefined> {
   try {
     await chargeRateLimit(tx, limit, now, 'APP_RATE')
     return undefined
@@ -24,20 +33,29 @@ async function tryAdmit(tx: Stores, limit: RateLimit, now: number): Promise<numb
 }
 
 let subjects = 0
-const newSubject = () => `subject ${subjects++}`
 
 const start = 1_800_000_000_000
 describeEachDatabase('a rate limit', (database, kind) => {
   const write = <T>(body: (tx: Stores) => Promise<T>) =>
     createStore(database(), { keys: testKeys }).write(body)
-  const rows = async () => {
-    const { rateAdmissions } = database().tables
-    const [row] = await database().read.select({ count: count() }).from(rateAdmissions)
-    return row?.count ?? 0
+  const newSubject = async () => {
+    const subject = `subject ${subjects++}`
+    await registerShortIds(database(), subject)
+    return subject
+  }
+  /** Forgets them, and rolls that back. */
+  const countAdmissions = async (subject: string) => {
+    let admissions = 0
+    const undone = write(async (tx) => {
+      admissions = await tx.rateLimits.forget(subject)
+      throw new Error('undone')
+    })
+    await undone.catch(() => undefined)
+    return admissions
   }
 
   test('reports the remaining calls and when it resets', async () => {
-    const limit = minute(newSubject(), 3)
+    const limit = minute(await newSubject(), 3)
     const states = await write(async (tx) => [
       await peekRateLimit(tx, limit, start),
       await chargeRateLimit(tx, limit, start, 'APP_RATE'),
@@ -46,7 +64,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
       await chargeRateLimit(tx, limit, start + 20_000, 'APP_RATE'),
       await peekRateLimit(tx, limit, start + 60_000),
     ])
-    const limitFields = { policy: 'test', limit: 3, windowSeconds: 60 }
+    const limitFields = { policy, limit: 3, windowSeconds: 60 }
     expect(states).toEqual([
       { ...limitFields, remaining: 3, resetSeconds: 60 },
       { ...limitFields, remaining: 2, resetSeconds: 60 },
@@ -58,35 +76,33 @@ describeEachDatabase('a rate limit', (database, kind) => {
   })
 
   test('names policy and numbers when it refuses, and writes nothing', async () => {
-    const limit = minute(newSubject(), 1)
+    const limit = minute(await newSubject(), 1)
     await write((tx) => chargeRateLimit(tx, limit, start, 'APP_RATE'))
-    const before = await rows()
     const refused = write((tx) => chargeRateLimit(tx, limit, start + 1, 'APP_RATE'))
     expect(refused).rejects.toMatchObject({
       code: 'RATE_LIMITED',
       reason: 'APP_RATE',
       retryAfterSeconds: 60,
-      metadata: { policy: 'test', limit: 1, windowSeconds: 60 },
+      metadata: { policy, limit: 1, windowSeconds: 60 },
       rate: { remaining: 0, resetSeconds: 60 },
     })
     await refused.catch(() => undefined)
-    expect(await rows()).toBe(before)
+    expect(await countAdmissions(limit.subject)).toBe(1)
   })
 
   test('of 0 admits everything and keeps no log', async () => {
-    const limit = minute(newSubject(), 0)
-    const before = await rows()
+    const limit = minute(await newSubject(), 0)
     expect(await write((tx) => chargeRateLimit(tx, limit, start, 'APP_RATE'))).toBeUndefined()
     expect(await write((tx) => peekRateLimit(tx, limit, start))).toBeUndefined()
-    expect(await rows()).toBe(before)
+    expect(await countAdmissions(limit.subject)).toBe(0)
   })
 
   test('counts each subject and each policy separately', async () => {
-    const [one, other] = [minute(newSubject(), 1), minute(newSubject(), 1)]
+    const [one, other] = [minute(await newSubject(), 1), minute(await newSubject(), 1)]
     await write(async (tx) => {
       expect(await tryAdmit(tx, one, start)).toBeUndefined()
       expect(await tryAdmit(tx, other, start)).toBeUndefined()
-      expect(await tryAdmit(tx, { ...one, policy: 'another' }, start)).toBeUndefined()
+      expect(await tryAdmit(tx, { ...one, policy: 'otp-verify' }, start)).toBeUndefined()
       expect(await tryAdmit(tx, one, start)).toBe(60)
     })
   })
@@ -95,8 +111,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
   const limitMax = kind === 'SQLite' ? 10_000 : 200
 
   test(`of ${limitMax} admits exactly that many per window, again in the next one, and keeps the log of one window`, async () => {
-    const limit = minute(newSubject(), limitMax)
-    const before = await rows()
+    const limit = minute(await newSubject(), limitMax)
     for (const at of [start, start + windowMs]) {
       const admitted = await write(async (tx) => {
         let count = 0
@@ -105,14 +120,61 @@ describeEachDatabase('a rate limit', (database, kind) => {
       })
       expect(admitted).toBe(limitMax)
     }
-    expect((await rows()) - before).toBeLessThanOrEqual(limitMax + 8)
+    expect(await countAdmissions(limit.subject)).toBeLessThanOrEqual(limitMax + 8)
   }, 300_000)
 
   test('is not blocked by the log of a clock that ran hours ahead', async () => {
-    const limit = minute(newSubject(), 1)
+    const limit = minute(await newSubject(), 1)
     await write((tx) => chargeRateLimit(tx, limit, start + 7_200_000, 'APP_RATE'))
     expect((await write((tx) => peekRateLimit(tx, limit, start)))?.remaining).toBe(1)
     expect(await write((tx) => tryAdmit(tx, limit, start))).toBeUndefined()
     expect(await write((tx) => tryAdmit(tx, limit, start))).toBe(60)
+  })
+
+  test('that was lowered admits again when enough calls have left the window', async () => {
+    const limit = minute(await newSubject(), 5)
+    for (let i = 0; i < 5; i++) {
+      await write((tx) => chargeRateLimit(tx, limit, start + i * 10_000, 'APP_RATE'))
+    }
+    const lowered = { ...limit, limit: 2 }
+    expect(await write((tx) => tryAdmit(tx, lowered, start + 40_000))).toBe(50)
+    expect(await write((tx) => tryAdmit(tx, lowered, start + 90_000))).toBeUndefined()
+  })
+
+  test('forgets a subject under every policy, and no other subject', async () => {
+    const [forgotten, kept] = [minute(await newSubject(), 1), minute(await newSubject(), 1)]
+    await write(async (tx) => {
+      for (const limit of [forgotten, kept]) {
+        await chargeRateLimit(tx, limit, start, 'APP_RATE')
+        await chargeRateLimit(tx, { ...limit, policy: 'otp-verify' }, start, 'APP_RATE')
+      }
+    })
+    expect(await write((tx) => tx.rateLimits.forget(forgotten.subject))).toBe(2)
+    expect(await write((tx) => tryAdmit(tx, forgotten, start))).toBeUndefined()
+    expect(await write((tx) => tryAdmit(tx, kept, start))).toBe(60)
+  })
+
+  test('outside of the transaction counts only what is committed', async () => {
+    const store = createStore(database(), { keys: testKeys })
+    const limit = minute(await newSubject(), 3)
+    const peeked: unknown[] = []
+    await store.write(async (tx) => {
+      await chargeRateLimit(tx, limit, start, 'APP_RATE')
+      if (kind === 'SQLite') peeked.push((await peekRateLimit(store.read, limit, start))?.remaining)
+      peeked.push((await peekRateLimit(tx, limit, start))?.remaining)
+    })
+    peeked.push((await peekRateLimit(store.read, limit, start))?.remaining)
+    expect(peeked).toEqual(kind === 'SQLite' ? [3, 2, 2] : [2, 2])
+  })
+
+  test('decides without a promise', async () => {
+    const limit = minute(await newSubject(), 1)
+    const usage = await write((tx) => measure(tx, limit, start))
+    const result = admit(limit, usage, start, 'APP_RATE')
+    expect(result).not.toHaveProperty('then')
+    expect(result).toMatchObject({
+      admission: { policy, subject: limit.subject, at: start, seq: 1 },
+      state: { remaining: 0 },
+    })
   })
 })

@@ -1,32 +1,38 @@
 import { expect, test } from 'bun:test'
 import { notFound } from '../../../src/domain/model/errors.ts'
 import { isRejected, reject, unwrap } from '../../../src/domain/model/rejected.ts'
+import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
-import { describeEachDatabase } from '../../helpers/databases.ts'
+import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
-const limit = ['subject', 'test'] as const
 const admission = { at: 1, seq: 1 }
+const newAdmission = { policy: 'otp-send', ...admission, replacesLater: false, expiredUntil: 0 } as const
 
 describeEachDatabase('a refusal of a transaction', (database) => {
+  const findAdmission = (store: Store, subject: string) =>
+    store.read.rateLimits.newest(subject, 'otp-send', Number.MAX_SAFE_INTEGER)
+
   test('that is returned commits what was written', async () => {
     const store = createStore(database(), { keys: testKeys })
+    await registerShortIds(database(), 'returned')
     const result = await store.write(async (tx) => {
-      await tx.rateLimits.insert(...limit, admission)
+      await tx.rateLimits.insert({ subject: 'returned', ...newAdmission })
       return reject(notFound())
     })
-    expect(await store.read.rateLimits.newest(...limit)).toEqual(admission)
+    expect(await findAdmission(store, 'returned')).toEqual(admission)
     expect(() => unwrap<string>(result)).toThrow(notFound().message)
   })
 
   test('that is thrown rolls back what was written', async () => {
     const store = createStore(database(), { keys: testKeys })
+    await registerShortIds(database(), 'thrown')
     const result = store.write(async (tx) => {
-      await tx.rateLimits.insert('thrown', 'test', admission)
+      await tx.rateLimits.insert({ subject: 'thrown', ...newAdmission })
       throw notFound()
     })
     await expect(result).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    expect(await store.read.rateLimits.newest('thrown', 'test')).toBeUndefined()
+    expect(await findAdmission(store, 'thrown')).toBeUndefined()
   })
 })
 

@@ -4,7 +4,7 @@ import { withLane } from '../../../src/domain/model/phone-record.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
-import { describeEachDatabase } from '../../helpers/databases.ts'
+import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
 import { createOtpClient } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -14,7 +14,8 @@ const dayMs = 24 * 60 * 60 * 1000
 describeEachDatabase('the clock-rollback repair', (database) => {
   test('clamps rate limit admissions to now, so that a limit neither opens early nor outlasts its window', async () => {
     const store = createStore(database(), { keys: testKeys })
-    const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }
+    await registerShortIds(database(), 'app')
+    const limit = { policy: 'webhook-test', subject: 'app', limit: 2, windowMs: 60_000 } as const
     const clock = testClock()
     await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
     await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))

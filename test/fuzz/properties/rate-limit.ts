@@ -1,10 +1,10 @@
 import { expect } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
-import type { RateLimit } from '../../../src/domain/model/rate-limit.ts'
+import type { RateLimit, StoredPolicy } from '../../../src/domain/model/rate-limit.ts'
 import type { Store, Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
-import { openTestSqlite } from '../../helpers/databases.ts'
+import { openTestSqlite, registerShortIds } from '../../helpers/databases.ts'
 import { defineProperty } from '../property.ts'
 
 import * as fc from 'fast-check'
@@ -13,7 +13,12 @@ import { testKeys } from '../../helpers/keys.ts'
 const windowMs = 60_000
 const start = 1_800_000_000_000
 const subject = 'somebody'
-const createLimit = (limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
+const createLimit = (limit: number): RateLimit<StoredPolicy> => ({
+  policy: 'otp-send',
+  subject,
+  limit,
+  windowMs,
+})
 
 /** Gaps between calls: mostly short, sometimes a whole window. */
 const gap = fc.oneof(
@@ -35,6 +40,7 @@ async function tryAdmit(tx: Stores, limit: number, now: number): Promise<number 
 
 async function openStore() {
   const opened = await openTestSqlite()
+  await registerShortIds(opened.database, subject)
   return { store: createStore(opened.database, { keys: testKeys }), close: opened.dispose }
 }
 
@@ -42,7 +48,7 @@ async function openStore() {
 const inTransaction = (store: Store, body: (tx: Stores) => Promise<void>) =>
   store.write(async (tx) => {
     await body(tx)
-    await tx.rateLimits.deleteUntil(subject, 'test', Number.MAX_SAFE_INTEGER)
+    await tx.rateLimits.forget(subject)
   })
 
 export const rateLimitProperties = [

@@ -250,7 +250,7 @@ describe('a restore', () => {
     [
       'a planted trigger',
       'BACKUP_SCHEMA_CHANGED',
-      () => change('create trigger t after insert on rate_admissions begin delete from rate_admissions; end'),
+      () => change('create trigger t after insert on login_failures begin delete from login_failures; end'),
     ],
     ['a planted view', 'BACKUP_SCHEMA_CHANGED', () => change('create view v as select 1')],
     ['a planted table', 'BACKUP_SCHEMA_CHANGED', () => change('create table t (a)')],

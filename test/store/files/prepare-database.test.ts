@@ -26,8 +26,7 @@ test('a first start that a disk error interrupts does not block later ones', () 
 })
 
 describe('a database that was changed outside of otpd', () => {
-  const plant =
-    'create trigger planted after insert on rate_admissions begin delete from rate_admissions; end'
+  const plant = 'create trigger planted after insert on login_failures begin delete from login_failures; end'
 
   test.each([
     ['a trigger', plant, 'a trigger that otpd did not make: planted'],

@@ -1,8 +1,8 @@
 import type { ColumnKit } from './columns.ts'
 
-/** Rate limits, phone budgets, idempotency keys and the guard. */
-export function defineLimitsTables(c: ColumnKit) {
-  const rateAdmissions = c.table(
+/** Admissions of the rate limits, on PostgreSQL only. */
+export const defineAdmissionTable = (c: ColumnKit) =>
+  c.table(
     'rate_admissions',
     {
       subject: c.text('subject').notNull(),
@@ -13,6 +13,8 @@ export function defineLimitsTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.subject, t.policy, t.at, t.seq] })],
   )
 
+/** Phone budgets, idempotency keys and the guard. */
+export function defineLimitsTables(c: ColumnKit) {
   const phoneCheckBudgets = c.table(
     'phone_check_budgets',
     {
@@ -74,7 +76,6 @@ export function defineLimitsTables(c: ColumnKit) {
   )
 
   return {
-    rateAdmissions,
     phoneCheckBudgets,
     idempotencyKeys,
     guardCountries,

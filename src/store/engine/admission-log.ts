@@ -1,0 +1,299 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import {
+  storedPolicies,
+  type Admission,
+  type NewAdmission,
+  type StoredPolicy,
+} from '../../domain/model/rate-limit.ts'
+import type { TransactionParticipant } from './transaction-participant.ts'
+
+/** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
+const pruneEvery = 32
+const prunedRows = 64
+
+/** Admissions of one subject and policy, as transactions outside the running batch see them. */
+type Window = {
+  /** Oldest first. Those before `head` are deleted. */
+  times: number[]
+  head: number
+  /** Sequence number of `times[0]`. */
+  firstSeq: number
+}
+
+/** Changes of the running batch to a window: it keeps the oldest `kept` admissions, and appends some. */
+type PendingWindow = { kept: number; added: number[]; expiredUntil: number }
+
+/** A change of the running batch. `at` is undefined if all admissions are forgotten. */
+type Change = { key: number; at: number | undefined; expiredUntil: number }
+
+/** Reads the log: with the changes of the running batch, or only what is committed. */
+export type AdmissionView = {
+  newest(subject: string, policy: StoredPolicy, until: number): Admission | undefined
+  oldestAfter(subject: string, policy: StoredPolicy, after: number, skip: number): Admission | undefined
+}
+
+export type AdmissionLog = ReturnType<typeof createAdmissionLog>
+
+/**
+ * Creates the sliding-window log of admissions on SQLite: in memory, because one row per call would be half of what a
+ * call writes. The table `admission_batches` is the redo log from which the memory is rebuilt: one row for each batch
+ * of transactions, replayed at the first use and after another process has committed.
+ *
+ * `entries` is a JSON array: a base time, then a pair of numbers for each change. The first is the short id of the
+ * subject × 4 + the place of the policy in `storedPolicies`, the second the time of the admission less the base. It
+ * replaces admissions of that subject and policy that are later. A negative first number forgets all of them.
+ *
+ * @param toNumber converts the id of a subject to its short id, 0 if there is none
+ */
+export function createAdmissionLog(connection: SqliteConnection, toNumber: (subject: string) => number) {
+  const windows = new Map<number, Window>()
+  let pending = new Map<number, PendingWindow>()
+  let changes: Change[] = []
+  /** Number of changes before the running job. */
+  let changesBeforeJob = 0
+  /** Newest row that `windows` contains, and the one that the running batch has written. */
+  let replayedSeq = 0
+  let writtenSeq = 0
+  let isCurrent = false
+  let batches = 0
+  let sweepUntil = -Infinity
+
+  // Prepared at the first use: a host command may open the database for something else.
+  const statements = lazy(() => ({
+    // `at` never falls, so that expired rows are the oldest ones, and a row that forgets outlives what it forgets.
+    append: connection.prepare<unknown, [number, string]>(`
+      insert into admission_batches (at, entries) values (
+        max(?1, coalesce((select at from admission_batches order by seq desc limit 1), 0)), ?2)`),
+    // Never the newest row, whose `seq` the next one continues.
+    prune: connection.prepare<unknown, [number, number]>(`
+      delete from admission_batches where at <= ?1 and seq in (
+        select seq from admission_batches where seq < (select max(seq) from admission_batches)
+        order by seq limit ?2)`),
+    clamp: connection.prepare<unknown, [number]>('update admission_batches set at = ?1 where at > ?1'),
+    readAfter: connection.prepare<{ seq: number; entries: string }, [number]>(
+      'select seq, entries from admission_batches where seq > ? order by seq',
+    ),
+  }))
+
+  /** Replays the rows that are not in memory yet. */
+  function catchUp() {
+    if (isCurrent) return
+    for (const { seq, entries } of statements().readAfter.iterate(replayedSeq)) {
+      const [base = 0, ...numbers]: number[] = JSON.parse(entries)
+      for (let i = 0; i + 1 < numbers.length; i += 2) {
+        const key = numbers[i] ?? 0
+        const at = key < 0 ? undefined : base + (numbers[i + 1] ?? 0)
+        applyChange({ key: Math.abs(key), at, expiredUntil: -Infinity })
+      }
+      applyPending()
+      replayedSeq = seq
+    }
+    isCurrent = true
+  }
+
+  const toKey = (subject: string, policy: StoredPolicy) =>
+    toNumber(subject) * 4 + storedPolicies.indexOf(policy)
+
+  function note(change: Change) {
+    changes.push(change)
+    applyChange(change)
+  }
+
+  function applyChange({ key, at, expiredUntil }: Change) {
+    let window = pending.get(key)
+    if (!window) pending.set(key, (window = { kept: count(windows.get(key)), added: [], expiredUntil }))
+    const { added } = window
+    if (at === undefined) {
+      window.kept = 0
+      window.added = []
+      return
+    }
+    while ((added.at(-1) ?? at) > at) added.pop()
+    if (added.length === 0) {
+      const committed = windows.get(key) ?? emptyWindow
+      while (window.kept > 0 && timeAt(committed, window.kept - 1) > at) window.kept--
+    }
+    added.push(at)
+    window.expiredUntil = expiredUntil
+  }
+
+  /** Takes the pending changes over into `windows`. */
+  function applyPending() {
+    for (const [key, { kept, added, expiredUntil }] of pending) {
+      let window = windows.get(key)
+      if (!window) windows.set(key, (window = { times: [], head: 0, firstSeq: 1 }))
+      window.times.length = window.head + kept
+      for (const at of added) window.times.push(at)
+      dropExpired(window, expiredUntil)
+      if (count(window) === 0) windows.delete(key)
+    }
+    pending.clear()
+  }
+
+  const view = (changesOf: (key: number) => PendingWindow | undefined): AdmissionView => {
+    const read = (subject: string, policy: StoredPolicy) => {
+      catchUp()
+      const key = toKey(subject, policy)
+      return { window: windows.get(key) ?? emptyWindow, changes: changesOf(key) }
+    }
+    return {
+      newest(subject, policy, until) {
+        const { window, changes } = read(subject, policy)
+        return admissionAt(window, changes, countUntil(window, changes, until) - 1)
+      },
+      oldestAfter(subject, policy, after, skip) {
+        const { window, changes } = read(subject, policy)
+        return admissionAt(window, changes, countUntil(window, changes, after) + skip)
+      },
+    }
+  }
+
+  const participant: TransactionParticipant = {
+    onJob() {
+      changesBeforeJob = changes.length
+    },
+
+    onJobRollback() {
+      if (changes.length === changesBeforeJob) return
+      changes.length = changesBeforeJob
+      pending = new Map()
+      for (const change of changes) applyChange(change)
+    },
+
+    beforeCommit() {
+      if (changes.length === 0) return
+      let base = 0
+      let expiredUntil = -Infinity
+      for (const change of changes) {
+        base = Math.max(base, change.at ?? 0)
+        expiredUntil = Math.max(expiredUntil, change.expiredUntil)
+      }
+      const entries = [base]
+      for (const { key, at } of changes)
+        entries.push(at === undefined ? -key : key, at === undefined ? 0 : at - base)
+      writtenSeq = Number(statements().append.run(base, JSON.stringify(entries)).lastInsertRowid)
+      if (batches++ % pruneEvery === 0) statements().prune.run(expiredUntil, prunedRows)
+    },
+
+    onCommit() {
+      if (changes.length > 0) {
+        changes = []
+        applyPending()
+        replayedSeq = writtenSeq
+      }
+      if (sweepUntil === -Infinity) return
+      for (const [key, window] of windows) {
+        dropExpired(window, sweepUntil)
+        if (count(window) === 0) windows.delete(key)
+      }
+      sweepUntil = -Infinity
+    },
+
+    onRollback() {
+      changes = []
+      pending = new Map()
+      sweepUntil = -Infinity
+    },
+
+    onForeignCommit() {
+      isCurrent = false
+    },
+  }
+
+  return {
+    participant,
+    committed: view(() => undefined),
+    /** For the running batch. */
+    uncommitted: view((key) => pending.get(key)),
+
+    insert({ subject, policy, at, expiredUntil }: NewAdmission) {
+      catchUp()
+      if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
+      note({ key: toKey(subject, policy), at, expiredUntil })
+    },
+
+    forget(subject: string): number {
+      catchUp()
+      let forgotten = 0
+      for (const policy of storedPolicies) {
+        const key = toKey(subject, policy)
+        const admissions = total(windows.get(key), pending.get(key))
+        if (admissions > 0) note({ key, at: undefined, expiredUntil: -Infinity })
+        forgotten += admissions
+      }
+      return forgotten
+    },
+
+    latestTimestamp(): number | undefined {
+      catchUp()
+      let latest: number | undefined
+      for (const { times } of windows.values()) latest = Math.max(latest ?? 0, times.at(-1) ?? 0)
+      return latest
+    },
+
+    /** As many admissions at `now` replace the later ones of each window. */
+    clampToNow(now: number) {
+      catchUp()
+      for (const key of new Set([...windows.keys(), ...pending.keys()])) {
+        const [window, changes] = [windows.get(key) ?? emptyWindow, pending.get(key)]
+        const later = total(window, changes) - countUntil(window, changes, now)
+        for (let i = 0; i < later; i++) note({ key, at: now, expiredUntil: -Infinity })
+      }
+      statements().clamp.run(now)
+    },
+
+    deleteOldest(until: number, batchSize: number): boolean {
+      catchUp()
+      sweepUntil = until
+      return statements().prune.run(until, batchSize).changes === batchSize
+    },
+  }
+}
+
+const emptyWindow: Window = { times: [], head: 0, firstSeq: 1 }
+
+const count = (window: Window | undefined) => (window ? window.times.length - window.head : 0)
+
+const total = (window: Window | undefined, changes: PendingWindow | undefined) =>
+  changes ? changes.kept + changes.added.length : count(window)
+
+const timeAt = ({ times, head }: Window, index: number) => times[head + index] ?? 0
+
+/** @param index from the oldest admission that is not deleted */
+function admissionAt(
+  window: Window,
+  changes: PendingWindow | undefined,
+  index: number,
+): Admission | undefined {
+  if (index < 0 || index >= total(window, changes)) return undefined
+  return { at: timeIn(window, changes, index), seq: window.firstSeq + window.head + index }
+}
+
+const timeIn = (window: Window, changes: PendingWindow | undefined, index: number) =>
+  changes && index >= changes.kept ? (changes.added[index - changes.kept] ?? 0) : timeAt(window, index)
+
+/** Counts the admissions up to a time, by binary search. */
+function countUntil(window: Window, changes: PendingWindow | undefined, time: number): number {
+  let low = 0
+  let high = total(window, changes)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (timeIn(window, changes, middle) > time) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function dropExpired(window: Window, until: number) {
+  const { times } = window
+  while (window.head < times.length && timeAt(window, 0) <= until) window.head++
+  if (window.head < 64 || window.head * 2 < times.length) return
+  times.splice(0, window.head)
+  window.firstSeq += window.head
+  window.head = 0
+}
+
+function lazy<T>(create: () => T): () => T {
+  let value: T | undefined
+  return () => (value ??= create())
+}

@@ -1,0 +1,21 @@
+/**
+ * State in memory that changes with the transactions. It notes what a job changes as pending, writes it when the batch
+ * commits, and takes it over only once the commit is on disk. Each method is called synchronously.
+ */
+export type TransactionParticipant = {
+  /** Called before each job of a batch. */
+  onJob?(): void
+  /** Called if the job failed: discards what is pending since `onJob`. */
+  onJobRollback?(): void
+  /** Called before COMMIT; may write. A throw rejects the batch. */
+  beforeCommit?(): void
+  /** Called once the commit is on disk, before any caller learns of it. */
+  onCommit?(): void
+  /** Called if the batch was rolled back: discards everything that is pending. */
+  onRollback?(): void
+  /**
+   * Called if another connection has committed: at the beginning of a batch inside its transaction, or outside of any
+   * transaction when `noticeForeignCommits` finds it.
+   */
+  onForeignCommit?(): void
+}
