@@ -82,7 +82,7 @@ export function createMessaging(needs: MessagingNeeds) {
     keys,
     delivery,
     owner: randomUUID(),
-    earlyReceipts,
+    applyEarlyReceipt: (key, provider, messageId) => receipts.applyEarly(key, provider, messageId),
     onError,
     onUndeliverable: needs.onUndeliverable,
   })

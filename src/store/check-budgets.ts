@@ -38,6 +38,13 @@ export function createCheckBudgetStore(database: Database, executor: QueryExecut
       return found.filter(({ appId }) => ownedIds.includes(appId))
     },
 
+    async isEmpty() {
+      return (await executor.select({ appId: budgets.appId }).from(budgets).limit(1)).length === 0
+    },
+
+    exists: async (phoneHashes) =>
+      (await find({ first: phoneHashes[0], last: phoneHashes.at(-1) })).length > 0,
+
     async deleteByPhone(phoneHashes) {
       await executor.delete(budgets).where(inArray(budgets.phoneHash, [...phoneHashes]))
     },

@@ -34,11 +34,10 @@ export function createEventStore(
     at: events.at,
   }
 
-  // Allocating a number locks the counter until commit, so that entries become visible in the order of their numbers.
-  const allocateSeq = database.prepare(() =>
+  const allocateSeqs = database.prepare(() =>
     executor
       .update(counters)
-      .set({ value: sql`${counters.value} + 1` })
+      .set({ value: sql`${counters.value} + ${p('count')}` })
       .where(eq(counters.name, 'event_seq'))
       .returning({ value: counters.value }),
   )
@@ -78,21 +77,23 @@ export function createEventStore(
   )
 
   return {
-    async insert(entry, toPayload) {
-      const [counter] = await allocateSeq()
+    async append(entries) {
+      const [counter] = await allocateSeqs({ count: entries.length })
       if (!counter) throw new Error('the counter of log entries is missing')
-      const seq = counter.value
-      const payload = toPayload
-        ? toPayload((await loadEventIds(database, executor)).encode(entry.at, seq))
-        : null
-      await insert({
-        ...entry,
-        seq,
-        phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-        payload: sealing.sealText('events.payload', payloadRow(entry), payload),
-      })
-      onEvent(entry.developerId)
-      return seq
+      const first = counter.value - entries.length + 1
+      const ids = await loadEventIds(database, executor)
+      for (const [index, { entry, toPayload }] of entries.entries()) {
+        const seq = first + index
+        const payload = toPayload ? toPayload(ids.encode(entry.at, seq)) : null
+        await insert({
+          ...entry,
+          seq,
+          phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
+          payload: sealing.sealText('events.payload', payloadRow(entry), payload),
+        })
+        onEvent(entry.developerId)
+      }
+      return first
     },
 
     async list(developerId, { appId, ...query }) {

@@ -1,7 +1,7 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Sealing } from './engine/sealing.ts'
-import type { IdempotencyStore } from '../domain/store/idempotency.ts'
+import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
@@ -14,6 +14,46 @@ export function createIdempotencyStore(
   const { idempotencyKeys: keys } = database.tables
   const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))
+
+  const p = sql.placeholder
+  // Prepared because every send with a key runs them.
+  const findRow = database.prepare(() =>
+    executor
+      .select({ bodyHash: keys.bodyHash, answer: keys.answer, createdAt: keys.createdAt })
+      .from(keys)
+      .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
+  )
+  const save = database.prepare(() =>
+    executor
+      .insert(keys)
+      .values({
+        caller: p('caller'),
+        route: p('route'),
+        key: p('key'),
+        bodyHash: p('bodyHash'),
+        answer: p('answer'),
+        createdAt: p('createdAt'),
+      })
+      .onConflictDoUpdate({
+        target: [keys.caller, keys.route, keys.key],
+        set: {
+          bodyHash: sql`excluded.body_hash`,
+          answer: sql`excluded.answer`,
+          createdAt: sql`excluded.created_at`,
+        },
+      }),
+  )
+  const sealAnswer = (scope: IdempotencyScope, result: string) =>
+    sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
+
+  async function find(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined> {
+    const { caller, route, key } = scope
+    const [row] = await findRow({ caller, route, key })
+    if (!row || row.answer === null) return row
+    const answer = sealing.openText('idempotency_keys.answer', idempotencyRow(scope), row.answer)
+    if (answer === null) throw new Error('the stored result of an idempotent call cannot be decrypted')
+    return { ...row, answer }
+  }
 
   return {
     async claim(scope, now, expiredBefore) {
@@ -33,23 +73,21 @@ export function createIdempotencyStore(
         })
         .returning({ key: keys.key })
       if (claimed.length > 0) return undefined
-      const [existing] = await executor
-        .select({ bodyHash: keys.bodyHash, answer: keys.answer })
-        .from(keys)
-        .where(matchesScope(scope))
-      if (!existing || existing.answer === null) return existing
-      const answer = sealing.openText('idempotency_keys.answer', idempotencyRow(scope), existing.answer)
-      if (answer === null) throw new Error('the stored result of an idempotent call cannot be decrypted')
-      return { ...existing, answer }
+      return find(scope)
+    },
+
+    find,
+
+    async save(scope, result, now) {
+      const { caller, route, key, bodyHash } = scope
+      await save({ caller, route, key, bodyHash, answer: sealAnswer(scope, result), createdAt: now })
     },
 
     async finish(scope, result) {
-      const answer = sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
-      await executor.update(keys).set({ answer }).where(matchesScope(scope))
-    },
-
-    async release(scope) {
-      await executor.delete(keys).where(matchesScope(scope))
+      await executor
+        .update(keys)
+        .set({ answer: sealAnswer(scope, result) })
+        .where(matchesScope(scope))
     },
 
     deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),

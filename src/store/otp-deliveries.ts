@@ -1,17 +1,4 @@
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  inArray,
-  isNotNull,
-  isNull,
-  lt,
-  lte,
-  or,
-  sql,
-  type InferSelectModel,
-} from 'drizzle-orm'
+import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ClaimedMessage, Message, MessageKey } from '../domain/model/message.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -38,7 +25,11 @@ const toMessage = (row: Row): Message => ({
   failure: row.failure as FailureClass | null,
   excluded: splitNames(row.excluded),
   attempts: row.attempts,
+  nextAttemptAt: row.nextAttemptAt,
+  leaseOwner: row.leaseOwner,
   leaseUntil: row.leaseUntil,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
 })
 
 /** Stores the outbox of OTP messages, which workers lease. */
@@ -52,21 +43,50 @@ export function createOtpDeliveryStore(
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
 
-  // Prepared because every send runs it.
+  // Prepared because every send runs them.
   const insert = database.prepare(() =>
     executor.insert(messages).values({
       requestId: p('requestId'),
       message: p('message'),
       channels: p('channels'),
       status: 'pending',
-      attempts: 1,
-      nextAttemptAt: p('now'),
-      leaseOwner: p('owner'),
+      attempts: p('attempts'),
+      nextAttemptAt: p('nextAttemptAt'),
+      leaseOwner: p('leaseOwner'),
       leaseUntil: p('leaseUntil'),
-      createdAt: p('now'),
-      updatedAt: p('now'),
+      createdAt: p('createdAt'),
+      updatedAt: p('updatedAt'),
     }),
   )
+  const update = database.prepare(() =>
+    executor
+      .update(messages)
+      .set({
+        status: sql`${p('status')}`,
+        provider: sql`${p('provider')}`,
+        messageId: sql`${p('messageId')}`,
+        failure: sql`${p('failure')}`,
+        excluded: sql`${p('excluded')}`,
+        attempts: sql`${p('attempts')}`,
+        nextAttemptAt: sql`${p('nextAttemptAt')}`,
+        leaseOwner: sql`${p('leaseOwner')}`,
+        leaseUntil: sql`${p('leaseUntil')}`,
+        updatedAt: sql`${p('updatedAt')}`,
+      })
+      .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
+  )
+  const list = database.prepare(() =>
+    executor
+      .select()
+      .from(messages)
+      .where(eq(messages.requestId, p('requestId')))
+      .orderBy(asc(messages.message)),
+  )
+  const toColumns = (message: Message) => ({
+    ...message,
+    channels: message.channels.join(','),
+    excluded: message.excluded.join(','),
+  })
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -76,36 +96,13 @@ export function createOtpDeliveryStore(
       .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
   )
 
-  const isLeasedBy = (claim: ClaimedMessage) =>
-    and(
-      matchesKey(claim),
-      eq(messages.status, 'pending'),
-      eq(messages.leaseOwner, claim.owner),
-      eq(messages.attempts, claim.attempt),
-    )
-
   return {
-    async insert({ channels, ...key }, owner, now, leaseUntil) {
-      await insert({ ...key, channels: channels.join(','), owner, now, leaseUntil })
+    async insert(message) {
+      await insert(toColumns(message))
     },
 
-    async supersede({ requestId, message }, now) {
-      await executor
-        .update(messages)
-        .set({ status: 'void', nextAttemptAt: null, updatedAt: now })
-        .where(
-          and(
-            eq(messages.requestId, requestId),
-            lt(messages.message, message),
-            eq(messages.status, 'pending'),
-            or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
-          ),
-        )
-    },
-
-    async find(key) {
-      const [row] = await executor.select().from(messages).where(matchesKey(key))
-      return row && toMessage(row)
+    async update(message) {
+      await update(toColumns(message))
     },
 
     async load(key) {
@@ -113,13 +110,9 @@ export function createOtpDeliveryStore(
       return row && { ...row, message: toMessage(row.message), request: toOtpRequest(sealing, row.request) }
     },
 
-    async list(requestId) {
-      const rows = await executor
-        .select()
-        .from(messages)
-        .where(eq(messages.requestId, requestId))
-        .orderBy(asc(messages.message))
-      return rows.map(toMessage)
+    async lockAll(requestId) {
+      await database.lock(executor, messages, messages.requestId, requestId)
+      return (await list({ requestId })).map(toMessage)
     },
 
     async claim({ owner, now, leaseUntil, limit }) {
@@ -156,15 +149,6 @@ export function createOtpDeliveryStore(
       return claimed
     },
 
-    async finish(claim, { excluded, ...outcome }, now) {
-      const finished = await executor
-        .update(messages)
-        .set({ ...outcome, excluded: excluded.join(','), leaseOwner: null, leaseUntil: null, updatedAt: now })
-        .where(isLeasedBy(claim))
-        .returning({ message: messages.message })
-      return finished.length > 0
-    },
-
     async findForReceipt(provider, { messageId, requestId }) {
       const key = { requestId: messages.requestId, message: messages.message }
       if (messageId !== null) {
@@ -185,37 +169,6 @@ export function createOtpDeliveryStore(
         .orderBy(desc(messages.message))
         .limit(1)
       return newest
-    },
-
-    async receive(key, provider, { status, messageId, failure }, now) {
-      const previousStatuses = status === 'sent' ? (['unknown'] as const) : (['sent', 'unknown'] as const)
-      const changed = await executor
-        .update(messages)
-        .set({
-          status,
-          messageId: sql`coalesce(${messages.messageId}, ${messageId})`,
-          failure: failure?.class ?? null,
-          updatedAt: now,
-        })
-        .where(
-          and(matchesKey(key), eq(messages.provider, provider), inArray(messages.status, previousStatuses)),
-        )
-        .returning({ message: messages.message })
-      return changed.length > 0
-    },
-
-    async reopen(key, excluded, now) {
-      await executor
-        .update(messages)
-        .set({
-          status: 'pending',
-          provider: null,
-          messageId: null,
-          excluded: excluded.join(','),
-          nextAttemptAt: now,
-          updatedAt: now,
-        })
-        .where(matchesKey(key))
     },
 
     async releaseAll() {

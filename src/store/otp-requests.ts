@@ -1,12 +1,5 @@
-import { and, asc, desc, eq, gt, gte, isNull, lt, lte, ne, or, sql, type InferSelectModel } from 'drizzle-orm'
-import { attemptsMax } from '../domain/model/code.ts'
-import {
-  resendAfterMs,
-  resendsMax,
-  type Channel,
-  type OtpRequest,
-  type OtpStatus,
-} from '../domain/model/request.ts'
+import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
+import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -46,7 +39,7 @@ function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilte
   return status === undefined ? {} : { status }
 }
 
-/** Stores OTP requests. Each state change is one conditional UPDATE, which is atomic without a lock. */
+/** Stores OTP requests. */
 export function createOtpRequestStore(
   database: Database,
   executor: QueryExecutor,
@@ -54,7 +47,6 @@ export function createOtpRequestStore(
 ): OtpRequestStore {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
-  const isPendingRequest = and(eq(otp.id, p('id')), eq(otp.status, 'pending'))
 
   const find = database.prepare(() =>
     executor
@@ -96,37 +88,22 @@ export function createOtpRequestStore(
       updatedAt: p('updatedAt'),
     }),
   )
-  const attemptUpdate = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
-  const canBeAttempted = and(isPendingRequest, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
-  // Only the columns that an attempt changes: the caller has already read the request.
-  const attemptColumns = {
-    status: otp.status,
-    attempts: otp.attempts,
-    verifiedAt: otp.verifiedAt,
-    updatedAt: otp.updatedAt,
-    // Written by insert and countResend from a Channel.
-    channel: sql<Channel>`${otp.channel}`,
-  }
-  const recordFailure = database.prepare(() =>
-    executor.update(otp).set(attemptUpdate).where(canBeAttempted).returning(attemptColumns),
-  )
-  const recordSuccess = database.prepare(() =>
-    executor
-      .update(otp)
-      .set({ ...attemptUpdate, status: 'verified', verifiedAt: sql`${p('now')}` })
-      .where(canBeAttempted)
-      .returning(attemptColumns),
-  )
-  const close = database.prepare(() =>
+  const update = database.prepare(() =>
     executor
       .update(otp)
       .set({
         status: sql`${p('status')}`,
         failureReason: sql`${p('failureReason')}`,
-        updatedAt: sql`${p('now')}`,
+        channel: sql`${p('channel')}`,
+        provider: sql`${p('provider')}`,
+        deliveryStatus: sql`${p('deliveryStatus')}`,
+        attempts: sql`${p('attempts')}`,
+        resends: sql`${p('resends')}`,
+        sentAt: sql`${p('sentAt')}`,
+        verifiedAt: sql`${p('verifiedAt')}`,
+        updatedAt: sql`${p('updatedAt')}`,
       })
-      .where(isPendingRequest)
-      .returning(),
+      .where(eq(otp.id, p('id'))),
   )
   const list = prepareFiltered(
     database,
@@ -154,6 +131,11 @@ export function createOtpRequestStore(
 
   return {
     find: async (id) => toFirstRequest(await find({ id })),
+
+    async lock(id) {
+      await database.lock(executor, otp, otp.id, id)
+      return toFirstRequest(await find({ id }))
+    },
 
     async list({ status, now, developerId, appId, ...query }) {
       const owner = ownerShortId(database, { developerId, appId })
@@ -204,46 +186,8 @@ export function createOtpRequestStore(
       await executor.update(otp).set({ previousRequest: null }).where(eq(otp.id, id))
     },
 
-    async countAttempt(id, isRight, now) {
-      const [updated] = await (isRight ? recordSuccess : recordFailure)({ id, now })
-      return updated
-    },
-
-    async countResend(id, nextMessage, now) {
-      const rows = await executor
-        .update(otp)
-        .set({ resends: sql`${otp.resends} + 1`, ...nextMessage, sentAt: now, updatedAt: now })
-        .where(
-          and(
-            eq(otp.id, id),
-            eq(otp.status, 'pending'),
-            lt(otp.resends, resendsMax),
-            lte(otp.sentAt, now - resendAfterMs),
-            gt(otp.expiresAt, now),
-          ),
-        )
-        .returning()
-      return toFirstRequest(rows)
-    },
-
-    async setDelivery({ requestId, message }, { deliveryStatus, candidate }, now) {
-      const rows = await executor
-        .update(otp)
-        .set({ deliveryStatus, ...candidate, updatedAt: now })
-        .where(
-          and(
-            eq(otp.id, requestId),
-            deliveryStatus === 'delivered' ? undefined : eq(otp.resends, message),
-            or(isNull(otp.deliveryStatus), ne(otp.deliveryStatus, 'delivered')),
-          ),
-        )
-        .returning()
-      return toFirstRequest(rows)
-    },
-
-    async close(id, terminalState, now) {
-      const failureReason = terminalState.status === 'failed' ? terminalState.failureReason : null
-      return toFirstRequest(await close({ id, now, status: terminalState.status, failureReason }))
+    async update(request) {
+      await update({ ...request })
     },
 
     deleteOldest: (until, batchSize) =>

@@ -105,8 +105,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       }
     },
 
-    async load(hash, ifMissing): Promise<LoadedPhone> {
+    async load(hash, ifMissing, unsaved): Promise<LoadedPhone> {
       for (let key = slotKey(hash); ; key++) {
+        const own = unsaved?.get(key)
+        if (own?.hash === hash) return { key, hash, record: own.record, isNew: false }
+        if (own) continue
         const row = await lockRow(key, hash, ifMissing)
         if (!row) return { key, hash, record: ifMissing, isNew: true }
         if (row.phoneHash === hash) return { key, hash, record: toRecord(row), isNew: isUnused(row) }

@@ -1,5 +1,6 @@
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
+import type { Change, Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
@@ -21,6 +22,7 @@ import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
 import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
+import { createOverlay, type OverlaidStores, type Overlay } from './overlay.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createReadinessStore } from './readiness.ts'
@@ -50,51 +52,89 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
   // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
   // connection per transaction.
-  const storesByExecutor = new WeakMap<QueryExecutor, Stores>()
-  const chainsByExecutor = new WeakMap<QueryExecutor, AuditChains>()
-  const executorsWithDeliveries = new WeakSet<QueryExecutor>()
-  const developersByExecutor = new WeakMap<QueryExecutor, Set<string>>()
-  const chainsFor = (executor: QueryExecutor): AuditChains => {
-    let chains = chainsByExecutor.get(executor)
-    if (!chains) chainsByExecutor.set(executor, (chains = createAuditChains(database, executor, keys)))
-    return chains
+  const bound = new WeakMap<QueryExecutor, Bound>()
+  const boundTo = (executor: QueryExecutor): Bound => {
+    let own = bound.get(executor)
+    if (!own) bound.set(executor, (own = bind(executor)))
+    return own
   }
-  const storesFor = (executor: QueryExecutor): Stores => {
-    let stores = storesByExecutor.get(executor)
-    if (stores) return stores
-    const noteEvent = (developerId: string) => {
-      const developers = developersByExecutor.get(executor)
-      if (developers) developers.add(developerId)
-      else developersByExecutor.set(executor, new Set([developerId]))
+
+  function bind(executor: QueryExecutor): Bound {
+    const pending = { hasDelivery: false, developers: new Set<string>() }
+    const noteEvent = (developerId: string) => void pending.developers.add(developerId)
+    const noteDelivery = () => void (pending.hasDelivery = true)
+    const chains = createAuditChains(database, executor, keys)
+    const tables = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent })
+    const overlay = createOverlay(tables)
+    const changes = {
+      async apply(list: readonly Change[]) {
+        await overlay.add(list)
+        await overlay.write()
+        overlay.clear(false)
+      },
     }
-    const noteDelivery = () => void executorsWithDeliveries.add(executor)
-    const chains = chainsFor(executor)
-    stores = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent })
-    storesByExecutor.set(executor, stores)
-    return stores
+    return { stores: { ...tables, changes }, overlay, chains, pending }
   }
+
+  /** Notifies about what a transaction wrote. On SQLite the first write of a batch to resume does so for all of them. */
+  function notify({ pending }: Bound) {
+    const { hasDelivery } = pending
+    const developers = [...pending.developers]
+    pending.hasDelivery = false
+    pending.developers.clear()
+    if (hasDelivery) onDelivery()
+    for (const id of developers) onEvent(id)
+  }
+
+  type Call = { operation: Operation<unknown, unknown>; tx?: QueryExecutor }
+  const decideInGroup = database.group<Call>({
+    async decide(tx, call) {
+      call.tx = tx
+      const { rows, add } = boundTo(tx).overlay
+      const facts = await call.operation.read(rows)
+      const { result, changes } = call.operation.decide(facts)
+      await add(changes)
+      return result
+    },
+    write: (tx) => boundTo(tx).overlay.write(),
+    end: (tx, isCommitted) => boundTo(tx).overlay.clear(isCommitted),
+  })
+
   return {
-    read: storesFor(database.read),
+    read: boundTo(database.read).stores,
+
     async write(body) {
-      let committedExecutor: QueryExecutor | undefined
-      const result = await database.write(async (tx) => {
-        committedExecutor = tx
-        const chains = chainsFor(tx)
+      let tx: QueryExecutor | undefined
+      const result = await database.write(async (executor) => {
+        tx = executor
+        const { stores, chains } = boundTo(executor)
         // On SQLite a body that threw has left its entries.
         chains.discard()
-        const value = await body(storesFor(tx))
+        const value = await body(stores)
         await chains.flush()
         return value
       })
-      // On SQLite the writes of a batch share one commit; the first to resume notifies for all of them.
-      if (!committedExecutor) return result
-      if (executorsWithDeliveries.delete(committedExecutor)) onDelivery()
-      const developers = developersByExecutor.get(committedExecutor)
-      developersByExecutor.delete(committedExecutor)
-      for (const id of developers ?? []) onEvent(id)
+      if (tx) notify(boundTo(tx))
+      return result
+    },
+
+    async decide<F, R>(operation: Operation<F, R>) {
+      // Operations of all types are run by the same code; F and R are those of this one.
+      const call: Call = { operation: operation as Operation<unknown, unknown> }
+      const result = await decideInGroup<R>(call)
+      if (call.tx) notify(boundTo(call.tx))
       return result
     },
   }
+}
+
+/** Everything that is created once per connection or transaction. */
+type Bound = {
+  stores: Stores
+  overlay: Overlay
+  chains: AuditChains
+  /** Notifications to send after the commit. */
+  pending: { hasDelivery: boolean; developers: Set<string> }
 }
 
 export type StoreNeeds = {
@@ -120,7 +160,7 @@ function bindStores(
     noteDelivery(): void
     noteEvent(developerId: string): void
   },
-): Stores {
+): OverlaidStores {
   return {
     accounts: createAccountStore(database, executor),
     analytics: createAnalyticsStore(database, executor),

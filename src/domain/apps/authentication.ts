@@ -1,6 +1,7 @@
 import { notAllowed } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
-import type { Stores } from '../store/store.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
+import type { RowReader } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
 
 /** Credentials as received from a backend, unvalidated. */
@@ -23,22 +24,25 @@ export type AppAuth = {
 }
 
 /**
- * Checks the caller again inside the transaction of an operation: after authentication the credentials may have been
- * rotated, or the application or its developer disabled or deleted. Locks the application until the transaction ends.
+ * Checks the caller again in an operation: after authentication the credentials may have been rotated, or the application
+ * or its developer disabled or deleted.
  *
- * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
+ * @returns the refusal UNAUTHENTICATED or FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
-export async function revalidateCaller(
-  tx: Pick<Stores, 'applications'>,
+export async function readRefusal(
+  rows: Pick<RowReader, 'credentialState'>,
   application: CallingApplication,
-): Promise<void> {
-  const credentialState = await tx.applications.lockAndCheckCredentials(
-    application.id,
-    application.credentialsVersion,
-  )
-  if (credentialState === 'stale') throw credentialsRejected()
-  if (credentialState === 'disabled') throw applicationDisabled()
-  if (credentialState === 'not_allowed') throw notAllowed()
+): Promise<Rejected | undefined> {
+  switch (await rows.credentialState(application)) {
+    case 'ok':
+      return undefined
+    case 'stale':
+      return reject(credentialsRejected())
+    case 'disabled':
+      return reject(applicationDisabled())
+    case 'not_allowed':
+      return reject(notAllowed())
+  }
 }
 
 /** Builds an error without the cause, so that callers cannot learn which of the three was right. */

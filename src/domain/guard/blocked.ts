@@ -1,11 +1,11 @@
 import { utcDay } from '../log/analytics.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent, type EventTables } from '../log/events.ts'
+import { eventChange } from '../log/events.ts'
 import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Stores } from '../store/store.ts'
+import type { Decision, Change, Subscriber } from '../store/operation.ts'
 
 /**
  * Records a blocked send: the request, failed from the start, its event and its counters.
@@ -13,13 +13,13 @@ import type { Stores } from '../store/store.ts'
  * @param request as it would have been sent
  * @returns DESTINATION_BLOCKED. The violated rules stay in the log: an attacker must not learn the limits.
  */
-export async function recordBlockedSend(
-  tx: Pick<Stores, EventTables | 'analytics' | 'otpRequests'>,
+export function blockSend(
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
+  subscribers: readonly Subscriber[],
   now: number,
-): Promise<Rejected> {
+): Decision<Rejected> {
   const blockedRequest = {
     ...request,
     status: 'failed',
@@ -27,38 +27,49 @@ export async function recordBlockedSend(
     provider: null,
     deliveryStatus: null,
   } as const
-  await tx.otpRequests.insert(blockedRequest)
-  await tx.analytics.add(request.developerId, utcDay(now), { requests: 1, failed: 1 })
-  await recordEvent(tx, newId, 'otp.blocked', blockedRequest, now, violatedRules.join(' '))
-  return reject(destinationBlocked(request.id))
+  const { developerId } = request
+  return {
+    result: reject(destinationBlocked(request.id)),
+    changes: [
+      { kind: 'request', request: blockedRequest, isNew: true },
+      { kind: 'counts', developerId, day: utcDay(now), counts: { requests: 1, failed: 1 } },
+      eventChange(newId, 'otp.blocked', blockedRequest, subscribers, now, {
+        detail: violatedRules.join(' '),
+      }),
+    ],
+  }
 }
 
 /**
  * Records a blocked resend. The request stays pending, as the code of its earlier message can still be
  * verified.
  */
-export async function recordBlockedResend(
-  tx: Pick<Stores, EventTables>,
+export const blockResend = (
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
+  subscribers: readonly Subscriber[],
   now: number,
-): Promise<Rejected> {
-  await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${violatedRules.join(' ')}`)
-  return reject(destinationBlocked(request.id))
-}
+): Decision<Rejected> => ({
+  result: reject(destinationBlocked(request.id)),
+  changes: [
+    eventChange(newId, 'otp.blocked', request, subscribers, now, {
+      detail: `resend ${violatedRules.join(' ')}`,
+    }),
+  ],
+})
 
 /** Records in the log that a message was sent although it violates rules (mode `monitor`). */
-export async function recordFlagged(
-  tx: Pick<Stores, EventTables>,
+export const flaggedChanges = (
   newId: NewId,
   request: OtpRequest,
-  { violatedRules }: GuardVerdict,
+  rules: readonly string[],
+  subscribers: readonly Subscriber[],
   now: number,
-): Promise<void> {
-  if (violatedRules.length > 0)
-    await recordEvent(tx, newId, 'guard.flagged', request, now, violatedRules.join(' '))
-}
+): Change[] =>
+  rules.length === 0
+    ? []
+    : [eventChange(newId, 'guard.flagged', request, subscribers, now, { detail: rules.join(' ') })]
 
 const destinationBlocked = (requestId: string) =>
   new ServiceError(

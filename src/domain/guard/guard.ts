@@ -1,17 +1,15 @@
-import type { GuardAlert } from '../model/guard.ts'
+import { GuardFault, type GuardAlert } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
-import { inTransactions, type GuardInTransactions } from './in-transactions.ts'
 import { createGuardJudge, type GuardJudge } from './judge.ts'
 import type { GuardSettings } from './rules.ts'
 
 /** SMS-pumping protection. */
-export type Guard = GuardJudge &
-  GuardInTransactions & {
-    /** Called when the guard itself fails. */
-    onFault(error: unknown): void
-    /** Called with a new alert, after its transaction. */
-    onAlert(alert: GuardAlert): void
-  }
+export type Guard = GuardJudge & {
+  /** Called when the guard itself fails. */
+  onFault(error: unknown): void
+  /** Called with a new alert, after its transaction. */
+  onAlert(alert: GuardAlert): void
+}
 
 /**
  * Creates the guard against SMS pumping: fraud that makes applications send codes to numbers that earn money
@@ -28,22 +26,27 @@ export function createGuard(needs: {
   onAlert?(alert: GuardAlert): void
 }): Guard & { configure(settings: GuardSettings): void } {
   let current = createGuardJudge(needs.settings, needs.keys)
-  const judge: GuardJudge = {
-    keysToJudge: (...args) => current.keysToJudge(...args),
-    keysToConvert: (...args) => current.keysToConvert(...args),
-    keysToRevert: (...args) => current.keysToRevert(...args),
-    judge: (...args) => current.judge(...args),
-    convert: (...args) => current.convert(...args),
-    revert: (...args) => current.revert(...args),
-  }
   return {
-    ...judge,
-    ...inTransactions(judge),
+    keysToJudge: (...args) => orFault(() => current.keysToJudge(...args)),
+    keysToConvert: (...args) => orFault(() => current.keysToConvert(...args)),
+    keysToRevert: (...args) => orFault(() => current.keysToRevert(...args)),
+    judge: (...args) => orFault(() => current.judge(...args)),
+    convert: (...args) => orFault(() => current.convert(...args)),
+    revert: (...args) => orFault(() => current.revert(...args)),
     onFault: needs.onFault,
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
     configure(settings) {
       current = createGuardJudge(settings, needs.keys)
     },
+  }
+}
+
+/** @throws GuardFault instead of any other error, so that `withGuard` knows it */
+function orFault<T>(call: () => T): T {
+  try {
+    return call()
+  } catch (error) {
+    throw new GuardFault(error)
   }
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
 
@@ -19,22 +20,28 @@ const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedU
  * request would mean little: an attacker would start new requests until a guess hits.
  *
  * @param failuresMax capacity of the budget, which refills by one per hour; 0 turns it off
- * @throws RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the lane is locked
+ * @returns the refusal RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the lane is locked
  */
-export function requireCheckBudget(budget: CheckBudget | null, failuresMax: number, now: number): void {
-  if (failuresMax === 0 || !budget) return
+export function refuseSpentBudget(
+  budget: CheckBudget | null,
+  failuresMax: number,
+  now: number,
+): Rejected | undefined {
+  if (failuresMax === 0 || !budget) return undefined
   const lockedMs = (budget.lockedUntil ?? 0) - now
   const spentMs = budget.refilledAt + hourMs - (now + failuresMax * hourMs)
   const waitMs = Math.max(lockedMs, spentMs)
-  if (waitMs <= 0) return
-  throw new ServiceError(
-    'RATE_LIMITED',
-    'Too many wrong codes were entered for this phone number. Wait, then retry.',
-    {
-      reason: 'PHONE_CHECK_BUDGET',
-      retryAfterSeconds: Math.ceil(waitMs / 1000),
-      metadata: { failuresMax },
-    },
+  if (waitMs <= 0) return undefined
+  return reject(
+    new ServiceError(
+      'RATE_LIMITED',
+      'Too many wrong codes were entered for this phone number. Wait, then retry.',
+      {
+        reason: 'PHONE_CHECK_BUDGET',
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+        metadata: { failuresMax },
+      },
+    ),
   )
 }
 

@@ -1,6 +1,8 @@
 import { ServiceError, type ErrorCode } from '../model/errors.ts'
-import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
+import type { Change } from '../store/operation.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
@@ -47,7 +49,7 @@ export async function runIdempotently<T, Names extends keyof Stores>(
     const earlier = await claimKey<T>(tx, scope, clock.now())
     if (earlier) return { value: earlier.value, replayed: true }
     const value = await work(tx)
-    await saveResult(tx, scope, value, options)
+    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(value, options)))
     return { value, replayed: false }
   })
   if (isRejected(value)) throw new ReplayedError(value.rejected)
@@ -77,27 +79,46 @@ export type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
  * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body; CONFLICT
  *   (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
-export async function claimKey<T>(
+async function claimKey<T>(
   tx: Pick<Stores, 'idempotency'>,
   scope: IdempotencyScope | undefined,
   now: number,
 ): Promise<EarlierResult<T> | undefined> {
   const record = scope && (await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs))
-  if (!record) return undefined
-  if (record.bodyHash !== scope.bodyHash && !scope.earlierBodyHashes.includes(record.bodyHash)) {
-    throw new ServiceError(
-      'IDEMPOTENCY_KEY_REUSED',
-      'This idempotency key was already used with a different body. Use a new key.',
+  const earlier = record && readEarlierResult<T>(record, scope, now)
+  return earlier && unwrap(earlier)
+}
+
+/**
+ * Reads the stored result of an earlier call.
+ *
+ * @returns undefined if there was none within 24 hours; the refusal IDEMPOTENCY_KEY_REUSED when the key was used with a
+ *   different body, or CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
+ */
+export function readEarlierResult<T>(
+  { bodyHash, answer, createdAt }: IdempotencyRecord,
+  scope: IdempotencyScope,
+  now: number,
+): EarlierResult<T> | Rejected | undefined {
+  if (createdAt <= now - idempotencyLifetimeMs) return undefined
+  if (bodyHash !== scope.bodyHash && !scope.earlierBodyHashes.includes(bodyHash)) {
+    return reject(
+      new ServiceError(
+        'IDEMPOTENCY_KEY_REUSED',
+        'This idempotency key was already used with a different body. Use a new key.',
+      ),
     )
   }
-  if (record.answer === null) throw idempotencyInProgress()
+  if (answer === null) return reject(idempotencyInProgress())
   // Written by toStoredResult for this very route, with this very body.
-  const stored = JSON.parse(record.answer) as StoredResult
+  const stored = JSON.parse(answer) as StoredResult
   if ('withheld' in stored) {
-    throw new ServiceError(
-      'CONFLICT',
-      'The first request with this idempotency key succeeded. Its response held credentials, so it was not stored.',
-      { reason: 'IDEMPOTENCY_RESULT_NOT_STORED' },
+    return reject(
+      new ServiceError(
+        'CONFLICT',
+        'The first request with this idempotency key succeeded. Its response held credentials, so it was not stored.',
+        { reason: 'IDEMPOTENCY_RESULT_NOT_STORED' },
+      ),
     )
   }
   if ('refusal' in stored) {
@@ -108,21 +129,19 @@ export async function claimKey<T>(
 }
 
 /**
- * Saves the result of the call that holds the key; does nothing without one. A refusal that made no OTP request
- * gives the key back, so that a retry is judged again: its reason may be gone, and refused calls must not fill the
- * disk.
+ * Saves the result of a call with a key, as the last change of its decision. A refusal that made no OTP request is not
+ * saved, so that a retry is judged again: its reason may be gone, and refused calls must not fill the disk.
  *
  * @param options.isPending the work goes on after this transaction; a later save replaces this result
  */
-export async function saveResult(
-  tx: Pick<Stores, 'idempotency'>,
+export function resultChanges(
   scope: IdempotencyScope | undefined,
   result: unknown,
-  options: { redact?: boolean; isPending?: boolean } = {},
-): Promise<void> {
-  if (!scope) return
-  if (isRejected(result) && !storedRefusals.has(result.rejected.code)) await tx.idempotency.release(scope)
-  else await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result, options)))
+  now: number,
+  options: { isPending?: boolean } = {},
+): Change[] {
+  if (!scope || (isRejected(result) && !storedRefusals.has(result.rejected.code))) return []
+  return [{ kind: 'idempotency', scope, answer: JSON.stringify(toStoredResult(result, options)), at: now }]
 }
 
 function toStoredResult(

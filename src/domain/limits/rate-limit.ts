@@ -1,4 +1,5 @@
 import { ServiceError } from '../model/errors.ts'
+import type { RateLimitStore } from '../store/rate-limits.ts'
 import type { Stores } from '../store/store.ts'
 import {
   admissionLifetimeMs,
@@ -58,7 +59,7 @@ const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLa
 
 /** Reads the usage of a limit. Changes nothing. */
 export async function measure(
-  tx: Pick<Stores, 'rateLimits'>,
+  tx: { rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'> },
   { subject, policy, limit, windowMs }: RateLimit<StoredPolicy>,
   now: number,
 ): Promise<Usage> {

@@ -1,4 +1,5 @@
 import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /**
@@ -19,20 +20,22 @@ const sendsKept = 20
  * that length (sliding-window log).
  *
  * @param sends times of the newest sends, oldest first
- * @returns whether the budget is exceeded, which only mode `monitor` lets pass
- * @throws RATE_LIMITED (PHONE_SEND_BUDGET) when the budget is exceeded and enforced
+ * @returns whether the budget is exceeded, which only mode `monitor` lets pass; the refusal RATE_LIMITED
+ *   (PHONE_SEND_BUDGET) when it is exceeded and enforced
  */
-export function requireSendBudget(mode: SendBudgetMode, sends: readonly number[], now: number): boolean {
+export function checkSendBudget(
+  mode: SendBudgetMode,
+  sends: readonly number[],
+  now: number,
+): boolean | Rejected {
   if (mode === 'off') return false
   const waitMs = Math.max(...windows.map((window) => waitMsFor(sends, window, now)))
   if (mode === 'enforce' && waitMs > 0) {
-    throw new ServiceError(
-      'RATE_LIMITED',
-      'Too many codes were sent to this phone number. Wait, then retry.',
-      {
+    return reject(
+      new ServiceError('RATE_LIMITED', 'Too many codes were sent to this phone number. Wait, then retry.', {
         reason: 'PHONE_SEND_BUDGET',
         retryAfterSeconds: Math.ceil(waitMs / 1000),
-      },
+      }),
     )
   }
   return waitMs > 0

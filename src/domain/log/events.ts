@@ -4,37 +4,30 @@ import { eventKinds, type LogType } from '../../shared/event-kinds.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
+import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { LogEntry } from '../model/log-entry.ts'
 import type { LogQuery } from '../store/events.ts'
-
-/** Names of the stores that recording an event uses. */
-export type EventTables = 'events' | 'webhookEndpoints' | 'webhookOutbox'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
 export const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
 /**
- * Records an event of an OTP request: a log entry, and a webhook delivery in the outbox for each subscribed endpoint.
- * Must run in the transaction that changes the request, so that both are atomic.
+ * Records an event of an OTP request: a log entry, and a webhook delivery for each subscribed endpoint. Belongs to the
+ * changes of the request, so that both are atomic.
  *
  * @param request the request after the event
- * @returns the sequence number of the entry
+ * @param subscribers of its application
  */
-export async function recordEvent(
-  tx: Pick<Stores, EventTables>,
+export function eventChange(
   newId: NewId,
   type: LogType,
   request: OtpRequest,
+  subscribers: readonly Subscriber[],
   at: number,
-  detail: string | null = null,
-): Promise<number> {
-  const subscribers = webhookKinds.has(type)
-    ? (await tx.webhookEndpoints.subscribers(request.appId)).filter(
-        ({ events }) => events.includes(type) || events.includes('*'),
-      )
-    : []
+  options: { detail?: string | null | undefined; inbox?: NewEvent['inbox'] } = {},
+): Change {
   const entry = {
     type,
     developerId: request.developerId,
@@ -42,16 +35,27 @@ export async function recordEvent(
     requestId: request.id,
     phone: request.phone,
     status: request.status,
-    detail,
+    detail: options.detail ?? null,
     at,
   }
-  const toPayload = (id: string) => JSON.stringify(eventBody(id, type, request, at))
-  const seq = await tx.events.insert(entry, subscribers.length > 0 ? toPayload : undefined)
-  for (const { id: endpointId } of subscribers) {
-    await tx.webhookOutbox.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
+  return {
+    kind: 'event',
+    event: {
+      entry,
+      deliveries: deliveriesTo(newId, type, subscribers),
+      toPayload: (id) => JSON.stringify(eventBody(id, type, request, at)),
+      inbox: options.inbox,
+    },
   }
-  return seq
 }
+
+/** Creates a delivery for each endpoint that subscribes to events of this type. */
+export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly Subscriber[]) =>
+  webhookKinds.has(type) && subscribers.length > 0
+    ? subscribers
+        .filter(({ events }) => events.includes(type) || events.includes('*'))
+        .map(({ id }) => ({ id: newId('dlv'), endpointId: id }))
+    : []
 
 /** Builds the body of a webhook as Standard Webhooks defines it. It never contains the code. */
 export function eventBody(id: string, type: string, request: OtpRequest, at: number) {

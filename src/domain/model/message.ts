@@ -1,6 +1,6 @@
-import type { FailureClass } from './delivery.ts'
+import type { Candidate, FailureClass } from './delivery.ts'
 import type { MessageSettings } from './message-settings.ts'
-import type { Channel, OtpRequest } from './request.ts'
+import type { Channel, DeliveryStatus, OtpRequest } from './request.ts'
 import { dayMs } from '../../shared/durations.ts'
 
 /**
@@ -53,9 +53,14 @@ export type Message = MessageKey & {
   /** Failure of the last refused attempt or receipt. */
   failure: FailureClass | null
   /** Candidates that must not be tried again, as `candidateKey` formats them. */
-  excluded: string[]
+  excluded: readonly string[]
   attempts: number
+  /** Null if no attempt follows. */
+  nextAttemptAt: number | null
+  leaseOwner: string | null
   leaseUntil: number | null
+  createdAt: number
+  updatedAt: number
 }
 
 export type LoadedMessage = {
@@ -65,10 +70,26 @@ export type LoadedMessage = {
   application: MessageSettings | null
 }
 
-export type MessageOutcome = Pick<Message, 'status' | 'provider' | 'messageId' | 'failure'> & {
-  /** Null if no attempt follows. */
-  nextAttemptAt: number | null
-  excluded: readonly string[]
+export type MessageOutcome = Pick<
+  Message,
+  'status' | 'provider' | 'messageId' | 'failure' | 'nextAttemptAt' | 'excluded'
+>
+
+/**
+ * Updates the delivery state of a request, whatever its status: that of the newest message, or of an older one that was
+ * delivered. `delivered` is final.
+ *
+ * @returns undefined if it stays as it is
+ */
+export function withDelivery(
+  request: OtpRequest,
+  { message }: MessageKey,
+  { deliveryStatus, candidate }: { deliveryStatus: DeliveryStatus; candidate?: Candidate | undefined },
+  now: number,
+): OtpRequest | undefined {
+  if (deliveryStatus !== 'delivered' && request.resends !== message) return undefined
+  if (request.deliveryStatus === 'delivered') return undefined
+  return { ...request, ...candidate, deliveryStatus, updatedAt: now }
 }
 
 /** Longer than any attempt, so that a message is not leased again while its attempt runs. */

@@ -1,35 +1,37 @@
-import type { DispatchResult, Delivery, FailureClass } from '../model/delivery.ts'
-import { applyReceipt, type EarlyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
+import { inboxProvider, type DispatchResult, type Delivery, type FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent } from '../log/events.ts'
+import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { deriveStoredCode } from '../model/code.ts'
 import {
   messageLeaseMs,
+  withDelivery,
   type ClaimedMessage,
-  type LoadedMessage,
+  type Message,
   type MessageKey,
   type MessageOutcome,
 } from '../model/message.ts'
-import { closeRequests, publishClosed, type LifecycleTables } from './lifecycle.ts'
+import { closeRequest, readClosable, type ClosableRequest } from './lifecycle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
-import { saveResult } from '../limits/idempotency.ts'
+import { resultChanges } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { Store, Stores } from '../store/store.ts'
+import type { Change, Decision } from '../store/operation.ts'
+import type { Store } from '../store/store.ts'
 
 export type DeliveryNeeds = {
-  store: Store<LifecycleTables | 'idempotency' | 'otpDeliveries'>
+  store: Store<'otpDeliveries'>
   clock: Clock
   newId: NewId
   keys: Keys
   delivery: Delivery
   /** Unique name of this sender across all processes, past and present. */
   owner: string
-  earlyReceipts: EarlyReceipts
+  /** Applies a receipt that arrived before the end of its message's attempt. */
+  applyEarlyReceipt(key: MessageKey, provider: string, messageId: string | null): Promise<void>
   /**
    * Called after commit with a request that failed because none of its messages can arrive. Never rejects.
    */
@@ -41,13 +43,15 @@ export type DeliveryNeeds = {
 /** An idempotent result that is pending until the first attempt: it becomes `value`, or the attempt's rejection. */
 export type PendingResult = { scope: IdempotencyScope | undefined; value: unknown }
 
-type AttemptResult = {
-  rejected?: Rejected
-  failedRequests: OtpRequest[]
-  earlyReceipt?: EarlyReceipt | undefined
-}
+/** Facts of the end of an attempt. */
+type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
 
-const emptyResult: AttemptResult = { failedRequests: [] }
+/** Result of the end of an attempt. `provider` has, or may have, the message. */
+type Settled = {
+  rejected?: Rejected
+  failedRequest?: OtpRequest
+  accepted?: { provider: string; messageId: string | null }
+}
 
 /** Minimum lifetime left at a retry: a later code would expire before the user enters it. */
 const remainingLifetimeMinMs = 5_000
@@ -64,7 +68,7 @@ export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
  * and so sends the same one.
  */
 export function createDeliveryAttempts(needs: DeliveryNeeds) {
-  const { store, clock, newId, keys, delivery, owner, earlyReceipts, onError, onUndeliverable } = needs
+  const { store, clock, newId, keys, delivery, owner, onError, onUndeliverable } = needs
 
   async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
     // A first attempt loads them, too: the application has the texts, and the request may have been canceled or
@@ -87,61 +91,82 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           attempt: claim.attempt,
           excluded: message.excluded,
         })
-    const attemptResult = await store.write(async (tx) => {
-      const result = await settle(tx, loaded, claim, dispatchResult, clock.now())
-      if (pendingResult) await saveResult(tx, pendingResult.scope, result.rejected ?? pendingResult.value)
-      return result
+    const settled = await store.decide({
+      read: async (rows): Promise<SettleFacts> => ({
+        now: clock.now(),
+        closable: await readClosable(rows, claim.requestId),
+        messages: await rows.messages(claim.requestId),
+      }),
+      decide(facts) {
+        const { result, changes } = settle(facts, claim, dispatchResult)
+        if (!pendingResult) return { result, changes }
+        const answer = result.rejected ?? pendingResult.value
+        return { result, changes: [...changes, ...resultChanges(pendingResult.scope, answer, facts.now)] }
+      },
     })
-    const { rejected, failedRequests } = attemptResult
-    attemptResult.earlyReceipt?.forget()
-    for (const failedRequest of failedRequests) await onUndeliverable(failedRequest)
+    const { rejected, failedRequest, accepted } = settled
+    if (accepted) await needs.applyEarlyReceipt(claim, accepted.provider, accepted.messageId)
+    if (failedRequest) await onUndeliverable(failedRequest)
     return rejected
   }
 
-  /** Writes the outcome of an attempt: message, request, counters and log entries. */
-  async function settle(
-    tx: Pick<Stores, LifecycleTables | 'otpDeliveries'>,
-    { request, message }: LoadedMessage,
+  /** Decides the outcome of an attempt: message, request, counters and log entries. */
+  function settle(
+    { now, closable, messages }: SettleFacts,
     claim: ClaimedMessage,
     dispatchResult: DispatchResult | undefined,
-    now: number,
-  ): Promise<AttemptResult> {
+  ): Decision<Settled> {
+    const message = messages.find((one) => one.message === claim.message)
+    // Another sender has the lease by now, or the request was deleted.
+    if (!closable || !message || !isLeasedBy(message, claim)) return { result: {}, changes: [] }
+    const { request } = closable
     const outcome = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
-    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return emptyResult
+    const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
+    const changes: Change[] = [{ kind: 'message', message: finished, isNew: false }]
     if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
       const { candidate } = dispatchResult
       const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
-      await tx.otpRequests.setDelivery(claim, { deliveryStatus, candidate }, now)
-      const earlyReceipt = earlyReceipts.find(candidate.provider, {
-        messageId: outcome.messageId,
-        requestId: request.id,
-      })
-      if (earlyReceipt) await applyReceipt(tx, needs, claim, candidate.provider, earlyReceipt.receipt, now)
-      return { ...emptyResult, earlyReceipt }
+      const updated = withDelivery(request, claim, { deliveryStatus, candidate }, now)
+      if (updated) changes.push({ kind: 'request', request: updated, isNew: false })
+      return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
     }
-    if (outcome.status !== 'refused') return emptyResult
-    const failedRequests = await recordRefusal(tx, request, claim, outcome.failure, now)
-    return { rejected: deliveryFailed(request.id, outcome.failure), failedRequests }
+    if (outcome.status !== 'refused') return { result: {}, changes }
+    const rejected = deliveryFailed(request.id, outcome.failure)
+    const otherMessages = messages.filter((one) => one !== message)
+    const refusal = refuseMessage(closable, claim, otherMessages, outcome.failure, now)
+    const failed = refusal.result
+    return {
+      result: { rejected, ...(failed && { failedRequest: failed }) },
+      changes: [...changes, ...refusal.changes],
+    }
   }
 
-  /** Records a refused message, and fails its request if no other message of it can still arrive. */
-  async function recordRefusal(
-    tx: Pick<Stores, LifecycleTables | 'otpDeliveries'>,
-    request: OtpRequest,
+  /**
+   * Records a refused message, and fails its request if no other message of it can still arrive.
+   *
+   * @returns the failed request
+   */
+  function refuseMessage(
+    { request, subscribers }: ClosableRequest,
     key: MessageKey,
+    otherMessages: readonly Message[],
     failure: FailureClass | null,
     now: number,
-  ): Promise<OtpRequest[]> {
-    const changed = await tx.otpRequests.setDelivery(key, { deliveryStatus: 'undelivered' }, now)
-    const otherMessages = (await tx.otpDeliveries.list(request.id)).filter(
-      ({ message }) => message !== key.message,
-    )
-    const isUndeliverable = !otherMessages.some(({ status }) => deliverableStatuses.has(status))
+  ): Decision<OtpRequest | undefined> {
+    const changed = withDelivery(request, key, { deliveryStatus: 'undelivered' }, now)
+    const current = changed ?? request
+    const isUndeliverable =
+      request.status === 'pending' && !otherMessages.some(({ status }) => deliverableStatuses.has(status))
     const terminalState = { status: 'failed', failureReason: 'delivery_failed' } as const
-    const closedRequests = isUndeliverable ? await closeRequests(tx, [request.id], terminalState, now) : []
-    await recordEvent(tx, newId, 'otp.undelivered', closedRequests[0] ?? changed ?? request, now, failure)
-    for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
-    return closedRequests
+    const closed = isUndeliverable
+      ? closeRequest(newId, { request: current, subscribers }, terminalState, now)
+      : undefined
+    const undelivered = eventChange(newId, 'otp.undelivered', closed?.result ?? current, subscribers, now, {
+      detail: failure,
+    })
+    if (closed) return { result: closed.result, changes: [undelivered, ...closed.changes] }
+    const changes: Change[] = changed ? [{ kind: 'request', request: changed, isNew: false }] : []
+    return { result: undefined, changes: [...changes, undelivered] }
   }
 
   /**
@@ -165,15 +190,37 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
   }
 
   return {
-    /** Stores a message, leased to this process for its first attempt. Part of the send's transaction. */
-    async enqueue(
-      tx: Pick<Stores, 'otpDeliveries'>,
-      key: MessageKey,
-      channels: Channel[],
-      now: number,
-    ): Promise<void> {
-      if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
-      await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
+    /**
+     * Puts the newest message of a request into the outbox, leased to this process for its first attempt, unless it
+     * stays in the inbox. Earlier messages that wait, and are not leased, become void.
+     *
+     * @param earlier messages of the request
+     */
+    enqueue(request: OtpRequest, earlier: readonly Message[], channels: Channel[], now: number): Change[] {
+      if (request.provider === inboxProvider) return []
+      const superseded = earlier
+        .filter(({ status, leaseUntil }) => status === 'pending' && (leaseUntil ?? 0) <= now)
+        .map((message): Change => {
+          const voided = { ...message, status: 'void', nextAttemptAt: null, updatedAt: now } as const
+          return { kind: 'message', message: voided, isNew: false }
+        })
+      const message: Message = {
+        requestId: request.id,
+        message: request.resends,
+        channels,
+        status: 'pending',
+        provider: null,
+        messageId: null,
+        failure: null,
+        excluded: [],
+        attempts: 1,
+        nextAttemptAt: now,
+        leaseOwner: owner,
+        leaseUntil: now + messageLeaseMs,
+        createdAt: now,
+        updatedAt: now,
+      }
+      return [...superseded, { kind: 'message', message, isNew: true }]
     },
 
     /**
@@ -198,6 +245,10 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     releaseAllLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
   }
 }
+
+/** Tells whether a claim still holds its lease (fencing). */
+const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
+  status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
 
 /** Statuses of messages that have arrived or still may. */
 const deliverableStatuses: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
@@ -274,14 +325,13 @@ const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
  *
  * @returns undefined while the first attempt is in progress
  */
-export async function firstAttemptResult(
-  tx: Pick<Stores, 'otpDeliveries'>,
-  key: MessageKey,
+export function firstAttemptResult(
+  requestId: string,
+  message: Message | undefined,
   now: number,
-): Promise<{ rejected: Rejected | undefined } | undefined> {
-  const message = await tx.otpDeliveries.find(key)
+): { rejected: Rejected | undefined } | undefined {
   if (!message) return { rejected: undefined }
   const { status, attempts, leaseUntil, failure } = message
   if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
-  return { rejected: status === 'refused' ? deliveryFailed(key.requestId, failure) : undefined }
+  return { rejected: status === 'refused' ? deliveryFailed(requestId, failure) : undefined }
 }

@@ -1,21 +1,23 @@
 import { toDestination, candidateKey, type Delivery, type Receipt } from '../model/delivery.ts'
-import { recordEvent, type EventTables } from '../log/events.ts'
+import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
-import type { LoadedMessage, MessageKey } from '../model/message.ts'
-import { isExpired } from '../model/request.ts'
+import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
+import { isExpired, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
-import type { Store, Stores } from '../store/store.ts'
+import type { Change, Decision } from '../store/operation.ts'
+import type { Store } from '../store/store.ts'
+import { readClosable, type ClosableRequest } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 type ReceiptIds = Pick<Receipt, 'messageId' | 'requestId'>
 
 /** Receipts that arrived before the provider's response to the send they belong to. */
 export type EarlyReceipts = {
-  hold(provider: string, receipt: Receipt): void
+  /** @returns a function that forgets it again */
+  hold(provider: string, receipt: Receipt): () => void
   find(provider: string, ids: ReceiptIds): EarlyReceipt | undefined
 }
 
-/** A held receipt. Call `forget` only after commit: the transaction that uses it may be retried. */
 export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
 /** How long a receipt is held: longer than any attempt takes. */
@@ -30,7 +32,11 @@ export function createEarlyReceipts(clock: Clock): EarlyReceipts {
     hold(provider, receipt) {
       const now = clock.now()
       heldReceipts = heldReceipts.filter(({ until }) => until > now).slice(-heldReceiptsMax + 1)
-      heldReceipts.push({ provider, receipt, until: now + holdMs })
+      const held = { provider, receipt, until: now + holdMs }
+      heldReceipts.push(held)
+      return () => {
+        heldReceipts = heldReceipts.filter((entry) => entry !== held)
+      }
     },
 
     /** Finds the latest receipt, preferring final ones over `sent`. */
@@ -63,60 +69,103 @@ type ReceiptNeeds = {
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 
 /** Applies the delivery receipts of providers. */
-export function createDeliveryReceipts(
-  needs: ReceiptNeeds & { store: Store<EventTables | 'otpDeliveries' | 'otpRequests'> },
-) {
-  const { store, clock, earlyReceipts, onReopened } = needs
+export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store<'otpDeliveries'> }) {
+  const { store, clock, newId, delivery, earlyReceipts, onReopened } = needs
+
+  /** Applies a receipt of a message. */
+  async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
+    const isReopened = await store.decide({
+      read: async (rows) => ({
+        now: clock.now(),
+        closable: await readClosable(rows, key.requestId),
+        messages: await rows.messages(key.requestId),
+      }),
+      decide({ now, closable, messages }): Decision<boolean> {
+        const message = messages.find((one) => one.message === key.message)
+        if (!closable || !message) return { result: false, changes: [] }
+        return applyReceipt({ newId, delivery }, { ...closable, message }, provider, receipt, now)
+      },
+    })
+    if (isReopened) onReopened()
+  }
+
   return {
     /**
-     * Applies receipts to message, request and log in one transaction. Late receipts count, repeated ones do
-     * nothing, and no state ever goes backwards. Receipts of unknown messages are held, as their send may
-     * still be in progress.
+     * Applies receipts to message, request and log, each in an operation of its own. Late receipts count, repeated ones
+     * do nothing, and no state ever goes backwards. Receipts of unknown messages are held, as their send may still be in
+     * progress.
      *
      * An undelivered message fails over to the next candidate, with the same code, while its request is
      * pending.
      */
     async receive(provider: string, receipts: readonly Receipt[]): Promise<void> {
-      const hasReopened = await store.write(async (tx) => {
-        const now = clock.now()
-        let anyReopened = false
-        for (const receipt of receipts) {
-          const key = await tx.otpDeliveries.findForReceipt(provider, receipt)
-          if (key) anyReopened = (await applyReceipt(tx, needs, key, provider, receipt, now)) || anyReopened
-          else earlyReceipts.hold(provider, receipt)
-        }
-        return anyReopened
-      })
-      if (hasReopened) onReopened()
+      for (const receipt of receipts) {
+        // Held before the look-up, or the end of the attempt, which looks for it after its commit, could miss it.
+        const forget = earlyReceipts.hold(provider, receipt)
+        const key = await store.read.otpDeliveries.findForReceipt(provider, receipt)
+        if (!key) continue
+        await apply(key, provider, receipt)
+        forget()
+      }
+    },
+
+    /** Applies the receipt that arrived before the end of a message's attempt, if one did. */
+    async applyEarly(key: MessageKey, provider: string, messageId: string | null): Promise<void> {
+      const early = earlyReceipts.find(provider, { messageId, requestId: key.requestId })
+      if (!early) return
+      await apply(key, provider, early.receipt)
+      early.forget()
     },
   }
 }
 
-/** Applies one receipt. @returns whether the message was reopened for another candidate */
-export async function applyReceipt(
-  tx: Pick<Stores, EventTables | 'otpDeliveries' | 'otpRequests'>,
+/** Decides what a receipt changes. @returns whether the message was reopened for another candidate */
+function applyReceipt(
   { newId, delivery }: Pick<ReceiptNeeds, 'newId' | 'delivery'>,
-  key: MessageKey,
+  { request, subscribers, message }: ClosableRequest & { message: Message },
   provider: string,
   receipt: Receipt,
   now: number,
-): Promise<boolean> {
-  const { status } = receipt
-  if (!(await tx.otpDeliveries.receive(key, provider, receipt, now))) return false
-  const loaded = await tx.otpDeliveries.load(key)
-  if (!loaded) return false
-  const excluded =
-    status === 'undelivered' ? nextExclusions(delivery, loaded, provider, receipt, now) : undefined
-  if (excluded) {
-    await tx.otpDeliveries.reopen(key, excluded, now)
-    await tx.otpRequests.setDelivery(key, { deliveryStatus: 'queued' }, now)
-    return true
+): Decision<boolean> {
+  const { status, failure } = receipt
+  const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
+  if (!isNews || message.provider !== provider) return { result: false, changes: [] }
+  const received: Message = {
+    ...message,
+    status,
+    messageId: message.messageId ?? receipt.messageId,
+    failure: failure?.class ?? null,
+    updatedAt: now,
   }
-  const changed = await tx.otpRequests.setDelivery(key, { deliveryStatus: status }, now)
-  if (status === 'sent') return false
-  const request = changed ?? loaded.request
-  await recordEvent(tx, newId, `otp.${status}`, request, now, receipt.failure?.class ?? null)
-  return false
+  const withRequest = (deliveryStatus: DeliveryStatus): Change[] => {
+    const updated = withDelivery(request, message, { deliveryStatus }, now)
+    return updated ? [{ kind: 'request', request: updated, isNew: false }] : []
+  }
+  const excluded =
+    status === 'undelivered'
+      ? nextExclusions(delivery, { request, message: received }, provider, receipt, now)
+      : undefined
+  if (excluded) {
+    const reopened: Message = {
+      ...received,
+      status: 'pending',
+      provider: null,
+      messageId: null,
+      excluded,
+      nextAttemptAt: now,
+    }
+    return {
+      result: true,
+      changes: [{ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued')],
+    }
+  }
+  const changes: Change[] = [{ kind: 'message', message: received, isNew: false }, ...withRequest(status)]
+  if (status === 'sent') return { result: false, changes }
+  const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
+  changes.push(
+    eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
+  )
+  return { result: false, changes }
 }
 
 /**
@@ -125,7 +174,7 @@ export async function applyReceipt(
  */
 function nextExclusions(
   delivery: Delivery,
-  { request, message }: LoadedMessage,
+  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
   provider: string,
   { failure }: Receipt,
   now: number,

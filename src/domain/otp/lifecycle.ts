@@ -1,83 +1,86 @@
 import { utcDay } from '../log/analytics.ts'
+import { eventChange } from '../log/events.ts'
+import type { CallingApplication } from '../model/application.ts'
+import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent, type EventTables } from '../log/events.ts'
-import type { NewId } from '../model/ids.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
+import type { Change, Decision, RowReader, Subscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 
-/** Names of the stores that closing a request and publishing it use. */
-export type LifecycleTables = EventTables | 'analytics' | 'otpRequests'
+/** A request and the endpoints that hear of its end. */
+export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subscriber[] }
 
-/**
- * Closes a pending request and publishes it: state, counters, log entry and webhook deliveries in one
- * transaction.
- *
- * @returns undefined if it was already closed
- */
-export async function closeAndPublish(
-  tx: Pick<Stores, LifecycleTables>,
-  newId: NewId,
+/** Reads a request if it is the application's own. */
+export async function readOwnRequest(
+  rows: Pick<RowReader, 'request'>,
+  { id: appId }: Pick<CallingApplication, 'id'>,
   id: string,
-  terminalState: OtpTerminalState,
-  now: number,
 ): Promise<OtpRequest | undefined> {
-  const [closedRequest] = await closeRequests(tx, [id], terminalState, now)
-  if (closedRequest) await publishClosed(tx, newId, closedRequest, now)
-  return closedRequest
+  const request = isId('otp', id) ? await rows.request(id) : undefined
+  return request?.appId === appId ? request : undefined
+}
+
+/** Reads a request with the endpoints that hear of its end. */
+export async function readClosable(
+  rows: Pick<RowReader, 'request' | 'subscribers'>,
+  id: string,
+): Promise<ClosableRequest | undefined> {
+  const request = await rows.request(id)
+  return request && { request, subscribers: await rows.subscribers(request.appId) }
 }
 
 /**
- * Closes requests: their states and counters. `publishClosed` must follow for each of them. The two are
- * separate because allocating a log sequence number takes a lock until commit; take it last or transactions
- * can deadlock.
+ * Closes a pending request: its state, its counters and its event.
  *
- * @returns the requests that were still pending
+ * @returns the request in its final state
  */
-export async function closeRequests(
-  tx: Pick<Stores, 'analytics' | 'otpRequests'>,
-  ids: string[],
+export function closeRequest(
+  newId: NewId,
+  { request, subscribers }: ClosableRequest,
   terminalState: OtpTerminalState,
   now: number,
-): Promise<OtpRequest[]> {
-  const closedRequests: OtpRequest[] = []
-  for (const id of ids) {
-    const request = await tx.otpRequests.close(id, terminalState, now)
-    if (request) closedRequests.push(request)
-  }
-  if (terminalState.status === 'canceled') return closedRequests
-  const counts = new Map<string, number>()
-  for (const { developerId } of closedRequests) counts.set(developerId, (counts.get(developerId) ?? 0) + 1)
-  for (const developerId of [...counts.keys()].toSorted()) {
-    await tx.analytics.add(developerId, utcDay(now), { failed: counts.get(developerId) ?? 0 })
-  }
-  return closedRequests
-}
-
-/** Records the log entry and webhook deliveries of a closed request. @param request in its final state */
-export async function publishClosed(
-  tx: Pick<Stores, EventTables>,
-  newId: NewId,
-  request: OtpRequest,
-  now: number,
-): Promise<void> {
-  if (request.status === 'pending') return
-  await recordEvent(tx, newId, `otp.${request.status}`, request, now, request.failureReason)
+): Decision<OtpRequest> {
+  const closed: OtpRequest = { ...request, failureReason: null, ...terminalState, updatedAt: now }
+  const { developerId, status, failureReason } = closed
+  const changes: Change[] = [{ kind: 'request', request: closed, isNew: false }]
+  if (status !== 'canceled')
+    changes.push({ kind: 'counts', developerId, day: utcDay(now), counts: { failed: 1 } })
+  if (status !== 'pending')
+    changes.push(eventChange(newId, `otp.${status}`, closed, subscribers, now, { detail: failureReason }))
+  return { result: closed, changes }
 }
 
 /**
- * Rejects a call on a request that is closed. Closes the request first if it has expired but was not closed
- * yet: the result must be returned from the transaction, so that this is committed.
+ * Refuses a call on a request that is closed, and closes one that has expired.
  *
  * @returns undefined while the request is pending
  */
-export async function rejectIfClosed(
-  tx: Pick<Stores, LifecycleTables>,
+export function refuseIfClosed(
   newId: NewId,
-  request: OtpRequest,
+  closable: ClosableRequest,
   now: number,
-): Promise<Rejected | undefined> {
-  if (request.status !== 'pending') return reject(closedRequestError(request))
+): Decision<Rejected> | undefined {
+  const { request } = closable
+  if (request.status !== 'pending') return { result: reject(closedRequestError(request)), changes: [] }
   if (!isExpired(request, now)) return undefined
-  const expired = await closeAndPublish(tx, newId, request.id, { status: 'expired' }, now)
-  return reject(closedRequestError(expired ?? (await tx.otpRequests.find(request.id)) ?? request))
+  const { result, changes } = closeRequest(newId, closable, { status: 'expired' }, now)
+  return { result: reject(closedRequestError(result)), changes }
+}
+
+/** Names of the stores that canceling a request in an ordinary transaction uses. */
+export type CancelTables = 'changes' | 'otpRequests' | 'webhookEndpoints'
+
+/** Cancels a pending request in an ordinary transaction. @returns false if it was closed already */
+export async function cancelRequest(
+  tx: Pick<Stores, CancelTables>,
+  newId: NewId,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const request = await tx.otpRequests.lock(id)
+  if (request?.status !== 'pending') return false
+  const subscribers = await tx.webhookEndpoints.subscribers(request.appId)
+  const { changes } = closeRequest(newId, { request, subscribers }, { status: 'canceled' }, now)
+  await tx.changes.apply(changes)
+  return true
 }

@@ -1,5 +1,4 @@
 import type { Store } from '../store/store.ts'
-import type { LifecycleTables } from './lifecycle.ts'
 import type { Clock } from '../model/clock.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -10,19 +9,8 @@ import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Guard } from '../guard/guard.ts'
 
-/** Names of the stores that the operations on OTP requests use. */
-export type OtpTables =
-  | LifecycleTables
-  | 'applications'
-  | 'checkBudgets'
-  | 'developers'
-  | 'guard'
-  | 'idempotency'
-  | 'inbox'
-  | 'otpDeliveries'
-  | 'phones'
-  | 'rateLimits'
-  | 'scanLimits'
+/** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
+export type OtpTables = 'checkBudgets' | 'otpRequests' | 'phones' | 'rateLimits' | 'scanLimits'
 
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {

@@ -1,4 +1,4 @@
-import { revalidateCaller } from '../apps/authentication.ts'
+import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
@@ -6,7 +6,8 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
-import { closeAndPublish, closeRequests, publishClosed, rejectIfClosed } from './lifecycle.ts'
+import { closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
+import type { Decision } from '../store/operation.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
 import { createOtpSend } from './send.ts'
 import { createOtpVerify } from './verify.ts'
@@ -38,16 +39,20 @@ export function createOtpService(needs: OtpNeeds) {
      * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it is closed
      */
     async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
-      const result = await store.write(async (tx): Promise<OtpRequest | Rejected> => {
-        const now = clock.now()
-        await revalidateCaller(tx, application)
-        const request = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
-        if (request?.appId !== application.id) return reject(notFound())
-        const rejected = await rejectIfClosed(tx, newId, request, now)
-        if (rejected) return rejected
-        return (
-          (await closeAndPublish(tx, newId, requestId, { status: 'canceled' }, now)) ?? reject(notFound())
-        )
+      const result = await store.decide({
+        async read(rows) {
+          const refusal = await readRefusal(rows, application)
+          const request = await readOwnRequest(rows, application, requestId)
+          const subscribers = request ? await rows.subscribers(application.id) : []
+          return { now: clock.now(), refusal, closable: request && { request, subscribers } }
+        },
+        decide({ now, refusal, closable }): Decision<OtpRequest | Rejected> {
+          if (refusal) return { result: refusal, changes: [] }
+          if (!closable) return { result: reject(notFound()), changes: [] }
+          return (
+            refuseIfClosed(newId, closable, now) ?? closeRequest(newId, closable, { status: 'canceled' }, now)
+          )
+        },
       })
       return unwrap(result)
     },
@@ -80,25 +85,28 @@ export function createOtpService(needs: OtpNeeds) {
     },
 
     /**
-     * Sweeper: closes expired requests. Works in batches, each in its own transaction, and may run at any
-     * time.
+     * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
      *
      * @returns how many requests it found expired
      */
     async expireRequests(batchSize = 100): Promise<number> {
       let expiredCount = 0
       for (;;) {
-        const expiredRequests = await store.read.otpRequests.listExpired(clock.now(), batchSize)
-        if (expiredRequests.length === 0) return expiredCount
-        await store.write(async (tx) => {
-          const now = clock.now()
-          // Sorted so that concurrent nodes lock rows in the same order (no deadlock).
-          const ids = expiredRequests.map(({ id }) => id).toSorted()
-          const closedRequests = await closeRequests(tx, ids, { status: 'expired' }, now)
-          for (const request of closedRequests) await publishClosed(tx, newId, request, now)
-        })
-        expiredCount += expiredRequests.length
+        const expired = await store.read.otpRequests.listExpired(clock.now(), batchSize)
+        if (expired.length === 0) return expiredCount
+        await Promise.all(expired.map(({ id }) => expire(id)))
+        expiredCount += expired.length
       }
     },
+  }
+
+  function expire(id: string): Promise<void> {
+    return store.decide({
+      read: async (rows) => ({ now: clock.now(), closable: await readClosable(rows, id) }),
+      decide({ now, closable }): Decision<void> {
+        const closed = closable && refuseIfClosed(newId, closable, now)
+        return { result: undefined, changes: closed?.changes ?? [] }
+      },
+    })
   }
 }

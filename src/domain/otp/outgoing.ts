@@ -45,7 +45,7 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
 /**
  * Builds the request of a send.
  *
- * @param send.channels channels that its message may take, in order
+ * @param send.delivered how its message begins (`startDelivery`)
  */
 export function buildRequest(
   keys: Keys,
@@ -55,12 +55,11 @@ export function buildRequest(
     phone: Phone
     origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
     input: SendInput
-    routes: DestinationRoutes
-    channels: readonly Channel[]
+    delivered: ReturnType<typeof startDelivery>
   },
   now: number,
 ): OtpRequest {
-  const { codeSource, application, input, routes, channels } = send
+  const { codeSource, application, input } = send
   const { id, codeSalt } = codeSource
   const { phone, country } = send.phone
   const { environment } = application
@@ -75,7 +74,7 @@ export function buildRequest(
     country,
     status: 'pending',
     failureReason: null,
-    ...startDelivery(routes, channels, { channel: 'sms', provider: null }),
+    ...send.delivered,
     locale: input.locale ?? null,
     clientIp: input.clientIp ?? null,
     metadata: input.metadata ?? null,

@@ -14,6 +14,7 @@ import { isVirtualPhone } from '../model/phone.ts'
 import { derivePseudonyms } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
+import type { RowReader } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
@@ -25,10 +26,57 @@ export const laneOf = ({ lane }: Pick<OtpRequest, 'lane'>): Lane => lane ?? 'str
 
 type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 
+/** Thrown if data of a phone is in another place, from which `loadPhone` moves it. */
+export class MisplacedPhoneError extends Error {
+  override readonly name = 'MisplacedPhoneError'
+  readonly subscriber: PhoneToLoad
+
+  constructor(subscriber: PhoneToLoad) {
+    super('what is kept about a phone is elsewhere')
+    this.subscriber = subscriber
+  }
+}
+
+type PhoneToLoad = Subscriber & { country: string | null }
+
 /**
- * Loads the record of a phone, and locks it until the transaction ends. The row lock comes after the application's
- * (lock order). A phone that is seen for the first time since the upgrade takes over what 0.1.0 knew about it, and one
- * that is seen for the first time since its key was replaced takes over its record.
+ * Reads the record of a phone; an empty one if there is none.
+ *
+ * @throws MisplacedPhoneError its record is under another hash, or 0.1.0 may have kept budgets for it
+ */
+export async function readPhone(
+  rows: PhoneReader,
+  keys: PhoneKeys,
+  subscriber: PhoneToLoad,
+): Promise<LoadedPhone> {
+  const empty = emptyRecord(subscriber, subscriber.country)
+  const loaded = await rows.phone(hashSubscriber(keys, subscriber), empty)
+  const oldHashes = () => oldPhoneHashes(keys, subscriber.phone)
+  if (loaded.record.lastSentAt === 0 && (await rows.hasCheckBudgets(oldHashes)))
+    throw new MisplacedPhoneError(subscriber)
+  if (loaded.isNew)
+    for (const hash of await otherHashes(rows, keys, subscriber))
+      if (await rows.hasPhone(hash)) throw new MisplacedPhoneError(subscriber)
+  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
+}
+
+/** Reads the record of a phone that `loadPhone` has just put in its place. */
+export async function readMovedPhone(
+  rows: PhoneReader,
+  keys: PhoneKeys,
+  subscriber: PhoneToLoad,
+): Promise<LoadedPhone> {
+  const empty = emptyRecord(subscriber, subscriber.country)
+  const loaded = await rows.phone(hashSubscriber(keys, subscriber), empty)
+  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
+}
+
+type PhoneReader = Pick<RowReader, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 'hasCheckBudgets'>
+
+/**
+ * Loads the record of a phone in an ordinary transaction, and locks it until the transaction ends. A phone that is seen
+ * for the first time since the upgrade takes over what 0.1.0 knew about it, and one that is seen for the first time since
+ * its key was replaced takes over its record.
  */
 export async function loadPhone(
   tx: Pick<Stores, 'checkBudgets' | 'phones'>,
@@ -40,7 +88,7 @@ export async function loadPhone(
   let record = upgradeContexts(keys, loaded.record)
   if (loaded.isNew) record = await takeOtherRecord(tx, keys, subscriber, record)
   if (record.lastSentAt === 0) record = await takeCheckBudgets(tx, keys, subscriber, record)
-  // Saved now: the rest of the call may refuse, and what was taken is deleted elsewhere.
+  // Saved now: what was taken is deleted elsewhere.
   if (record !== loaded.record) await tx.phones.save(loaded, record)
   return { ...loaded, record }
 }
@@ -54,7 +102,7 @@ export async function findPhone(
   const newest = hashSubscriber(keys, subscriber)
   const found = await tx.phones.find(newest)
   if (found) return { hash: newest, record: found }
-  for (const hash of await otherHashes(tx, keys, subscriber)) {
+  for (const hash of await otherHashes(tx.phones, keys, subscriber)) {
     const record = await tx.phones.find(hash)
     if (record) return { hash, record }
   }
@@ -68,7 +116,7 @@ async function takeOtherRecord(
   subscriber: Subscriber,
   record: PhoneRecord,
 ): Promise<PhoneRecord> {
-  for (const hash of await otherHashes(tx, keys, subscriber)) {
+  for (const hash of await otherHashes(tx.phones, keys, subscriber)) {
     if (!(await tx.phones.find(hash))) continue
     const other = await tx.phones.load(hash, record)
     await tx.phones.delete(other)
@@ -78,9 +126,13 @@ async function takeOtherRecord(
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
-const otherHashes = async (tx: Pick<Stores, 'phones'>, keys: PhoneKeys, subscriber: Subscriber) => [
+const otherHashes = async (
+  phones: { hasPseudonymSlots(): Promise<boolean> },
+  keys: PhoneKeys,
+  subscriber: Subscriber,
+) => [
   ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
-  ...((await tx.phones.hasPseudonymSlots()) ? pseudonymHashes(keys, subscriber) : []),
+  ...((await phones.hasPseudonymSlots()) ? pseudonymHashes(keys, subscriber) : []),
 ]
 
 /**
@@ -102,9 +154,9 @@ const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord =>
         contexts: record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) })),
       }
 
-/** Hash under which 0.1.0 kept the budgets of a number: that of the key's first version. */
-export const oldPhoneHash = (keys: PhoneKeys, phone: string): string =>
-  hashPhoneVersions(keys, phone).at(-1) ?? ''
+/** Hashes under which 0.1.0 kept the budgets of a number, in all spellings: those of the key's first version. */
+export const oldPhoneHashes = (keys: PhoneKeys, phone: string): string[] =>
+  phoneSpellings(phone).map((spelling) => hashPhoneVersions(keys, spelling).at(-1) ?? '')
 
 /** Moves the strictest budget of the developer's applications into the lane of strangers: a locked phone stays locked. */
 async function takeCheckBudgets(
@@ -114,8 +166,7 @@ async function takeCheckBudgets(
   record: PhoneRecord,
 ): Promise<PhoneRecord> {
   if (environment === 'test') return record
-  const hashes = phoneSpellings(phone).map((spelling) => oldPhoneHash(keys, spelling))
-  const budgets = await tx.checkBudgets.take(developerId, hashes)
+  const budgets = await tx.checkBudgets.take(developerId, oldPhoneHashes(keys, phone))
   if (budgets.length === 0) return record
   const { stranger } = record.lanes
   const checks = budgets.reduce(stricter, stranger.checks)

@@ -1,11 +1,11 @@
 import type { CallingApplication } from '../model/application.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
-import { chargeRateLimit } from '../limits/rate-limit.ts'
-import { afterSend, requireSendBudget } from '../limits/send-budget.ts'
+import { admit, measure, type Usage } from '../limits/rate-limit.ts'
+import { afterSend, checkSendBudget, type SendBudgetMode } from '../limits/send-budget.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
 import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
-import type { Stores } from '../store/store.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { Change, RowReader } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** Operations with a rate limit. A resend counts as a send. */
@@ -26,25 +26,47 @@ export function otpRateLimit(
   }
 }
 
+/** A limit, and its usage when the call was read. */
+export type MeasuredLimit = { limit: RateLimit<StoredPolicy>; usage: Usage }
+
+/** Measures the rate of an application. */
+export async function readRate(
+  rows: Pick<RowReader, 'rateLimits'>,
+  limit: RateLimit<StoredPolicy>,
+  now: number,
+): Promise<MeasuredLimit> {
+  return { limit, usage: await measure(rows, limit, now) }
+}
+
+/** A call that its limits admit, with the changes that charge them. */
+export type Charged = { rate: RateState | undefined; changes: readonly Change[] }
+
+/** Charges an application's rate. @returns the refusal RATE_LIMITED (APP_RATE) */
+export function chargeRate({ limit, usage }: MeasuredLimit, now: number): Charged | Rejected {
+  const admitted = admit(limit, usage, now, 'APP_RATE')
+  if (admitted.refused) return reject(admitted.refused)
+  const { state, admission } = admitted
+  return { rate: state, changes: admission ? [{ kind: 'admission', admission }] : [] }
+}
+
 /**
- * Charges the application's rate and the phone's send budget in one lane. Both are checked before either is charged: a
- * refusal writes nothing.
+ * Charges the application's rate and the phone's send budget in one lane: both, or neither.
  *
  * @param usage.isLimited whether the phone has budgets
- * @returns the record with the send, which the caller saves
- * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET)
+ * @returns the record with the send, or the refusal RATE_LIMITED (PHONE_SEND_BUDGET, APP_RATE)
  */
-export async function chargeSendLimits(
-  tx: Pick<Stores, 'rateLimits'>,
-  { plans, sendBudget }: Pick<OtpNeeds, 'plans' | 'sendBudget'>,
-  application: CallingApplication,
+export function chargeSend(
+  sendBudget: SendBudgetMode,
+  rate: MeasuredLimit,
   { record, lane, isLimited }: { record: PhoneRecord; lane: Lane; isLimited: boolean },
   now: number,
-): Promise<{ rate: RateState | undefined; record: PhoneRecord; isOverBudget: boolean }> {
-  const mode = isLimited ? sendBudget() : 'off'
+): (Charged & { record: PhoneRecord; isOverBudget: boolean }) | Rejected {
+  const mode = isLimited ? sendBudget : 'off'
   const { sends } = record.lanes[lane]
-  const isOverBudget = requireSendBudget(mode, sends, now)
-  const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')
+  const isOverBudget = checkSendBudget(mode, sends, now)
+  if (isRejected(isOverBudget)) return isOverBudget
+  const charged = chargeRate(rate, now)
+  if (isRejected(charged)) return charged
   const counted = mode === 'off' ? record : withLane(record, lane, { sends: afterSend(sends, now) })
-  return { rate, record: { ...counted, lastSentAt: now }, isOverBudget }
+  return { ...charged, record: { ...counted, lastSentAt: now }, isOverBudget }
 }

@@ -1,17 +1,15 @@
 import { firstAttemptResult } from './delivery-attempts.ts'
-import { isRejected, type Rejected } from '../model/rejected.ts'
-import { withGuard } from '../guard/fail-open.ts'
-import type { Guard } from '../guard/guard.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
 import type { GuardAlert } from '../model/guard.ts'
-import { claimKey, idempotencyInProgress, saveResult, type EarlierResult } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { OtpNeeds, OtpTables } from './operations.ts'
+import type { Message } from '../model/message.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Stores } from '../store/store.ts'
+import type { Change, Decision, RowReader } from '../store/operation.ts'
 
-/** The committed outcome of a new send: a request whose message goes out, or a refusal that was charged. */
+/** The outcome of a new send: a request whose message goes out, or a refusal. */
 export type Outcome = {
   replayed: false
   rate: RateState | undefined
@@ -22,57 +20,47 @@ export type Outcome = {
 /** The result of an earlier call with the same idempotency key. */
 export type Replay = { replayed: true; result: SentOtp | Rejected }
 
-type SendTransaction = (tx: Pick<Stores, OtpTables>, guard: Guard, now: number) => Promise<Outcome>
+/** The earlier call with the same idempotency key, if any; a refusal if it cannot be replayed. */
+export type EarlierSend = Replay | Rejected | undefined
 
 /**
- * Commits `transaction` together with its idempotent result, or replays an earlier call's. Replays come
- * before the limits and cost nothing. If the guard itself fails, the transaction runs again without it (fail
- * open).
+ * Reads the result of an earlier call with the same key. Replays come before the limits and cost nothing. While the
+ * earlier call makes its first attempt, the refusal is CONFLICT (IDEMPOTENCY_IN_PROGRESS).
  */
-export function commitOnce(
-  { guard, store, clock }: Pick<OtpNeeds, 'guard' | 'store' | 'clock'>,
+export async function readEarlierSend(
+  rows: Pick<RowReader, 'idempotencyRecord' | 'messages'>,
   scope: IdempotencyScope | undefined,
-  transaction: SendTransaction,
-): Promise<Outcome | Replay> {
-  return withGuard(guard, (trackedGuard) =>
-    store.write(async (tx) => {
-      const now = clock.now()
-      const earlier = await claimKey<SentOtp>(tx, scope, now)
-      if (earlier) return replay(tx, earlier, now)
-      const outcome = await transaction(tx, trackedGuard, now)
-      await savePreliminaryResult(tx, scope, outcome.result)
-      return outcome
-    }),
-  )
-}
-
-/**
- * Saves the result of a refused send or of an inbox message as final; a message for a provider stays pending
- * until its first attempt.
- */
-function savePreliminaryResult(
-  tx: Pick<Stores, 'idempotency'>,
-  scope: IdempotencyScope | undefined,
-  result: OtpRequest | Rejected,
-): Promise<void> {
-  if (isRejected(result)) return saveResult(tx, scope, result)
-  const sent = toSentOtp(result)
-  return saveResult(tx, scope, sent, { isPending: sent.message !== null })
-}
-
-/**
- * Returns the result of an earlier call with the same key.
- *
- * @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS) while the earlier call makes its first attempt
- */
-async function replay(
-  tx: Pick<Stores, 'otpDeliveries'>,
-  { value, isPending }: EarlierResult<SentOtp>,
   now: number,
-): Promise<Replay> {
+): Promise<EarlierSend> {
+  const record = scope && (await rows.idempotencyRecord(scope))
+  const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
+  if (!earlier || isRejected(earlier)) return earlier
+  const { value, isPending } = earlier
   if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
-  const { requestId, message } = value
-  const attempt = await firstAttemptResult(tx, { requestId, message }, now)
-  if (!attempt) throw idempotencyInProgress()
-  return { replayed: true, result: attempt.rejected ?? value }
+  const { requestId } = value
+  const message = (await rows.messages(requestId)).find((one: Message) => one.message === value.message)
+  const attempt = firstAttemptResult(requestId, message, now)
+  return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
+}
+
+/** Refuses a send, with the changes that stay. */
+export const refuseSend = (
+  rejected: Rejected,
+  rate?: RateState,
+  changes: readonly Change[] = [],
+): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected }, changes })
+
+/**
+ * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,
+ * pending until the first attempt for one that a provider gets.
+ */
+export function saveOutcome(
+  { result, changes }: Decision<Outcome>,
+  scope: IdempotencyScope | undefined,
+  now: number,
+): Decision<Outcome> {
+  if (!scope) return { result, changes }
+  const sent = isRejected(result.result) ? result.result : toSentOtp(result.result)
+  const isPending = !isRejected(sent) && sent.message !== null
+  return { result, changes: [...changes, ...resultChanges(scope, sent, now, { isPending })] }
 }

@@ -1,24 +1,24 @@
 import { utcDay } from '../log/analytics.ts'
-import { revalidateCaller } from '../apps/authentication.ts'
+import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent, type EventTables } from '../log/events.ts'
-import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
-import { recordGuardAlert } from '../guard/alert.ts'
-import type { GuardVerdict } from '../guard/judge.ts'
-import type { GuardAlert } from '../model/guard.ts'
+import { eventChange } from '../log/events.ts'
+import { blockResend, blockSend, flaggedChanges } from '../guard/blocked.ts'
+import { alertChange } from '../guard/alert.ts'
+import { loadGuardFacts } from '../guard/facts.ts'
+import type { GuardedMessage, GuardJudge, GuardVerdict } from '../guard/judge.ts'
+import type { Sender } from '../model/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import { isId } from '../model/ids.ts'
 import { hashContexts } from '../model/context.ts'
 import { laneFor } from '../model/phone-record.ts'
 import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
-import { chargeSendLimits, otpRateLimit } from './rate-limits.ts'
+import { chargeRate, chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
-import { rejectIfClosed } from './lifecycle.ts'
+import { readOwnRequest, refuseIfClosed } from './lifecycle.ts'
 import {
   buildRequest,
   isTooSoon,
@@ -31,7 +31,6 @@ import {
   type SentOtp,
 } from './outgoing.ts'
 import {
-  closedRequestError,
   isExpired,
   requireReadablePhone,
   resendsMax,
@@ -39,11 +38,11 @@ import {
   type OtpRequest,
 } from '../model/request.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
-import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import { hasPhoneBudgets, laneOf, loadPhone, withRequest } from './phones.ts'
-import { commitOnce, type Outcome, type Replay } from './send-once.ts'
-import type { Stores } from '../store/store.ts'
+import { hasPhoneBudgets, laneOf, withRequest } from './phones.ts'
+import { run } from './run.ts'
+import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import type { Change, Decision, RowReader, Subscriber } from '../store/operation.ts'
 
 export type SendResult = SentOtp & {
   /** Only in `test` applications, whose messages are never sent. */
@@ -53,12 +52,11 @@ export type SendResult = SentOtp & {
 }
 
 /**
- * Sends and resends codes. Each operation reads top to bottom: one transaction that authenticates, charges
- * the limits, builds the message, asks the guard and persists; then, once that is committed, the first
- * attempt at delivery.
+ * Sends and resends codes. Each operation reads top to bottom: the facts; then the decision, which checks the caller,
+ * charges the limits, builds the message and asks the guard; then, once that is committed, the first attempt at delivery.
  */
 export function createOtpSend(needs: OtpNeeds) {
-  const { store, newId, keys, plans, delivery, attempts } = needs
+  const { store, clock, newId, keys, plans, delivery, attempts } = needs
 
   return {
     /**
@@ -79,41 +77,68 @@ export function createOtpSend(needs: OtpNeeds) {
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
       const phone = parsePhone(input.phone)
-      const committed = await commitOnce(needs, scope, async (tx, guard, now) => {
-        await revalidateCaller(tx, application)
-        // First: invalid numbers are all refused alike, whatever the limits say.
-        const inboxOwnerId = await requireInboxOwnerId(tx, phone, application)
-        const { developerId, environment } = application
-        const loaded = await loadPhone(tx, keys, { ...phone, developerId, environment })
-        const { clientIp = null, deviceId = null } = input
-        const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
-        const lane = laneFor(loaded.record, contexts, now)
-        const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets({ environment, ...phone }) }
-        const { rate, record, isOverBudget } = await chargeSendLimits(tx, needs, application, usage, now)
-        const routes = delivery.routesFor({
-          environment: application.environment,
-          appId: application.id,
-          ...phone,
-        })
-        const channels = input.channel ? [input.channel] : [...routes.channels]
-        const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
-        const origin = { contexts, lane, previousRequest: record.newestRequest }
-        const request = buildRequest(
-          keys,
-          { codeSource, application, phone, origin, input, routes, channels },
-          now,
-        )
-        await tx.phones.save(loaded, withRequest(record, request))
-        const message = { ...request, costlyType: phone.costlyType }
-        const verdict = await guard.evaluate(tx, message, senderOf(record, request), now)
-        if (verdict.blocked) return charged(rate, await recordBlockedSend(tx, newId, request, verdict, now))
-        await tx.otpRequests.insert(request)
-        await enqueue(tx, request, channels, now)
-        await tx.analytics.add(request.developerId, utcDay(now), { requests: 1, sent: 1 })
-        await recordSent(tx, { request, inboxOwnerId, isOverBudget, verdict, detail: null }, now)
-        return charged(rate, request, verdict.alert)
-      })
-      return completeSend(application, scope, committed)
+      const { developerId, environment } = application
+      const subscriber = { ...phone, developerId, environment }
+      const { clientIp = null, deviceId = null } = input
+      const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
+      const outcome = await run(needs, ({ guard, readPhone }) => ({
+        async read(rows) {
+          const now = clock.now()
+          const refusal = await readRefusal(rows, application)
+          const earlier = await readEarlierSend(rows, scope, now)
+          const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
+          const loaded = await readPhone(rows, keys, subscriber)
+          const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
+          const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
+          const channels = input.channel ? [input.channel] : [...routes.channels]
+          const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
+          const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
+          const message = { ...phone, ...origin, provider: delivered.provider }
+          const sender = senderOf(loaded.record, { contexts, createdAt: now })
+          const facts = await readSendFacts(rows, guard, application, { message, sender }, now)
+          return { ...facts, now, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered }
+        },
+
+        decide(facts): Decision<Outcome | Replay> {
+          const { now, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
+          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+          if (refusal) return refuseSend(refusal)
+          // Before the limits: invalid numbers are all refused alike.
+          if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+          const lane = laneFor(loaded.record, contexts, now)
+          const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
+          const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+          if (isRejected(charged)) return refuseSend(charged)
+          const { rate, record } = charged
+          const { subscribers } = facts
+          const origin = { contexts, lane, previousRequest: record.newestRequest }
+          const request = buildRequest(
+            keys,
+            { codeSource, application, phone, origin, input, delivered },
+            now,
+          )
+          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender, now)
+          const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
+          const guardChange: Change = { kind: 'guard', changes: counts }
+          const changes = [...charged.changes, phoneChange, guardChange]
+          if (verdict.blocked) {
+            const blocked = blockSend(newId, request, verdict, subscribers, now)
+            return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+          }
+          changes.push(
+            { kind: 'request', request, isNew: true },
+            ...attempts.enqueue(request, [], channels, now),
+            { kind: 'counts', developerId, day: utcDay(now), counts: { requests: 1, sent: 1 } },
+            ...sentChanges(
+              { ...facts, request, inboxOwnerId, isOverBudget: charged.isOverBudget, verdict },
+              now,
+            ),
+          )
+          const result = { replayed: false as const, rate, result: request, alert: verdict.alert }
+          return saveOutcome({ result, changes }, scope, now)
+        },
+      }))
+      return completeSend(application, scope, outcome)
     },
 
     /**
@@ -130,47 +155,142 @@ export function createOtpSend(needs: OtpNeeds) {
       input: { requestId: string; channel?: Channel | undefined },
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
-      const committed = await commitOnce(needs, scope, async (tx, guard, now) => {
-        await revalidateCaller(tx, application)
-        const existing = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
-        const request = existing?.appId === application.id ? existing : undefined
-        if (request?.status !== 'pending' || isExpired(request, now)) {
-          // Charged, so that ids cannot be probed for free.
-          const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')
-          const rejected = request && (await rejectIfClosed(tx, newId, request, now))
-          return charged(rate, rejected ?? reject(notFound()))
-        }
-        requireReadablePhone(request)
-        const loaded = await loadPhone(tx, keys, request)
-        const usage = {
-          record: loaded.record,
-          lane: laneOf(request),
-          isLimited: hasPhoneBudgets(request),
-        }
-        const { rate, record, isOverBudget } = await chargeSendLimits(tx, needs, application, usage, now)
-        await tx.phones.save(loaded, record)
-        // Both checked before the guard, which counts every message that it lets pass.
-        if (request.resends >= resendsMax) return charged(rate, reject(resendsExhausted()))
-        if (isTooSoon(request, now)) throw resendTooSoon(request, now)
-        const destination = toDestination(request)
-        const routes = delivery.routesFor(destination)
-        const channels = resendChannels(routes, request, input.channel)
-        const message = { ...request, costlyType: parsePhone(request.phone).costlyType }
-        const verdict = await guard.evaluate(tx, message, senderOf(record, request), now)
-        if (verdict.blocked) return charged(rate, await recordBlockedResend(tx, newId, request, verdict, now))
-        const nextDelivery = startDelivery(routes, channels, request)
-        const resent = await tx.otpRequests.countResend(request.id, nextDelivery, now)
-        // Another node's sweeper or worker closed it: they do not take the lock on the application.
-        if (!resent) throw closedRequestError((await tx.otpRequests.find(request.id)) ?? request)
-        await enqueue(tx, resent, channels, now)
-        await tx.analytics.add(resent.developerId, utcDay(now), { sent: 1 })
-        // Late: the number was valid when the code was first sent, so refusals above need not look it up.
-        const inboxOwnerId = await requireInboxOwnerId(tx, destination, application)
-        await recordSent(tx, { request: resent, inboxOwnerId, isOverBudget, verdict, detail: 'resend' }, now)
-        return charged(rate, resent, verdict.alert)
-      })
-      return completeSend(application, scope, committed)
+      const outcome = await run(needs, ({ guard, readPhone }) => ({
+        async read(rows) {
+          const now = clock.now()
+          const refusal = await readRefusal(rows, application)
+          const earlier = await readEarlierSend(rows, scope, now)
+          const existing = await readOwnRequest(rows, application, input.requestId)
+          if (existing?.status !== 'pending' || isExpired(existing, now)) {
+            const rate = await readRate(rows, otpRateLimit(plans, application, 'send'), now)
+            const subscribers = existing ? await rows.subscribers(application.id) : []
+            const closed = existing && { request: existing, subscribers }
+            return { isPending: false as const, now, refusal, earlier, rate, closed }
+          }
+          requireReadablePhone(existing)
+          const messages = await rows.messages(existing.id)
+          const destination = toDestination(existing)
+          const { phone, isVirtual } = destination
+          const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
+          const loaded = await readPhone(rows, keys, existing)
+          const message = { ...existing, costlyType: parsePhone(phone).costlyType }
+          const sender = senderOf(loaded.record, existing)
+          const facts = await readSendFacts(rows, guard, application, { message, sender }, now)
+          const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
+          return { isPending: true as const, ...pending, request: existing }
+        },
+
+        decide(facts): Decision<Outcome | Replay> {
+          const { now, refusal, earlier } = facts
+          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+          if (refusal) return refuseSend(refusal)
+          if (!facts.isPending) {
+            // Charged, so that ids cannot be probed for free.
+            const charged = chargeRate(facts.rate, now)
+            if (isRejected(charged)) return refuseSend(charged)
+            const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
+            const changes = [...charged.changes, ...(closed?.changes ?? [])]
+            return refuseSend(closed?.result ?? reject(notFound()), charged.rate, changes)
+          }
+          const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
+          const usage = {
+            record: loaded.record,
+            lane: laneOf(request),
+            isLimited: hasPhoneBudgets(request),
+          }
+          const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+          if (isRejected(charged)) return refuseSend(charged)
+          const { rate } = charged
+          const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
+          const chargeChanges = [...charged.changes, phoneChange]
+          // Both checked before the guard, which counts every message that it lets pass.
+          if (request.resends >= resendsMax)
+            return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
+          if (isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
+          if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender, now)
+          const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
+          if (verdict.blocked) {
+            const blocked = blockResend(newId, request, verdict, subscribers, now)
+            return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+          }
+          const routes = delivery.routesFor(destination)
+          const channels = resendChannels(routes, request, input.channel)
+          const resent: OtpRequest = {
+            ...request,
+            ...startDelivery(routes, channels, request),
+            resends: request.resends + 1,
+            sentAt: now,
+            updatedAt: now,
+          }
+          const { developerId } = resent
+          changes.push(
+            { kind: 'request', request: resent, isNew: false },
+            ...attempts.enqueue(resent, messages, channels, now),
+            { kind: 'counts', developerId, day: utcDay(now), counts: { sent: 1 } },
+            ...sentChanges(
+              {
+                ...facts,
+                request: resent,
+                inboxOwnerId,
+                isOverBudget: charged.isOverBudget,
+                verdict,
+                detail: 'resend',
+              },
+              now,
+            ),
+          )
+          const result = { replayed: false as const, rate, result: resent, alert: verdict.alert }
+          return saveOutcome({ result, changes }, scope, now)
+        },
+      }))
+      return completeSend(application, scope, outcome)
     },
+  }
+
+  /** Reads what the decisions about a message of either operation need. */
+  async function readSendFacts(
+    rows: RowReader,
+    guard: GuardJudge,
+    application: CallingApplication,
+    { message, sender }: { message: GuardedMessage; sender: Sender },
+    now: number,
+  ) {
+    const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(message, sender, now))
+    return {
+      message,
+      sender,
+      guardFacts,
+      rate: await readRate(rows, otpRateLimit(plans, application, 'send'), now),
+      subscribers: await rows.subscribers(application.id),
+      // An alert goes to all of them; one can be raised only where the guard counts.
+      alertSubscribers: guardFacts ? await rows.subscribersOfDeveloper(application.developerId) : [],
+    }
+  }
+
+  /** The log entries of a message that is sent and, if no provider gets it, its place in an inbox. */
+  function sentChanges(
+    sent: {
+      request: OtpRequest
+      subscribers: readonly Subscriber[]
+      alertSubscribers: readonly Subscriber[]
+      inboxOwnerId: string
+      isOverBudget: boolean
+      verdict: GuardVerdict
+      detail?: 'resend'
+    },
+    now: number,
+  ): Change[] {
+    const { request, subscribers, inboxOwnerId, verdict, detail } = sent
+    const requestVisible = inboxOwnerId === request.developerId ? 1 : 0
+    const inbox =
+      request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
+    return [
+      ...(verdict.alert ? [alertChange(newId, request, verdict.alert, sent.alertSubscribers, now)] : []),
+      ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
+      ...flaggedChanges(newId, request, verdict.violatedRules, subscribers, now),
+      eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),
+    ]
   }
 
   /**
@@ -182,10 +302,10 @@ export function createOtpSend(needs: OtpNeeds) {
   async function completeSend(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
-    committed: Outcome | Replay,
+    outcome: Outcome | Replay,
   ): Promise<SendResult> {
-    if (committed.replayed) return replayEarlier(application, committed.result)
-    const { result, rate, alert } = committed
+    if (outcome.replayed) return replayEarlier(application, outcome.result)
+    const { result, rate, alert } = outcome
     if (alert) needs.guard.onAlert(alert)
     if (isRejected(result)) throw attachRate(result, rate)
     const sent = toSentOtp(result)
@@ -222,73 +342,9 @@ export function createOtpSend(needs: OtpNeeds) {
     return request && codeToShow(application, request)
   }
 
-  /**
-   * Finds whose inbox a message to this phone goes to.
-   *
-   * @throws INVALID_PHONE_NUMBER a virtual number without owner
-   */
-  async function requireInboxOwnerId(
-    tx: Pick<Stores, 'developers'>,
-    { phone, isVirtual }: { phone: string; isVirtual: boolean },
-    { developerId }: CallingApplication,
-  ): Promise<string> {
-    if (!isVirtual) return developerId
-    const owner = await tx.developers.findByVirtualPhone(phone)
-    if (!owner) throw invalidPhone()
-    return owner.id
-  }
-
-  /** Puts the request's newest message into the outbox, unless it stays in the inbox. */
-  async function enqueue(
-    tx: Pick<Stores, 'otpDeliveries'>,
-    request: OtpRequest,
-    channels: Channel[],
-    now: number,
-  ): Promise<void> {
-    if (request.provider === inboxProvider) return
-    await attempts.enqueue(tx, { requestId: request.id, message: request.resends }, channels, now)
-  }
-
-  /**
-   * Writes the log entries of a message and, if no provider gets it, its inbox row. Last in the transaction:
-   * lock order.
-   */
-  async function recordSent(
-    tx: Pick<Stores, EventTables | 'inbox'>,
-    sent: {
-      request: OtpRequest
-      inboxOwnerId: string
-      isOverBudget: boolean
-      verdict: GuardVerdict
-      detail: 'resend' | null
-    },
-    now: number,
-  ): Promise<void> {
-    const { request, inboxOwnerId, isOverBudget, verdict, detail } = sent
-    if (verdict.alert) await recordGuardAlert(tx, newId, request, verdict.alert, now)
-    if (isOverBudget) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
-    await recordFlagged(tx, newId, request, verdict, now)
-    const seq = await recordEvent(tx, newId, 'otp.sent', request, now, detail)
-    if (request.provider !== inboxProvider) return
-    await tx.inbox.insert({
-      seq,
-      developerId: inboxOwnerId,
-      requestId: request.id,
-      requestVisible: inboxOwnerId === request.developerId ? 1 : 0,
-      sentAt: now,
-    })
-  }
-
   function newCodeSalt(): string {
     const salt = new Uint8Array(16)
     needs.random(salt)
     return salt.toBase64({ alphabet: 'base64url', omitPadding: true })
   }
 }
-
-/** The outcome of a transaction that charged the limits. */
-const charged = (
-  rate: RateState | undefined,
-  result: OtpRequest | Rejected,
-  alert?: GuardAlert,
-): Outcome => ({ replayed: false, rate, result, alert })

@@ -1,106 +1,92 @@
 import { utcDay } from '../log/analytics.ts'
-import { revalidateCaller } from '../apps/authentication.ts'
+import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent, type EventTables } from '../log/events.ts'
-import { withGuard } from '../guard/fail-open.ts'
-import type { Guard } from '../guard/guard.ts'
+import { eventChange } from '../log/events.ts'
+import { loadGuardFacts } from '../guard/facts.ts'
+import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
-import { isId } from '../model/ids.ts'
-import { withLane, type PhoneRecord } from '../model/phone-record.ts'
+import { withLane } from '../model/phone-record.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
-import { otpRateLimit } from './rate-limits.ts'
-import { closeRequests, publishClosed, rejectIfClosed, type LifecycleTables } from './lifecycle.ts'
-import { closedRequestError, requireReadablePhone, type OtpRequest } from '../model/request.ts'
-import { afterFailure, requireCheckBudget } from '../limits/check-budget.ts'
+import { chargeRate, otpRateLimit, readRate } from './rate-limits.ts'
+import { closeRequest, readOwnRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
+import { requireReadablePhone, type OtpRequest } from '../model/request.ts'
+import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import { hasPhoneBudgets, laneOf, loadPhone } from './phones.ts'
+import { hasPhoneBudgets, laneOf } from './phones.ts'
+import { run } from './run.ts'
 import { senderOf } from './sender.ts'
-import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import type { Stores } from '../store/store.ts'
+import type { Change, Decision } from '../store/operation.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
+/** The outcome of a check: the verified request or a refusal. */
+type Outcome = { rate: RateState | undefined; result: OtpRequest | Rejected }
+
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
-  const { store, clock, newId, keys, plans } = needs
+  const { clock, newId, keys, plans, checkFailuresMax } = needs
 
-  /** Checks the budget of the request's lane. @throws RATE_LIMITED (PHONE_CHECK_BUDGET) */
-  function requireBudget(request: OtpRequest, { record }: LoadedPhone, now: number) {
-    if (isLimited(request)) requireCheckBudget(checksOf(request, record), needs.checkFailuresMax, now)
-  }
+  const isLimited = (request: OtpRequest) => checkFailuresMax > 0 && hasPhoneBudgets(request)
 
-  /** Counts a wrong code in the lane of the send that made the request. */
-  async function recordFailure(
-    tx: Pick<Stores, 'phones'>,
-    request: OtpRequest,
-    phone: LoadedPhone,
+  /** Counts the attempt with a wrong code; the last one fails the request. */
+  function countFailure(
+    { request, subscribers }: ClosableRequest,
+    { record, ...slot }: LoadedPhone,
     now: number,
-  ): Promise<void> {
-    if (!isLimited(request)) return
-    const checks = afterFailure(checksOf(request, phone.record), now)
-    await tx.phones.save(phone, withLane(phone.record, laneOf(request), { checks }))
-  }
-
-  const isLimited = (request: OtpRequest) => needs.checkFailuresMax > 0 && hasPhoneBudgets(request)
-
-  /**
-   * Counts the attempt and, with the right code, verifies the request in one conditional UPDATE. If that
-   * statement finds the request closed or its attempts used up, the result of the comparison is discarded.
-   */
-  async function check(
-    tx: Pick<Stores, LifecycleTables | 'guard' | 'phones'>,
-    guard: Guard,
-    attempt: { request: OtpRequest; code: string; phone: LoadedPhone },
-    now: number,
-  ): Promise<OtpRequest | Rejected> {
-    const { request, code, phone } = attempt
-    const rejected = await rejectIfClosed(tx, newId, request, now)
-    if (rejected) return rejected
-    const isRight = matchesCode(keys, request.id, code, request.codeHash)
-    const counted = await tx.otpRequests.countAttempt(request.id, isRight, now)
-    if (!counted) return reject(closedRequestError((await tx.otpRequests.find(request.id)) ?? request))
-    const countedRequest = { ...request, ...counted }
-    if (!isRight) {
-      await recordFailure(tx, request, phone, now)
-      const attemptsRemaining = attemptsMax - countedRequest.attempts
-      const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const
-      // Closed before any log entry and published after: lock order, see closeRequests.
-      const closedRequests =
-        attemptsRemaining === 0 ? await closeRequests(tx, [request.id], terminalState, now) : []
-      await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
-      for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
-      // The last wrong code gets this error too, with 0 attempts left; only later calls get ATTEMPTS_EXHAUSTED.
-      return reject(
-        new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
-          metadata: { attemptsRemaining },
-        }),
-      )
+  ): Decision<Rejected> {
+    const counted = { ...request, attempts: request.attempts + 1, updatedAt: now }
+    const changes: Change[] = [{ kind: 'request', request: counted, isNew: false }]
+    if (isLimited(request)) {
+      const lane = laneOf(request)
+      const failed = withLane(record, lane, { checks: afterFailure(record.lanes[lane].checks, now) })
+      changes.push({ kind: 'phone', slot, record: failed })
     }
-    const { record, ...days } = afterVerification(phone.record, newId, countedRequest, now)
-    await tx.phones.save(phone, record)
-    await guard.recordConversion(tx, countedRequest, senderOf(phone.record, countedRequest), now)
-    await recordVerified(tx, countedRequest, days, now)
-    return countedRequest
+    changes.push(eventChange(newId, 'otp.attempt_failed', counted, subscribers, now))
+    const attemptsRemaining = attemptsMax - counted.attempts
+    if (attemptsRemaining === 0) {
+      const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const
+      changes.push(...closeRequest(newId, { request: counted, subscribers }, terminalState, now).changes)
+    }
+    // The last wrong code gets this error too, with 0 attempts left; only later calls get ATTEMPTS_EXHAUSTED.
+    const wrongCode = new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
+      metadata: { attemptsRemaining },
+    })
+    return { result: reject(wrongCode), changes }
   }
 
-  /** Records a verified request: its counters and log entry. */
-  async function recordVerified(
-    tx: Pick<Stores, EventTables | 'analytics'>,
-    request: OtpRequest,
-    { removedFromDay, addedToDay }: Omit<ReturnType<typeof afterVerification>, 'record'>,
+  /** Marks the request verified, and its phone as known to the developer. */
+  function markVerified(
+    { request, subscribers }: ClosableRequest,
+    { record, ...slot }: LoadedPhone,
+    guardChanges: GuardChanges,
     now: number,
-  ) {
+  ): Decision<OtpRequest> {
+    const verified: OtpRequest = {
+      ...request,
+      status: 'verified',
+      attempts: request.attempts + 1,
+      verifiedAt: now,
+      updatedAt: now,
+    }
+    const { record: known, removedFromDay, addedToDay } = afterVerification(record, newId, verified, now)
     const { developerId } = request
-    if (removedFromDay !== undefined) await tx.analytics.add(developerId, removedFromDay, { active: -1 })
-    await tx.analytics.add(developerId, utcDay(now), {
-      verified: 1,
-      active: addedToDay === undefined ? 0 : 1,
-    })
-    await recordEvent(tx, newId, 'otp.verified', request, now)
+    const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
+    const changes: Change[] = [
+      { kind: 'request', request: verified, isNew: false },
+      { kind: 'phone', slot, record: known },
+      { kind: 'guard', changes: guardChanges },
+    ]
+    if (removedFromDay !== undefined)
+      changes.push({ kind: 'counts', developerId, day: removedFromDay, counts: { active: -1 } })
+    changes.push(
+      { kind: 'counts', developerId, day: utcDay(now), counts },
+      eventChange(newId, 'otp.verified', verified, subscribers, now),
+    )
+    return { result: verified, changes }
   }
 
   return {
@@ -119,25 +105,50 @@ export function createOtpVerify(needs: OtpNeeds) {
      * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
      */
     async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
-      const { rate, result } = await withGuard(needs.guard, (guard) =>
-        store.write(async (tx) => {
+      const { rate, result } = await run(needs, ({ guard, readPhone }) => ({
+        async read(rows) {
           const now = clock.now()
-          await revalidateCaller(tx, application)
-          const existing = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
-          const request = existing?.appId === application.id ? existing : undefined
+          const refusal = await readRefusal(rows, application)
+          const request = await readOwnRequest(rows, application, requestId)
           if (request) requireReadablePhone(request)
-          const phone = request && (await loadPhone(tx, keys, request))
-          if (phone) requireBudget(request, phone, now)
-          const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')
-          // The rate was charged for an unknown request too, so that ids cannot be probed for free.
-          if (!phone) return { rate, result: reject(notFound()) }
-          return { rate, result: await check(tx, guard, { request, code, phone }, now) }
-        }),
-      )
+          const phone = request && (await readPhone(rows, keys, request))
+          const sender = phone && senderOf(phone.record, request)
+          const guardKeys = sender && guard.keysToConvert(request, sender)
+          const guardFacts = await loadGuardFacts(rows.guard, guardKeys)
+          const rate = await readRate(rows, otpRateLimit(plans, application, 'verify'), now)
+          const subscribers = request ? await rows.subscribers(application.id) : []
+          return { now, refusal, request, phone, guardFacts, rate, subscribers }
+        },
+
+        decide({ now, refusal, request, phone, guardFacts, rate, subscribers }): Decision<Outcome> {
+          const refuse = (rejected: Rejected) => ({
+            result: { rate: undefined, result: rejected },
+            changes: [],
+          })
+          if (refusal) return refuse(refusal)
+          const checks = request && phone && phone.record.lanes[laneOf(request)].checks
+          const spent =
+            checks && isLimited(request) ? refuseSpentBudget(checks, checkFailuresMax, now) : undefined
+          if (spent) return refuse(spent)
+          // The rate is charged for an unknown request too, so that ids cannot be probed for free.
+          const charged = chargeRate(rate, now)
+          if (isRejected(charged)) return refuse(charged)
+          const { result, changes } = check()
+          return { result: { rate: charged.rate, result }, changes: [...charged.changes, ...changes] }
+
+          function check(): Decision<OtpRequest | Rejected> {
+            if (!request || !phone) return { result: reject(notFound()), changes: [] }
+            const closable = { request, subscribers }
+            const closed = refuseIfClosed(newId, closable, now)
+            if (closed) return closed
+            if (!matchesCode(keys, request.id, code, request.codeHash))
+              return countFailure(closable, phone, now)
+            return markVerified(closable, phone, guard.convert(guardFacts, request, now), now)
+          }
+        },
+      }))
       if (isRejected(result)) throw attachRate(result, rate)
       return { request: result, rate }
     },
   }
 }
-
-const checksOf = (request: OtpRequest, record: PhoneRecord) => record.lanes[laneOf(request)].checks

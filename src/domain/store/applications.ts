@@ -42,8 +42,8 @@ export type ApplicationStore = {
    * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
    *   disabled
    */
-  lockAndCheckCredentials(
-    id: string,
-    credentialsVersion: number,
-  ): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
+  lockAndCheckCredentials(id: string, credentialsVersion: number): Promise<CredentialState>
 }
+
+/** `stale`: a credential was replaced, or the application deleted; `not_allowed`: its developer is disabled. */
+export type CredentialState = 'ok' | 'disabled' | 'not_allowed' | 'stale'

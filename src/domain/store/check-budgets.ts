@@ -11,6 +11,10 @@ export type CheckBudgetStore = {
    * @param phoneHashes of one or two spellings: `hashPhone`
    */
   take(developerId: string, phoneHashes: readonly string[]): Promise<CheckBudget[]>
+  /** Tells whether no budget is left. */
+  isEmpty(): Promise<boolean>
+  /** Tells whether there is a budget of a phone in any application. */
+  exists(phoneHashes: readonly string[]): Promise<boolean>
   deleteByPhone(phoneHashes: readonly string[]): Promise<void>
   /** @returns how many */
   deleteByApplication(appId: string): Promise<number>

@@ -16,14 +16,17 @@ export type LogQuery = {
   untilSeq?: number | undefined
 }
 
+export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => string) | undefined }
+
 export type EventStore = {
   /**
-   * Allocates the next sequence number, which determines the id, and inserts the entry. Takes a lock until commit.
+   * Allocates the next sequence numbers, which determine the ids, and inserts the entries. Takes a lock until commit, so
+   * that entries become visible in the order of their numbers.
    *
-   * @param toPayload builds the webhook body; omitted if no webhook is sent
-   * @returns the sequence number
+   * @param events `toPayload` builds the webhook body; omitted if no webhook is sent
+   * @returns the sequence number of the first
    */
-  insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
+  append(events: readonly EntryToAppend[]): Promise<number>
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   findSeq(developerId: string, id: string): Promise<number | undefined>

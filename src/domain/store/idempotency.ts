@@ -1,6 +1,7 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
 
-export type IdempotencyRecord = { bodyHash: string; answer: string | null }
+/** A stored result. `answer` is null while the first call of a console route is in progress. */
+export type IdempotencyRecord = { bodyHash: string; answer: string | null; createdAt: number }
 
 export type IdempotencyStore = {
   /**
@@ -10,9 +11,10 @@ export type IdempotencyStore = {
    * @returns undefined when this call now holds the key, otherwise the earlier call's record
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
+  find(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>
+  /** Saves the result of a call, and replaces an expired one or its own. */
+  save(scope: IdempotencyScope, result: string, now: number): Promise<void>
   finish(scope: IdempotencyScope, result: string): Promise<void>
-  /** Gives back the key that this call claimed. */
-  release(scope: IdempotencyScope): Promise<void>
   /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

@@ -1,6 +1,4 @@
-import type { OtpStatus, OtpRequest, DeliveryStatus, OtpTerminalState } from '../model/request.ts'
-import type { MessageKey } from '../model/message.ts'
-import type { Candidate } from '../model/delivery.ts'
+import type { OtpStatus, OtpRequest } from '../model/request.ts'
 
 export type OtpListQuery = {
   developerId: string
@@ -14,16 +12,10 @@ export type OtpListQuery = {
   from?: string | undefined
 }
 
-/** Fields that an attempt changes, and the channel, which a concurrent resend may have changed. */
-export type CountedAttempt = Pick<OtpRequest, 'status' | 'attempts' | 'verifiedAt' | 'updatedAt' | 'channel'>
-
-/**
- * Every change is one conditional UPDATE (compare-and-set): it does nothing and returns undefined unless the
- * request is still pending and the change's precondition holds. Of several concurrent callers exactly one
- * succeeds.
- */
 export type OtpRequestStore = {
   find(id: string): Promise<OtpRequest | undefined>
+  /** Finds a request and locks it until the transaction ends. */
+  lock(id: string): Promise<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
   /** Pending requests past `expiresAt`. */
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
@@ -34,27 +26,8 @@ export type OtpRequestStore = {
   findPrevious(id: string): Promise<string | undefined>
   /** Ends the list of the phone's requests here. */
   cutPrevious(id: string): Promise<void>
-  /**
-   * Counts an attempt, if fewer than `attemptsMax` were made and the code has not expired. A right one
-   * verifies.
-   */
-  countAttempt(id: string, isRight: boolean, now: number): Promise<CountedAttempt | undefined>
-  /** Counts a resend, if resends are left and the last message is at least `resendAfterMs` old. */
-  countResend(
-    id: string,
-    nextMessage: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
-    now: number,
-  ): Promise<OtpRequest | undefined>
-  /**
-   * Updates the delivery state, whatever the status of the request: for the newest message, or for an older
-   * one that was delivered. `delivered` is final.
-   */
-  setDelivery(
-    key: MessageKey,
-    update: { deliveryStatus: DeliveryStatus; candidate?: Candidate | undefined },
-    now: number,
-  ): Promise<OtpRequest | undefined>
-  close(id: string, terminalState: OtpTerminalState, now: number): Promise<OtpRequest | undefined>
+  /** Writes the fields that change after the insertion. The caller has locked the request. */
+  update(request: OtpRequest): Promise<void>
   /**
    * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
    *

@@ -16,8 +16,13 @@ export type PhoneStore = {
    * about one phone count one after the other.
    *
    * @param ifMissing returned if there is no record; the caller saves it
+   * @param unsaved records by key that are not written yet
    */
-  load(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
+  load(
+    hash: string,
+    ifMissing: PhoneRecord,
+    unsaved?: ReadonlyMap<number, { hash: string; record: PhoneRecord }>,
+  ): Promise<LoadedPhone>
   save(slot: PhoneSlot, record: PhoneRecord): Promise<void>
   delete(slot: PhoneSlot): Promise<void>
   /** Lists the developer's records with an identity, newest identity first. @param before an identity id */

@@ -13,6 +13,7 @@ import type { InboxStore } from './inbox.ts'
 import type { KeyWalkStore } from './key-walks.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
+import type { ChangeStore, Operation } from './operation.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
 import type { CheckBudgetStore } from './check-budgets.ts'
 import type { PhoneStore } from './phones.ts'
@@ -41,6 +42,7 @@ export type Stores = {
   apiTokens: ApiTokenStore
   applications: ApplicationStore
   audit: AuditStore
+  changes: ChangeStore
   checkBudgets: CheckBudgetStore
   deadlines: DeadlineStore
   developers: DeveloperStore
@@ -87,4 +89,12 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    * @throws UNAVAILABLE the database cannot be written right now
    */
   write<T>(body: (tx: Pick<Stores, Names>) => Promise<T>): Promise<T>
+
+  /**
+   * Runs an operation and resolves with its result once its changes are durable. Operations that run at the same time
+   * share a transaction; each sees the changes of those before it.
+   *
+   * @throws UNAVAILABLE as `write`; what `read` threw
+   */
+  decide<F, R>(operation: Operation<F, R>): Promise<R>
 }

@@ -2,7 +2,7 @@ import { hostOrigin } from '../model/audit.ts'
 import { recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { closeAndPublish, type LifecycleTables } from '../otp/lifecycle.ts'
+import { cancelRequest, type CancelTables } from '../otp/lifecycle.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { parsePhone } from '../model/phone.ts'
 import { subscriberHashes } from '../model/phone-record.ts'
@@ -12,7 +12,7 @@ import { redactPayload } from './retention.ts'
 import type { IdempotencyKey, IdempotencyRow } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
 import { scanPages } from './scan-pages.ts'
-import { oldPhoneHash, pseudonymHashes } from '../otp/phones.ts'
+import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
 
 /** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
@@ -28,7 +28,7 @@ const pageRows = 500
  */
 export async function erasePhone(
   needs: {
-    store: Store<LifecycleTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'retention'>
+    store: Store<CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'retention'>
     clock: Clock
     newId: NewId
     keys: Keys
@@ -81,8 +81,7 @@ export async function erasePhone(
         for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
         await tx.retention.deleteMessages(matching.map(({ id }) => id))
         // Stops pending codes; closed requests are not changed.
-        for (const { id } of matching)
-          await closeAndPublish(tx, newId, id, { status: 'canceled' }, clock.now())
+        for (const { id } of matching) await cancelRequest(tx, newId, id, clock.now())
       })
     }
   }
@@ -142,7 +141,7 @@ export async function erasePhone(
   await eraseResponses(await eraseEvents())
   await eraseIdempotencyResults()
   await store.write(async (tx) => {
-    await tx.checkBudgets.deleteByPhone(spellings.map((spelling) => oldPhoneHash(keys, spelling)))
+    await tx.checkBudgets.deleteByPhone(oldPhoneHashes(keys, phone))
     const developerIds = developers.size > 0 ? [...developers].toSorted() : [null]
     for (const developerId of developerIds) {
       const operator = { developerId, actorId: null, origin: hostOrigin }

@@ -5,7 +5,7 @@ import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
-import { closeRequests, publishClosed } from '../otp/lifecycle.ts'
+import { cancelRequest } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
 import { createGuardWalks } from './guard-hashes.ts'
 import type { KeyWalk } from './key-walks.ts'
@@ -38,9 +38,10 @@ export const createEndedCodesWalk = (needs: {
     if (!last) return undefined
     const ids = requests.filter((request) => codeKeysOf(keys, request) !== keys).map((request) => request.id)
     const now = clock.now()
-    const canceled = await closeRequests(tx, ids.toSorted(), { status: 'canceled' }, now)
-    for (const request of canceled) await publishClosed(tx, newId, request, now)
-    onCanceled(canceled.length)
+    let canceled = 0
+    // Sorted so that concurrent nodes lock rows in the same order (no deadlock).
+    for (const id of ids.toSorted()) if (await cancelRequest(tx, newId, id, now)) canceled++
+    onCanceled(canceled)
     return `${last.expiresAt} ${last.id}`
   },
 })

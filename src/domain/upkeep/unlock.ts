@@ -1,13 +1,12 @@
 import { hostOrigin } from '../model/audit.ts'
 import { recordAudit, type AuditDetails } from '../accounts/audit.ts'
-import { phoneSpellings } from '../model/canonical-phone.ts'
 import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { parsePhone } from '../model/phone.ts'
 import { lanes, unusedLane, type PhoneRecord } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
-import { findPhone, oldPhoneHash } from '../otp/phones.ts'
+import { findPhone, oldPhoneHashes } from '../otp/phones.ts'
 import { scanPages } from './scan-pages.ts'
 import type { Store, Stores } from '../store/store.ts'
 
@@ -44,7 +43,7 @@ const addAuditEntry = (
 async function unlockPhone(needs: UnlockNeeds, target: string): Promise<UnlockResult> {
   const { store, keys } = needs
   const { phone } = parsePhone(target)
-  const oldHashes = phoneSpellings(phone).map((spelling) => oldPhoneHash(keys, spelling))
+  const oldHashes = oldPhoneHashes(keys, phone)
   const developers = await store.read.developers.list()
   return store.write(async (tx) => {
     const counts = { checkBudgets: 0, admissions: 0 }

@@ -23,16 +23,10 @@ export async function disableEndpoint(
   const failingSinceBefore = reason === 'failing' ? now - failingMaxMs : undefined
   try {
     await store.write(async (tx) => {
-      // Lock order: event sequence before endpoint, as `recordEvent` does, to avoid deadlock.
-      await tx.events.insert({
-        type: 'webhook.disabled',
-        ...owner,
-        requestId: null,
-        phone: null,
-        status: null,
-        detail: `${id} ${reason}`,
-        at: now,
-      })
+      // Lock order: event sequence before endpoint, as operations do, to avoid deadlock.
+      const detail = `${id} ${reason}`
+      const entry = { ...owner, requestId: null, phone: null, status: null, detail, at: now }
+      await tx.events.append([{ entry: { type: 'webhook.disabled', ...entry } }])
       if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))) throw notFound()
     })
   } catch (error) {

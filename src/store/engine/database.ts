@@ -15,6 +15,16 @@ export type Preparable<R> = { prepare(): { execute(values?: Record<string, unkno
 /** A query that is built once per connection and run with values for its placeholders. */
 export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 
+/** Calls that are decided one after the other and written together, in the transaction that they share. */
+export type CallGroup<C = unknown> = {
+  /** Reads what a call needs and keeps what it changes. Writes nothing; a throw fails this call alone. */
+  decide(tx: QueryExecutor, call: C): Promise<unknown>
+  /** Writes what the calls since the last end changed. */
+  write(tx: QueryExecutor): Promise<void>
+  /** Ends the calls of a transaction: what they changed is in the database, or is to be forgotten. */
+  end(tx: QueryExecutor, isCommitted: boolean): void
+}
+
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
 
 /** State that a process keeps in memory because it alone serves the database. It changes with the transactions. */
@@ -51,6 +61,14 @@ type DatabasePort = {
    * @throws UNAVAILABLE the database is locked by another process, the disk is full, or the write queue is full
    */
   write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T>
+
+  /**
+   * Creates a function that runs a call of a group and resolves once its transaction is on disk. On SQLite the calls of
+   * a batch share one transaction; on PostgreSQL each has its own.
+   *
+   * @throws UNAVAILABLE as `write`
+   */
+  group<C>(calls: CallGroup<C>): <R>(call: C) => Promise<R>
 
   /** Builds the query at its first run and keeps the statement: building costs ten times as much as running it. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../domain/model/errors.ts'
+import { GuardFault } from '../../domain/model/guard.ts'
 
 /**
  * Finds the driver's error code: `SQLITE_FULL`, or PostgreSQL's SQLSTATE. drizzle wraps PostgreSQL's errors in one
@@ -29,7 +30,8 @@ const postgresUnavailable = /^(08|40|53|55P03|57)/
  * StoreError with the driver's code and no parameter values. Other errors pass unchanged.
  */
 export function toCallerError(error: unknown): unknown {
-  if (error instanceof ServiceError) return error
+  // The caller goes on without the guard.
+  if (error instanceof ServiceError || error instanceof GuardFault) return error
   if (error instanceof ForeignCommitError) return unavailable('FOREIGN_COMMIT')
   const code = driverCode(error)
   if (code === undefined) return error

@@ -12,7 +12,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import { Pool } from 'pg'
 import type { ColumnKit } from './tables/columns.ts'
-import type { QueryExecutor, Database } from './database.ts'
+import type { CallGroup, QueryExecutor, Database } from './database.ts'
 import { toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
@@ -53,16 +53,28 @@ export function openPostgres(url: string): Database {
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
   // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
   const asExecutor = (executor: unknown) => executor as QueryExecutor
+
+  async function write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
+    try {
+      return await db.transaction((tx) => body(asExecutor(tx)))
+    } catch (error) {
+      throw toCallerError(error)
+    }
+  }
+
   return {
     tables: defineTables(postgresColumns),
     admissionTable: defineAdmissionTable(postgresColumns),
     read: asExecutor(db),
-    async write(body) {
-      try {
-        return await db.transaction((tx) => body(asExecutor(tx)))
-      } catch (error) {
-        throw toCallerError(error)
-      }
+    write,
+    group<C>(calls: CallGroup<C>) {
+      return <R>(call: C) =>
+        write(async (tx) => {
+          const result = await calls.decide(tx, call)
+          await calls.write(tx)
+          // The result of this very call.
+          return result as R
+        })
     },
     prepare(build) {
       let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined

@@ -65,6 +65,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     memory: { admissions, refresh },
     read,
     write: queue.write,
+    group: queue.group,
     secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || options.secureDelete ? 'ON' : 'FAST'}`),
     async overwriteFreeSpace(yieldToRequests) {
       const write = (body: () => void) => queue.write(async () => body())
@@ -105,6 +106,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
     },
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
+    group: () => () => Promise.reject(readOnlyError()),
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.reject(readOnlyError()),
     close: () => Promise.resolve(reader.close()),

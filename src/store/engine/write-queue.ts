@@ -1,5 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { QueryExecutor } from './database.ts'
+import type { CallGroup, QueryExecutor } from './database.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
@@ -11,13 +11,18 @@ const busyTimeoutMs = 3_000
  * How the jobs of a batch ran.
  *
  * - `done`: each has its outcome, and the transaction can commit.
- * - `retry`: a job failed after it had written; the batch must run again with savepoints.
+ * - `retry`: a body failed after it had written; the batch must run again with savepoints.
+ * - `split`: the changes of the calls could not be written; each call must run again in a transaction of its own.
  * - `failed`: the error ended the whole transaction, including the other jobs' writes.
  */
-type BatchResult = { kind: 'done' } | { kind: 'retry' } | { kind: 'failed'; error: unknown }
+type BatchResult = { kind: 'done' | 'retry' | 'split' } | { kind: 'failed'; error: unknown }
 
 type Job = {
   body: (tx: QueryExecutor) => Promise<unknown>
+  /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
+  group: CallGroup | undefined
+  /** Whether it runs in a transaction of its own. */
+  isAlone: boolean
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   queuedAt: number
@@ -40,6 +45,9 @@ export type WriteQueueHooks = {
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
  * resolves before the commit is on disk. The next batch gathers while a commit waits for the disk, so no delay is
  * added.
+ *
+ * Calls of a group write nothing themselves: what all of them changed is written once, in the order of keys, which
+ * touches fewer pages. If that fails, each call runs again in a transaction of its own.
  *
  * A savepoint makes SQLite copy every page that its job changes. By convention bodies validate before they write, so
  * rollbacks are rare: if a job fails after it wrote, the whole batch is rolled back and retried with a savepoint per
@@ -75,7 +83,15 @@ export function createWriteQueue(
   /** Whether the next batch runs each job in a savepoint. */
   let useSavepoints = false
 
-  function write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
+  const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue(body, undefined)
+
+  /** See `Database.group`. */
+  function group<C>(calls: CallGroup<C>) {
+    // Calls of all types are run by the same code; a call's R resolves its own promise only.
+    return <R>(call: C) => enqueue((tx) => calls.decide(tx, call) as Promise<R>, calls as CallGroup)
+  }
+
+  function enqueue<T>(body: (tx: QueryExecutor) => Promise<T>, group: CallGroup | undefined): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     if (isPoisoned || waiting.length >= waitingMax) {
       reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
@@ -84,6 +100,8 @@ export function createWriteQueue(
     // Jobs of all types are run by the same code; a body's T resolves this job's promise only.
     waiting.push({
       body,
+      group,
+      isAlone: false,
       resolve: resolve as (value: unknown) => void,
       reject,
       queuedAt: performance.now(),
@@ -101,7 +119,7 @@ export function createWriteQueue(
 
   async function flush() {
     if (!beginBatch()) return
-    const batch = waiting.splice(0, batchMax)
+    const batch = takeBatch()
     // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
     // fails, so that tests find it.
     let hasTurnEnded = false
@@ -110,6 +128,11 @@ export function createWriteQueue(
     clearImmediate(turnTimer)
     switch (result.kind) {
       case 'retry':
+        useSavepoints = true
+        requeue(batch)
+        break
+      case 'split':
+        for (const job of batch) job.isAlone = job.group !== undefined
         requeue(batch)
         break
       case 'failed':
@@ -122,6 +145,11 @@ export function createWriteQueue(
     isActive = false
     if (waiting.length > 0) schedule()
     else notifyIdle()
+  }
+
+  function takeBatch(): Job[] {
+    const alone = waiting.findIndex(({ isAlone }) => isAlone)
+    return alone === -1 ? waiting.splice(0, batchMax) : waiting.splice(alone, 1)
   }
 
   function notifyIdle() {
@@ -185,11 +213,15 @@ export function createWriteQueue(
     notifyParticipants(version)
   }
 
-  /** Runs the jobs in the open transaction, one after the other, and keeps each one's outcome. */
+  /**
+   * Runs the jobs in the open transaction: the bodies, one after the other; then the calls, each on what those before it
+   * decided; then writes what the calls changed. Keeps each one's outcome.
+   */
   async function runBatch(batch: Job[]): Promise<BatchResult> {
     const withSavepoints = useSavepoints
     useSavepoints = false
     for (const job of batch) {
+      if (job.group) continue
       if (withSavepoints) savepoint.run()
       for (const participant of participants) participant.onJob?.()
       const changesBefore = withSavepoints ? undefined : countChanges()
@@ -205,19 +237,39 @@ export function createWriteQueue(
       }
       if (withSavepoints) release.run()
     }
+    const groups = new Set<CallGroup>()
+    for (const job of batch) {
+      if (!job.group) continue
+      groups.add(job.group)
+      try {
+        job.outcome = { value: await job.body(tx) }
+      } catch (error) {
+        if (!connection.inTransaction) return { kind: 'failed', error }
+        job.outcome = { error }
+      }
+    }
+    try {
+      for (const group of groups) await group.write(tx)
+    } catch (error) {
+      return !connection.inTransaction || batch.length === 1 ? { kind: 'failed', error } : { kind: 'split' }
+    }
     return { kind: 'done' }
   }
 
   /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
   function requeue(batch: Job[]) {
-    rollBackBatch()
-    useSavepoints = true
+    rollBackBatch(batch)
     waiting.unshift(...batch)
   }
 
-  function rollBackBatch() {
+  function rollBackBatch(batch: Job[]) {
     if (connection.inTransaction) rollback.run()
     for (const participant of participants) participant.onRollback?.()
+    endCalls(batch, false)
+  }
+
+  function endCalls(batch: Job[], isCommitted: boolean) {
+    for (const group of new Set(batch.map((job) => job.group))) group?.end(tx, isCommitted)
   }
 
   function commitBatch(batch: Job[]) {
@@ -229,6 +281,7 @@ export function createWriteQueue(
       return
     }
     for (const participant of participants) participant.onCommit?.()
+    endCalls(batch, true)
     for (const job of batch) {
       if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
       else job.reject(toCallerError(job.outcome?.error))
@@ -236,7 +289,7 @@ export function createWriteQueue(
   }
 
   function failBatch(batch: Job[], error: unknown) {
-    rollBackBatch()
+    rollBackBatch(batch)
     const callerError = toCallerError(error)
     for (const job of batch) job.reject(callerError)
     if (isDiskFault(error)) failPermanently(error)
@@ -255,5 +308,5 @@ export function createWriteQueue(
     return new Promise((resolve) => idleWaiters.push(resolve))
   }
 
-  return { write, drain, noticeForeignCommits }
+  return { write, group, drain, noticeForeignCommits }
 }

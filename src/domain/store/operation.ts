@@ -1,0 +1,81 @@
+import type { CallingApplication } from '../model/application.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
+import type { NewLogEntry } from '../model/log-entry.ts'
+import type { Message } from '../model/message.ts'
+import type { PhoneRecord } from '../model/phone-record.ts'
+import type { NewAdmission } from '../model/rate-limit.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { CountChanges } from './analytics.ts'
+import type { CredentialState } from './applications.ts'
+import type { GuardChanges, GuardRows } from './guard.ts'
+import type { IdempotencyRecord } from './idempotency.ts'
+import type { LoadedPhone, PhoneSlot } from './phones.ts'
+import type { RateLimitStore } from './rate-limits.ts'
+
+/**
+ * A change of an OTP request, in two halves. `read` loads the facts, and on PostgreSQL locks their rows; it decides
+ * nothing. `decide` is synchronous and pure but for new ids: it turns the facts into a result and changes by
+ * the rules. Calls that run at the same time share one transaction, and each sees the changes of those before
+ * it. Either half may run again before the commit.
+ */
+export type Operation<Facts, Result> = {
+  read(rows: RowReader): Promise<Facts>
+  decide(facts: Facts): Decision<Result>
+}
+
+/** Result of a call, and the changes that it makes. A refusal is a result (`Rejected`), with or without changes. */
+export type Decision<Result> = { result: Result; changes: readonly Change[] }
+
+/**
+ * Reads the rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL a row
+ * is locked until the transaction ends. Lock order: the order of these methods.
+ */
+export type RowReader = {
+  /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
+  credentialState(application: CallingApplication): Promise<CredentialState>
+  idempotencyRecord(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>
+  request(id: string): Promise<OtpRequest | undefined>
+  /** Messages of one request, oldest first. */
+  messages(requestId: string): Promise<readonly Message[]>
+  /** @param ifMissing returned if there is no record */
+  phone(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
+  readonly guard: GuardRows
+
+  // Read without a lock.
+  readonly rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'>
+  /** The enabled endpoints of an application, or of all applications of a developer, in the order of their ids. */
+  subscribers(appId: string): Promise<readonly Subscriber[]>
+  subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
+  hasPhone(hash: string): Promise<boolean>
+  /** See `PhoneStore` and `CheckBudgetStore`. */
+  hasPseudonymSlots(): Promise<boolean>
+  hasCheckBudgets(toPhoneHashes: () => readonly string[]): Promise<boolean>
+  findVirtualPhoneOwner(phone: string): Promise<string | undefined>
+}
+
+/** An enabled webhook endpoint. */
+export type Subscriber = { id: string; events: readonly string[] }
+
+/** A log entry to append, with what refers to its number. */
+export type NewEvent = {
+  entry: NewLogEntry
+  /** Webhook deliveries, and the body that they send. */
+  deliveries: ReadonlyArray<{ id: string; endpointId: string }>
+  toPayload(id: string): string
+  /** The message in a developer's inbox. `requestVisible`: see `InboxMessage`. */
+  inbox?: { developerId: string; requestVisible: number } | undefined
+}
+
+/** One change of a decision: the whole new state of a row, a row to add, or an amount to add to a counter. */
+export type Change =
+  | { kind: 'request'; request: OtpRequest; isNew: boolean }
+  | { kind: 'message'; message: Message; isNew: boolean }
+  | { kind: 'phone'; slot: PhoneSlot; record: PhoneRecord }
+  | { kind: 'guard'; changes: GuardChanges }
+  | { kind: 'idempotency'; scope: IdempotencyScope; answer: string; at: number }
+  | { kind: 'admission'; admission: NewAdmission }
+  | { kind: 'counts'; developerId: string; day: number; counts: CountChanges }
+  | { kind: 'event'; event: NewEvent }
+
+/** Writes the changes of a decision inside an ordinary transaction. */
+export type ChangeStore = { apply(changes: readonly Change[]): Promise<void> }

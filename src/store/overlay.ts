@@ -1,0 +1,189 @@
+import type { CountChanges } from '../domain/store/analytics.ts'
+import type { IdempotencyScope } from '../domain/model/idempotency.ts'
+import type { Message } from '../domain/model/message.ts'
+import type { PhoneRecord } from '../domain/model/phone-record.ts'
+import type { OtpRequest } from '../domain/model/request.ts'
+import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
+import type { GuardChanges } from '../domain/store/guard.ts'
+import type { Stores } from '../domain/store/store.ts'
+import { idempotencyRow } from './idempotency.ts'
+import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
+
+/** Stores that operations read and write. */
+export type OverlaidStores = Omit<Stores, 'changes'>
+
+export type Overlay = ReturnType<typeof createOverlay>
+
+type Changed<T> = { value: T; isNew: boolean }
+
+/**
+ * Creates the overlay of a transaction: the changes that its operations decided on, by the keys of their rows. Operations
+ * read through it, and `write` brings it to the database, table by table, each row once and in the order of keys, so that
+ * the calls of a batch write few pages.
+ *
+ * @param tx reads and writes within the transaction
+ */
+export function createOverlay(tx: OverlaidStores) {
+  const requests = new Map<string, Changed<OtpRequest>>()
+  const messages = new Map<string, Map<number, Changed<Message>>>()
+  const phones = new Map<number, { hash: string; record: PhoneRecord }>()
+  const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
+  const counts = new Map<string, { developerId: string; day: number; sums: Required<CountChanges> }>()
+  const guard: GuardChanges = {
+    countries: new Map(),
+    counts: new Map(),
+    contexts: new Map(),
+    decisions: new Map(),
+  }
+  let events: NewEvent[] = []
+  let oldBudgets: 'unknown' | 'seen empty' | 'none' = 'unknown'
+
+  const rows: RowReader = {
+    credentialState: ({ id, credentialsVersion }) =>
+      tx.applications.lockAndCheckCredentials(id, credentialsVersion),
+
+    async idempotencyRecord(scope) {
+      const own = answers.get(idempotencyRow(scope))
+      if (own) return { bodyHash: own.scope.bodyHash, answer: own.answer, createdAt: own.at }
+      return tx.idempotency.find(scope)
+    },
+
+    request: async (id) => requests.get(id)?.value ?? (await tx.otpRequests.lock(id)),
+
+    async messages(requestId) {
+      const own = messages.get(requestId)
+      const stored = requests.get(requestId)?.isNew ? [] : await tx.otpDeliveries.lockAll(requestId)
+      if (!own) return stored
+      const others = stored.filter(({ message }) => !own.has(message))
+      return [...others, ...[...own.values()].map(({ value }) => value)].toSorted(
+        (a, b) => a.message - b.message,
+      )
+    },
+
+    phone: (hash, ifMissing) => tx.phones.load(hash, ifMissing, phones),
+    guard: withPendingChanges(tx.guard, guard),
+    rateLimits: tx.rateLimits,
+    subscribers: (appId) => tx.webhookEndpoints.subscribers(appId),
+    subscribersOfDeveloper: (developerId) => tx.webhookEndpoints.subscribersOfDeveloper(developerId),
+    hasPhone: async (hash) => (await tx.phones.find(hash)) !== undefined,
+    hasPseudonymSlots: () => tx.phones.hasPseudonymSlots(),
+    async hasCheckBudgets(toPhoneHashes) {
+      if (oldBudgets !== 'unknown') return false
+      if (await tx.checkBudgets.isEmpty()) {
+        oldBudgets = 'seen empty'
+        return false
+      }
+      return tx.checkBudgets.exists(toPhoneHashes())
+    },
+    findVirtualPhoneOwner: async (phone) => (await tx.developers.findByVirtualPhone(phone))?.id,
+  }
+
+  async function add(changes: readonly Change[]): Promise<void> {
+    for (const change of changes) {
+      switch (change.kind) {
+        case 'request': {
+          const { request } = change
+          const isNew = change.isNew || requests.get(request.id)?.isNew === true
+          requests.set(request.id, { value: request, isNew })
+          break
+        }
+        case 'message':
+          addMessage(change.message, change.isNew)
+          break
+        case 'phone':
+          phones.set(change.slot.key, { hash: change.slot.hash, record: change.record })
+          break
+        case 'guard':
+          mergeGuardChanges(guard, change.changes)
+          break
+        case 'idempotency':
+          answers.set(idempotencyRow(change.scope), change)
+          break
+        case 'admission':
+          await tx.rateLimits.insert(change.admission)
+          break
+        case 'counts':
+          addCounts(change.developerId, change.day, change.counts)
+          break
+        case 'event':
+          events.push(change.event)
+      }
+    }
+  }
+
+  function addMessage(message: Message, isNew: boolean) {
+    const own = messages.get(message.requestId) ?? new Map<number, Changed<Message>>()
+    messages.set(message.requestId, own)
+    own.set(message.message, { value: message, isNew: isNew || own.get(message.message)?.isNew === true })
+  }
+
+  function addCounts(developerId: string, day: number, changes: CountChanges) {
+    const key = `${day} ${developerId}`
+    const { requests = 0, sent = 0, verified = 0, failed = 0, active = 0 } = counts.get(key)?.sums ?? {}
+    const sums = {
+      requests: requests + (changes.requests ?? 0),
+      sent: sent + (changes.sent ?? 0),
+      verified: verified + (changes.verified ?? 0),
+      failed: failed + (changes.failed ?? 0),
+      active: active + (changes.active ?? 0),
+    }
+    counts.set(key, { developerId, day, sums })
+  }
+
+  /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
+  async function write(): Promise<void> {
+    for (const [, { value, isNew }] of inKeyOrder(requests)) {
+      if (isNew) await tx.otpRequests.insert(value)
+      else await tx.otpRequests.update(value)
+    }
+    for (const [, own] of inKeyOrder(messages)) {
+      for (const { value, isNew } of own.values()) {
+        if (isNew) await tx.otpDeliveries.insert(value)
+        else await tx.otpDeliveries.update(value)
+      }
+    }
+    for (const [key, { hash, record }] of inKeyOrder(phones)) await tx.phones.save({ key, hash }, record)
+    await tx.guard.apply(guard)
+    for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
+    for (const [, { developerId, day, sums }] of inKeyOrder(counts))
+      await tx.analytics.add(developerId, day, sums)
+    if (events.length > 0) await writeEvents()
+  }
+
+  /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
+  async function writeEvents(): Promise<void> {
+    const firstSeq = await tx.events.append(
+      events.map(({ entry, deliveries, toPayload }) => ({
+        entry,
+        toPayload: deliveries.length > 0 ? toPayload : undefined,
+      })),
+    )
+    for (const [index, { entry, inbox }] of events.entries()) {
+      const { requestId, at: sentAt } = entry
+      if (inbox && requestId !== null)
+        await tx.inbox.insert({ ...inbox, seq: firstSeq + index, requestId, sentAt })
+    }
+    const deliveries = events.flatMap(({ entry: { type, at: now }, deliveries: own }, index) =>
+      own.map((delivery) => ({ ...delivery, eventSeq: firstSeq + index, type, now })),
+    )
+    // Lock order: endpoints by their ids.
+    for (const delivery of deliveries.toSorted((a, b) => compare(a.endpointId, b.endpointId)))
+      await tx.webhookOutbox.insert(delivery)
+  }
+
+  /** Forgets the changes: the transaction has ended. */
+  function clear(isCommitted: boolean) {
+    // Nothing writes such budgets any more: once there are none, there will be none.
+    if (oldBudgets === 'seen empty') oldBudgets = isCommitted ? 'none' : 'unknown'
+    for (const map of [requests, messages, phones, answers, counts]) map.clear()
+    for (const map of Object.values(guard)) map.clear()
+    events = []
+  }
+
+  return { rows, add, write, clear }
+}
+
+const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)
+
+const inKeyOrder = <K extends string | number, V>(map: ReadonlyMap<K, V>) =>
+  map.size > 1 ? [...map].toSorted(([a], [b]) => compare(a, b)) : map
