@@ -36,7 +36,8 @@ export function createOverlay(tx: OverlaidStores) {
     decisions: new Map(),
   }
   let events: NewEvent[] = []
-  let oldBudgets: 'unknown' | 'seen empty' | 'none' = 'unknown'
+  /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
+  let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
 
   const rows: RowReader = {
     credentialState: ({ id, credentialsVersion }) =>
@@ -66,16 +67,20 @@ export function createOverlay(tx: OverlaidStores) {
     subscribers: (appId) => tx.webhookEndpoints.subscribers(appId),
     subscribersOfDeveloper: (developerId) => tx.webhookEndpoints.subscribersOfDeveloper(developerId),
     hasPhone: async (hash) => (await tx.phones.find(hash)) !== undefined,
-    hasPseudonymSlots: () => tx.phones.hasPseudonymSlots(),
+    hasPseudonymSlots: async () => (await readLegacy()).hasPseudonymSlots,
     async hasCheckBudgets(toPhoneHashes) {
-      if (oldBudgets !== 'unknown') return false
-      if (await tx.checkBudgets.isEmpty()) {
-        oldBudgets = 'seen empty'
-        return false
-      }
-      return tx.checkBudgets.exists(toPhoneHashes())
+      const { hasBudgets } = await readLegacy()
+      return hasBudgets && (await tx.checkBudgets.exists(toPhoneHashes()))
     },
     findVirtualPhoneOwner: async (phone) => (await tx.developers.findByVirtualPhone(phone))?.id,
+  }
+
+  async function readLegacy() {
+    legacy ??= {
+      hasBudgets: !(await tx.checkBudgets.isEmpty()),
+      hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
+    }
+    return legacy
   }
 
   async function add(changes: readonly Change[]): Promise<void> {
@@ -173,8 +178,7 @@ export function createOverlay(tx: OverlaidStores) {
 
   /** Forgets the changes: the transaction has ended. */
   function clear(isCommitted: boolean) {
-    // Nothing writes such budgets any more: once there are none, there will be none.
-    if (oldBudgets === 'seen empty') oldBudgets = isCommitted ? 'none' : 'unknown'
+    if (!isCommitted) legacy = undefined
     for (const map of [requests, messages, phones, answers, counts]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []

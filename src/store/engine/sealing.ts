@@ -54,7 +54,13 @@ export function createSealing(
 ): Sealing {
   const ciphersByKey = new WeakMap<Uint8Array, Ciphers>()
   // A send seals the same number of the same row for the request and its log entry; a call saves the record it loaded.
-  const lastPhones = new Map<SealedColumn, LastPhone>()
+  const recentPhones = new Map<SealedColumn, Map<string, RecentPhone>>()
+
+  function remember(column: SealedColumn, row: string, recent: RecentPhone) {
+    const rows = recentPhones.get(column)
+    if (!rows || rows.size >= recentPhonesMax) recentPhones.set(column, new Map([[row, recent]]))
+    else rows.set(row, recent)
+  }
 
   function ciphersOf(version: number): Ciphers | undefined {
     const key = keys.seals.find(version)
@@ -98,11 +104,10 @@ export function createSealing(
       if (!isPlainPhone(phone)) return phone
       if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
       const { version, ciphers } = currentCiphers()
-      const last = lastPhones.get(column)
-      if (last?.row === row && last.phone === phone && last.version === version)
-        return last.stored as typeof phone
+      const recent = recentPhones.get(column)?.get(row)
+      if (recent?.phone === phone && recent.version === version) return recent.stored as typeof phone
       const stored = `p${version}.${ciphers.phones.seal(`${column} ${row}`, phone)}`
-      lastPhones.set(column, { row, phone, version, stored })
+      remember(column, row, { phone, version, stored })
       return stored as typeof phone
     },
 
@@ -111,7 +116,7 @@ export function createSealing(
       if (stored === null || !sealed) return stored
       const phone = ciphersOf(sealed.version)?.phones.open(`${column} ${row}`, sealed.text)
       if (phone !== undefined) {
-        lastPhones.set(column, { row, phone, version: sealed.version, stored })
+        remember(column, row, { phone, version: sealed.version, stored })
         return phone
       }
       onUnreadable({ column, row })
@@ -129,7 +134,10 @@ export function createSealing(
   }
 }
 
-type LastPhone = { row: string; phone: string; version: number; stored: string }
+type RecentPhone = { phone: string; version: number; stored: string }
+
+/** More than the rows of a batch of calls. */
+const recentPhonesMax = 512
 
 type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
 
