@@ -57,7 +57,7 @@ export function createGuardRows(
   const selectContexts = preparePerLength((keys) =>
     database.prepare(() => executor.select().from(contexts).where(inArray(contexts.context, keys))),
   )
-  // Rows of contexts are not locked: another transaction may have written a later day.
+  // Once a day, so that most verifications of a known context write nothing here.
   const putContexts = createUpsert(
     database,
     executor,

@@ -1,3 +1,6 @@
+import { openCountry } from './country.ts'
+import { addUnverified } from './counts.ts'
+import { countLastDay, guardFigures, isExhausted } from './rules.ts'
 import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
 
@@ -17,9 +20,12 @@ export type CountedKeys = { country: string; prefix: CountedSubject; network: Co
 export type GuardKeys = {
   /** Undefined if the message is not counted, since the phone is known. */
   counted: CountedKeys | undefined
+  /** Contexts of the end user, and the network. */
   contexts: readonly string[]
   /** Key of the messages of the installation; undefined without a daily cap. */
   total: string | undefined
+  /** Time of a message that is judged. */
+  judgedAt: number | undefined
 }
 
 /** The rows that one call of the guard reads. */
@@ -27,7 +33,7 @@ export type GuardFacts = {
   keys: GuardKeys
   country: GuardCountry
   counts: ReadonlyMap<string, GuardCounts>
-  /** UTC days of the last verification. */
+  /** UTC days of the last verification. Empty unless a rule may block the message: then alone they matter. */
   contexts: ReadonlyMap<string, number>
 }
 
@@ -49,16 +55,30 @@ export async function loadGuardFacts(
   try {
     const country = counted && (await rows.country(counted.country))
     const { locked, others } = countsKeys(keys)
-    return {
-      keys,
-      country: country ?? unusedCountry,
-      counts: counted || total !== undefined ? await rows.counts(locked, others) : noRows,
-      contexts: contexts.length > 0 ? await rows.contexts(contexts) : noRows,
-    }
+    const counts = counted || total !== undefined ? await rows.counts(locked, others) : noRows
+    const facts = { keys, country: country ?? unusedCountry, counts, contexts: noRows }
+    const readsContexts = contexts.length > 0 && mayViolateRules(facts)
+    return readsContexts ? { ...facts, contexts: await rows.contexts(contexts) } : facts
   } catch (error) {
     throw new GuardFault(error)
   }
 }
+
+/** Tells whether a rule from which contexts can exempt may block the message. */
+function mayViolateRules({ keys: { counted, judgedAt }, country, counts }: GuardFacts): boolean {
+  if (!counted || judgedAt === undefined) return false
+  const opened = openCountry(country, judgedAt)
+  if (opened.hasAlert() || opened.isClosed()) return true
+  const pair = countedPair(counts, counted.prefix, judgedAt)
+  return isExhausted(countLastDay(pair, judgedAt), guardFigures.prefixPerDay)
+}
+
+/** Counts of a prefix or network with one more message, and those of the day before. */
+export const countedPair = (
+  counts: GuardFacts['counts'],
+  { today, before = '' }: CountedSubject,
+  now: number,
+) => ({ today: addUnverified(counts.get(today), now), before: counts.get(before) })
 
 function countsKeys({ counted, total }: GuardKeys): { locked: string[]; others: string[] } {
   const locked: string[] = []

@@ -1,11 +1,19 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
-import { guardHashForm, knownDays, type GuardAlert, type GuardRule, type Sender } from '../model/guard.ts'
+import {
+  guardHashForm,
+  knownDays,
+  type GuardAlert,
+  type GuardCounts,
+  type GuardRule,
+  type Sender,
+} from '../model/guard.ts'
 import type { CostlyNumberType } from '../model/number-type.ts'
 import { openCountry, type CountryCounts } from './country.ts'
-import { addSent, addUnverified, settle, toCountsKey, totalSubject } from './counts.ts'
+import { addSent, settle, toCountsKey, totalSubject } from './counts.ts'
 import {
+  countedPair,
   noGuardChanges,
   type CountedKeys,
   type CountedSubject,
@@ -58,12 +66,11 @@ export type GuardJudge = {
   keysToConvert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
   /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
   keysToRevert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
-  /** Decides whether a message of this request may be sent, and counts it if so. */
+  /** Decides whether a message of this request may be sent, at the time of its keys, and counts it if so. */
   judge(
     facts: GuardFacts | undefined,
     message: GuardedMessage,
     sender: Sender,
-    now: number,
   ): { verdict: GuardVerdict; changes: GuardChanges }
   /**
    * Records that the code was verified: its messages no longer count as unverified, and its contexts become known.
@@ -76,7 +83,7 @@ export type GuardJudge = {
   revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
 }
 
-const noKeys: GuardKeys = { counted: undefined, contexts: [], total: undefined }
+const noKeys: GuardKeys = { counted: undefined, contexts: [], total: undefined, judgedAt: undefined }
 const unlimited = 2_147_483_647
 
 /** Creates the rules against SMS pumping with their settings. */
@@ -146,13 +153,8 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (!isKnownContext && country.isClosed()) violatedRules.push('COUNTRY_UNVERIFIED')
     // A country that is closed costs an attacker's messages little: no row of prefix or network is written.
     if (isEnforced && violatedRules.length > 0) return violatedRules
-    const toPair = ({ today: key, before = '' }: CountedSubject) => ({
-      key,
-      today: addUnverified(counts.get(key), now),
-      before: counts.get(before),
-    })
-    const ofPrefix = toPair(prefix)
-    const ofNetwork = network && toPair(network)
+    const ofPrefix = countedPair(counts, prefix, now)
+    const ofNetwork = network && countedPair(counts, network, now)
 
     if (!isKnownContext && isExhausted(countLastDay(ofPrefix, now), guardFigures.prefixPerDay))
       violatedRules.push('PREFIX_UNVERIFIED')
@@ -167,11 +169,13 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
         violatedRules.push('NETWORK_UNVERIFIED')
     }
     const isBlocked = isEnforced && violatedRules.length > 0
-    for (const { key, today } of ofNetwork ? [ofPrefix, ofNetwork] : [ofPrefix]) {
-      if (!isBlocked) changedCounts.set(key, today)
+    const put = (key: string, counted: GuardCounts) => {
+      if (!isBlocked) changedCounts.set(key, counted)
       // A blocked message changes nothing but the time of the first one.
-      else if (!counts.has(key)) changedCounts.set(key, settle(today, now, { messages: 1, verified: 0 }))
+      else if (!counts.has(key)) changedCounts.set(key, settle(counted, now, { messages: 1, verified: 0 }))
     }
+    put(prefix.today, ofPrefix.today)
+    if (ofNetwork) put(network.today, ofNetwork.today)
     if (isBlocked) return violatedRules
     const fromNetwork = (ofNetwork?.today.unverified ?? 1) - 1
     country.addUnverified(fromNetwork < guardFigures.perNetworkInCountry ? 1 : 0)
@@ -239,22 +243,19 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     keysToJudge(message, { isKnownPhone, contexts }, now) {
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.
-      if (isEnforced && violatedLists(message).length > 0) return noKeys
+      if (isEnforced && violatedLists(message).length > 0) return { ...noKeys, judgedAt: now }
       const day = utcDay(now)
       const total = totalPerDay > 0 ? toCountsKey(day, totalSubject) : undefined
-      if (isKnownPhone) return { ...noKeys, total }
+      if (isKnownPhone) return { ...noKeys, total, judgedAt: now }
       const counted = toCounted(message, hashNetwork(message), day, true)
-      return { counted, contexts: withNetwork(contexts, counted.network?.hash), total }
+      return { counted, contexts: withNetwork(contexts, counted.network?.hash), total, judgedAt: now }
     },
 
     keysToConvert(request, { isKnownPhone, contexts }) {
       if (isExempt(request)) return undefined
       const network = hashNetwork(request)
-      return {
-        counted: isKnownPhone ? undefined : toCounted(request, network, utcDay(request.createdAt), false),
-        contexts: withNetwork(contexts, network),
-        total: undefined,
-      }
+      const counted = isKnownPhone ? undefined : toCounted(request, network, utcDay(request.createdAt), false)
+      return { ...noKeys, counted, contexts: withNetwork(contexts, network) }
     },
 
     keysToRevert(request, { isKnownPhone }) {
@@ -265,9 +266,10 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       }
     },
 
-    judge(facts, message, sender, now) {
+    judge(facts, message, sender) {
       const changes = noGuardChanges()
-      if (!facts) return { verdict: { blocked: false, violatedRules: [] }, changes }
+      const now = facts?.keys.judgedAt
+      if (!facts || now === undefined) return { verdict: { blocked: false, violatedRules: [] }, changes }
       const country = message.country ?? noCountry
       const violatedRules = violatedLists(message)
       const isBlocked = () => isEnforced && violatedRules.length > 0
@@ -291,10 +293,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     convert(facts, request, now) {
       const changes = noGuardChanges()
       if (!facts) return changes
-      const day = utcDay(now)
-      // Once a day, so that most verifications write nothing here.
-      for (const context of facts.keys.contexts)
-        if ((facts.contexts.get(context) ?? -1) < day) changes.contexts.set(context, day)
+      for (const context of facts.keys.contexts) changes.contexts.set(context, utcDay(now))
       settleCounts(facts, request, 1, now, changes)
       return changes
     },

@@ -118,7 +118,7 @@ async function run(
     const message = { ...base, ...unset, ...one.message, createdAt: now }
     for (let time = 0; time < one.times; time++) {
       const facts = await load(judge.keysToJudge(message, sender, now), message, sender)
-      const { verdict, changes } = judge.judge(facts, message, sender, now)
+      const { verdict, changes } = judge.judge(facts, message, sender)
       await apply(changes)
       verdicts.push(verdict)
       if (!verdict.blocked) sent.push({ message, sender })
@@ -234,7 +234,7 @@ test('without facts every message passes, and nothing is counted', () => {
     costlyType: null,
   }
   const sender = { isKnownPhone: false, contexts: ['home'] }
-  const { verdict, changes } = judge.judge(undefined, message, sender, 0)
+  const { verdict, changes } = judge.judge(undefined, message, sender)
   expect(verdict).toEqual({ blocked: false, violatedRules: [] })
   for (const each of [changes, judge.convert(undefined, message, 0), judge.revert(undefined, message, 0)])
     expect(each).toEqual(noGuardChanges())
@@ -242,7 +242,7 @@ test('without facts every message passes, and nothing is counted', () => {
 
 test('rows that cannot be read are a fault of the guard', async () => {
   const broken = () => Promise.reject(new Error('no such table'))
-  const keys = { counted: undefined, contexts: ['home'], total: undefined }
+  const keys = { counted: undefined, contexts: [], total: '20000 total', judgedAt: 0 }
   const load = loadGuardFacts({ country: broken, counts: broken, contexts: broken }, keys)
   expect(await load.catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
 })
