@@ -158,20 +158,19 @@ function createUpsert<T extends SQLiteTable>(
   target: SQLiteColumn,
   setWhere?: SQL,
 ): (rows: ReadonlyArray<T['$inferInsert']>) => Promise<void> {
-  const columns = Object.entries(getTableColumns(table))
-  const set = Object.fromEntries(
-    columns
-      .filter(([, column]) => column !== target)
-      .map(([name, { name: column }]) => [name, sql`excluded.${sql.identifier(column)}`]),
-  )
-  const build = (values: Array<T['$inferInsert']>) =>
+  // Built when they are first used: on PostgreSQL each transaction has its own stores.
+  const columns = () => Object.entries(getTableColumns(table))
+  const build = (values: Array<T['$inferInsert']>) => {
+    const others = columns().filter(([, column]) => column !== target)
+    const excluded = others.map(([name, column]) => [name, sql`excluded.${sql.identifier(column.name)}`])
     // The columns of any table, which the compiler cannot follow.
-    executor
-      .insert(table)
-      .values(values)
-      .onConflictDoUpdate({ target, set, setWhere } as never)
-  const placeholders = Object.fromEntries(columns.map(([name]) => [name, sql.placeholder(name)]))
-  const putOne = database.prepare(() => build([placeholders as unknown as T['$inferInsert']]))
+    const conflict = { target, set: Object.fromEntries(excluded), setWhere } as never
+    return executor.insert(table).values(values).onConflictDoUpdate(conflict)
+  }
+  const putOne = database.prepare(() => {
+    const placeholders = Object.fromEntries(columns().map(([name]) => [name, sql.placeholder(name)]))
+    return build([placeholders as unknown as T['$inferInsert']])
+  })
   return async (rows) => {
     if (database.isConcurrent) {
       if (rows.length > 0) await build([...rows])

@@ -1,6 +1,6 @@
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
 import { createGuard } from '../../src/domain/guard/guard.ts'
-import type { GuardedMessage } from '../../src/domain/guard/judge.ts'
+import type { GuardedMessage } from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, Sender } from '../../src/domain/model/guard.ts'
 import type { GuardSettings } from '../../src/domain/guard/rules.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'

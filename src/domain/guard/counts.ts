@@ -1,11 +1,5 @@
 import { pendingSlot, type GuardCounts } from '../model/guard.ts'
 
-/** Key of the counts of a subject on a UTC day. It starts with the day, so that old rows are one range. */
-export const toCountsKey = (day: number, subject: string) => `${day} ${subject}`
-
-/** Subject of the messages of the whole installation. */
-export const totalSubject = 'total'
-
 /** Counts one more unverified message. */
 export function addUnverified(counts: GuardCounts | undefined, at: number): GuardCounts {
   const slot = pendingSlot(at)

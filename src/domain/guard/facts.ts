@@ -1,32 +1,9 @@
 import { openCountry } from './country.ts'
 import { addUnverified } from './counts.ts'
+import type { CountedSubject, GuardKeys } from './row-keys.ts'
 import { countLastDay, guardFigures, isExhausted } from './rules.ts'
 import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
-
-/** A prefix or a network: its hash, and the keys of its counts. */
-export type CountedSubject = {
-  hash: string
-  /** Key of the counts of the day of the message. */
-  today: string
-  /** Key of those of the day before; undefined if they are not read. */
-  before: string | undefined
-}
-
-/** Keys of the counts of a stranger's message. */
-export type CountedKeys = { country: string; prefix: CountedSubject; network: CountedSubject | undefined }
-
-/** Keys of the rows that one call of the guard reads. */
-export type GuardKeys = {
-  /** Undefined if the message is not counted, since the phone is known. */
-  counted: CountedKeys | undefined
-  /** Contexts of the end user, and the network. */
-  contexts: readonly string[]
-  /** Key of the messages of the installation; undefined without a daily cap. */
-  total: string | undefined
-  /** Time of a message that is judged. */
-  judgedAt: number | undefined
-}
 
 /** The rows that one call of the guard reads. */
 export type GuardFacts = {

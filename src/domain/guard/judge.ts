@@ -1,25 +1,16 @@
 import { utcDay } from '../log/analytics.ts'
-import { inboxProvider } from '../model/delivery.ts'
-import { wideNetworkOf, isInRange, parseRange } from '../model/network.ts'
-import {
-  guardHashForm,
-  knownDays,
-  type GuardAlert,
-  type GuardCounts,
-  type GuardRule,
-  type Sender,
-} from '../model/guard.ts'
-import type { CostlyNumberType } from '../model/number-type.ts'
+import { knownDays, type GuardAlert, type GuardCounts, type GuardRule, type Sender } from '../model/guard.ts'
 import { openCountry, type CountryCounts } from './country.ts'
-import { addSent, settle, toCountsKey, totalSubject } from './counts.ts'
+import { addSent, settle } from './counts.ts'
+import { countedPair, noGuardChanges, type GuardFacts } from './facts.ts'
 import {
-  countedPair,
-  noGuardChanges,
+  createGuardRowKeys,
   type CountedKeys,
   type CountedSubject,
-  type GuardFacts,
-  type GuardKeys,
-} from './facts.ts'
+  type GuardedMessage,
+  type GuardedRequest,
+  type GuardRowKeys,
+} from './row-keys.ts'
 import {
   countLastDay,
   countPending,
@@ -31,9 +22,7 @@ import {
   violatedListRules,
   type GuardSettings,
 } from './rules.ts'
-import { indexHash, type Keys } from '../model/keys.ts'
-import type { OtpRequest } from '../model/request.ts'
-import { isVirtualPhone } from '../model/phone.ts'
+import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { hourMs } from '../../shared/durations.ts'
 
@@ -44,28 +33,13 @@ export type GuardVerdict = {
   alert?: GuardAlert | undefined
 }
 
-/** Fields of a request that the guard uses. */
-export type GuardedRequest = Pick<
-  OtpRequest,
-  'developerId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
->
-
-/** A message to judge. */
-export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
-
 /**
  * Decides synchronously and without side effects: from the rows that it was given to the rows as they must be written.
  * Without facts, because a request is exempt or because they could not be read, every message passes uncounted.
  *
  * The sender is the same at each call for a request: as at its send.
  */
-export type GuardJudge = {
-  /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
-  keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
-  /** Names the rows to read before `convert`. @returns undefined if the request is exempt */
-  keysToConvert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
-  /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
-  keysToRevert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
+export type GuardJudge = GuardRowKeys & {
   /** Decides whether a message of this request may be sent, at the time of its keys, and counts it if so. */
   judge(
     facts: GuardFacts | undefined,
@@ -83,58 +57,12 @@ export type GuardJudge = {
   revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
 }
 
-const noKeys: GuardKeys = { counted: undefined, contexts: [], total: undefined, judgedAt: undefined }
 const unlimited = 2_147_483_647
 
 /** Creates the rules against SMS pumping with their settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardJudge {
-  const { mode, trusted, totalPerDay } = settings
+  const { mode, totalPerDay } = settings
   const isEnforced = mode === 'enforce'
-  const trustedRanges = trusted.addresses.map(parseRange)
-
-  function isExempt({ environment, phone, clientIp, provider }: GuardedRequest): boolean {
-    return (
-      mode === 'off' ||
-      // Inbox messages cost nothing. Mode `enforce` judges them too, so that operators can test rules without
-      // a provider.
-      (mode === 'monitor' && provider === inboxProvider) ||
-      environment === 'test' ||
-      isVirtualPhone(phone) ||
-      trusted.prefixes.some((prefix) => phone.startsWith(prefix)) ||
-      (clientIp !== null && isInRange(clientIp, trustedRanges))
-    )
-  }
-
-  const violatedLists = ({ country, costlyType }: GuardedMessage) =>
-    violatedListRules(settings, country ?? noCountry, costlyType)
-
-  const hash = (developerId: string, kind: string, value: string) =>
-    indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
-
-  function hashNetwork({ developerId, clientIp }: GuardedRequest): string | undefined {
-    const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
-    return network === undefined ? undefined : hash(developerId, 'network', network)
-  }
-
-  /** @param withDayBefore whether the counts of the day before are read too */
-  function toCounted(
-    { developerId, phone, country }: GuardedRequest,
-    networkHash: string | undefined,
-    day: number,
-    withDayBefore: boolean,
-  ): CountedKeys {
-    const toSubject = (subjectHash: string): CountedSubject => ({
-      hash: subjectHash,
-      today: toCountsKey(day, subjectHash),
-      before: withDayBefore ? toCountsKey(day - 1, subjectHash) : undefined,
-    })
-    return {
-      country: `${developerId} ${country ?? noCountry}`,
-      prefix: toSubject(hash(developerId, 'prefix', phone.slice(0, -4))),
-      network: networkHash === undefined ? undefined : toSubject(networkHash),
-    }
-  }
-
   /**
    * Counts a stranger's message, unless a rule blocks it, and finds the rules that it violates by the counts so far.
    *
@@ -240,38 +168,14 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   }
 
   return {
-    keysToJudge(message, { isKnownPhone, contexts }, now) {
-      if (isExempt(message)) return undefined
-      // A list that forbids the message decides alone.
-      if (isEnforced && violatedLists(message).length > 0) return { ...noKeys, judgedAt: now }
-      const day = utcDay(now)
-      const total = totalPerDay > 0 ? toCountsKey(day, totalSubject) : undefined
-      if (isKnownPhone) return { ...noKeys, total, judgedAt: now }
-      const counted = toCounted(message, hashNetwork(message), day, true)
-      return { counted, contexts: withNetwork(contexts, counted.network?.hash), total, judgedAt: now }
-    },
-
-    keysToConvert(request, { isKnownPhone, contexts }) {
-      if (isExempt(request)) return undefined
-      const network = hashNetwork(request)
-      const counted = isKnownPhone ? undefined : toCounted(request, network, utcDay(request.createdAt), false)
-      return { ...noKeys, counted, contexts: withNetwork(contexts, network) }
-    },
-
-    keysToRevert(request, { isKnownPhone }) {
-      if (isExempt(request) || isKnownPhone) return undefined
-      return {
-        ...noKeys,
-        counted: toCounted(request, hashNetwork(request), utcDay(request.createdAt), false),
-      }
-    },
+    ...createGuardRowKeys(settings, keys),
 
     judge(facts, message, sender) {
       const changes = noGuardChanges()
       const now = facts?.keys.judgedAt
       if (!facts || now === undefined) return { verdict: { blocked: false, violatedRules: [] }, changes }
       const country = message.country ?? noCountry
-      const violatedRules = violatedLists(message)
+      const violatedRules = violatedListRules(settings, message)
       const isBlocked = () => isEnforced && violatedRules.length > 0
       let alert: GuardAlert | undefined
       const { counted } = facts.keys
@@ -305,9 +209,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     },
   }
 }
-
-const withNetwork = (contexts: readonly string[], network: string | undefined) =>
-  network === undefined ? contexts : [...contexts, network]
 
 /** Tells whether a context or network verified a phone within the days that make it known. */
 const isKnown = (verifiedDay: number | undefined, now: number) =>

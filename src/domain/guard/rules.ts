@@ -54,9 +54,10 @@ export const noCountry = '001'
 /** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
-  country: string,
-  costlyType: CostlyNumberType | null,
+  message: { country: string | null; costlyType: CostlyNumberType | null },
 ): GuardRule[] {
+  const { costlyType } = message
+  const country = message.country ?? noCountry
   const rules: GuardRule[] = []
   const isListed = countries.length === 0 || countries.includes(country)
   if (!isListed || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')

@@ -7,7 +7,8 @@ import {
   withPendingChanges,
   type GuardFacts,
 } from '../../../src/domain/guard/facts.ts'
-import { createGuardJudge, type GuardedMessage, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
+import { createGuardJudge, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
+import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
 import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
 import type { Store } from '../../../src/domain/store/store.ts'

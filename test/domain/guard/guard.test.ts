@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { GuardedMessage } from '../../../src/domain/guard/judge.ts'
+import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import type { GuardSettings } from '../../../src/domain/guard/rules.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'

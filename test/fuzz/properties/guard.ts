@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import type { GuardedMessage } from '../../../src/domain/guard/judge.ts'
+import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { guardFigures } from '../../../src/domain/guard/rules.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'

@@ -1,5 +1,5 @@
 import { createGuard } from '../../../src/domain/guard/guard.ts'
-import type { GuardedMessage } from '../../../src/domain/guard/judge.ts'
+import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import type { GuardAlert } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
