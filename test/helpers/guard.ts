@@ -1,6 +1,9 @@
+import { loadGuardFacts, type GuardFacts } from '../../src/domain/guard/facts.ts'
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
-import { createGuard } from '../../src/domain/guard/guard.ts'
-import type { GuardedMessage } from '../../src/domain/guard/row-keys.ts'
+import { createGuard, type Guard } from '../../src/domain/guard/guard.ts'
+import type { GuardJudge, GuardVerdict } from '../../src/domain/guard/judge.ts'
+import type { GuardChanges } from '../../src/domain/store/guard.ts'
+import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, Sender } from '../../src/domain/model/guard.ts'
 import type { GuardSettings } from '../../src/domain/guard/rules.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
@@ -15,6 +18,43 @@ export const guardOff: GuardSettings = {
   allowedNumberTypes: [],
   trusted: { prefixes: [], addresses: [] },
   totalPerDay: 0,
+}
+
+/** Calls a guard on a real store as sends, verifications and failed deliveries do. */
+export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
+  const call = <R>(
+    toKeys: (judge: GuardJudge) => GuardKeys | undefined,
+    decide: (judge: GuardJudge, facts: GuardFacts | undefined) => { result: R; changes: GuardChanges },
+  ): Promise<R> =>
+    withGuard(guard, (judge) =>
+      store.decide({
+        read: (rows) => loadGuardFacts(rows.guard, toKeys(judge)),
+        decide(facts) {
+          const { result, changes } = decide(judge, facts)
+          return { result, changes: [{ kind: 'guard', changes }] }
+        },
+      }),
+    )
+  return {
+    evaluate: (message: GuardedMessage, sender: Sender, now: number): Promise<GuardVerdict> =>
+      call(
+        (judge) => judge.keysToJudge(message, sender, now),
+        (judge, facts) => {
+          const { verdict, changes } = judge.judge(facts, message, sender)
+          return { result: verdict, changes }
+        },
+      ),
+    convert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
+      call(
+        (judge) => judge.keysToConvert(request, sender),
+        (judge, facts) => ({ result: undefined, changes: judge.convert(facts, request, now) }),
+      ),
+    revert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
+      call(
+        (judge) => judge.keysToRevert(request, sender),
+        (judge, facts) => ({ result: undefined, changes: judge.revert(facts, request, now) }),
+      ),
+  }
 }
 
 /** Creates a guard on a real store, called as sends and verifications call it. */
@@ -42,10 +82,10 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
     }
   }
 
+  const calls = createGuardCalls(store, guard)
+
   const evaluate = async (request: GuardedMessage, sender = stranger) => {
-    const verdict = await withGuard(guard, (trackedGuard) =>
-      store.write((tx) => trackedGuard.evaluate(tx, request, sender, clock.now())),
-    )
+    const verdict = await calls.evaluate(request, sender, clock.now())
     if (verdict.alert) alerts.push(verdict.alert)
     return verdict
   }
@@ -67,12 +107,8 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
       }
       return { request, rules }
     },
-    verify: (request: GuardedMessage, sender = stranger) =>
-      withGuard(guard, (trackedGuard) =>
-        store.write((tx) => trackedGuard.recordConversion(tx, request, sender, clock.now())),
-      ),
-    revert: (request: GuardedMessage) =>
-      store.write((tx) => guard.revertCounts(tx, request, stranger, clock.now())),
+    verify: (request: GuardedMessage, sender = stranger) => calls.convert(request, sender, clock.now()),
+    revert: (request: GuardedMessage) => calls.revert(request, stranger, clock.now()),
   }
 }
 

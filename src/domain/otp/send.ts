@@ -8,7 +8,8 @@ import { eventChange } from '../log/events.ts'
 import { blockResend, blockSend, flaggedChanges } from '../guard/blocked.ts'
 import { alertChange } from '../guard/alert.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
-import type { GuardedMessage, GuardJudge, GuardVerdict } from '../guard/judge.ts'
+import type { GuardJudge, GuardVerdict } from '../guard/judge.ts'
+import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
@@ -117,7 +118,7 @@ export function createOtpSend(needs: OtpNeeds) {
             { codeSource, application, phone, origin, input, delivered },
             now,
           )
-          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender, now)
+          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
           const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
           const guardChange: Change = { kind: 'guard', changes: counts }
           const changes = [...charged.changes, phoneChange, guardChange]
@@ -208,7 +209,7 @@ export function createOtpSend(needs: OtpNeeds) {
             return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
           if (isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
           if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender, now)
+          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
           const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
           if (verdict.blocked) {
             const blocked = blockResend(newId, request, verdict, subscribers, now)

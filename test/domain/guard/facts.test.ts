@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import {
-  loadGuardFacts,
-  mergeGuardChanges,
-  noGuardChanges,
-  withPendingChanges,
-  type GuardFacts,
-} from '../../../src/domain/guard/facts.ts'
+import { loadGuardFacts, noGuardChanges, type GuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuardJudge, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
 import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
+import { mergeGuardChanges, withPendingChanges } from '../../../src/store/pending-guard.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'

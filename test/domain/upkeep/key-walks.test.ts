@@ -14,7 +14,7 @@ import { createAllKeyWalks } from '../../../src/domain/upkeep/replaced-keys.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
-import { guardOff, stranger } from '../../helpers/guard.ts'
+import { createGuardCalls, guardOff, stranger } from '../../helpers/guard.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)
@@ -104,15 +104,12 @@ describeEachDatabase('after the keys were replaced', (database) => {
         provider: null,
         costlyType: null,
       })
-      const isBlocked = (sender: Sender, one = message(0)) =>
-        store.write(
-          async (tx) => (await guard.evaluate(tx, { ...one, clientIp: null }, sender, clock.now())).blocked,
-        )
+      const calls = createGuardCalls(store, guard)
+      const isBlocked = async (sender: Sender, one = message(0)) =>
+        (await calls.evaluate({ ...one, clientIp: null }, sender, clock.now())).blocked
       const contexts = () =>
         hashContexts(ring.keys, developerId, { clientIp: '203.0.113.9', deviceId: 'phone' })
-      await store.write((tx) =>
-        guard.recordConversion(tx, message(0), { isKnownPhone: true, contexts: contexts() }, clock.now()),
-      )
+      await calls.convert(message(0), { isKnownPhone: true, contexts: contexts() }, clock.now())
       for (let n = 0; n < 31; n++) await isBlocked(stranger, message(n))
       expect(await isBlocked(stranger)).toBe(true)
 

@@ -1,3 +1,4 @@
+import { loadGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
@@ -77,13 +78,19 @@ export async function openSimulation(startAt: number, tellsClientIp: boolean) {
             resends: 0,
             isKnownPhone: knownPhones.has(target.phone),
           }
-      const verdict = await guard.evaluate(transaction(), request, senderOf(request), now)
+      const { guard: rows } = transaction()
+      const sender = senderOf(request)
+      const facts = await loadGuardFacts(rows, guard.keysToJudge(request, sender, now))
+      const { verdict, changes } = guard.judge(facts, request, sender)
+      await rows.apply(changes)
       if (verdict.alert) alerts.push({ ...verdict.alert, at: now })
       return verdict.blocked ? undefined : request
     },
 
     async verify(request: SimulatedRequest): Promise<void> {
-      await guard.recordConversion(transaction(), request, senderOf(request), now)
+      const { guard: rows } = transaction()
+      const facts = await loadGuardFacts(rows, guard.keysToConvert(request, senderOf(request)))
+      await rows.apply(guard.convert(facts, request, now))
       knownPhones.add(request.phone)
     },
 
