@@ -63,11 +63,12 @@ const unlimited = 2_147_483_647
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardJudge {
   const { mode, totalPerDay } = settings
   const isEnforced = mode === 'enforce'
+
   /**
    * Counts a stranger's message, unless a rule blocks it, and finds the rules that it violates by the counts so far.
    *
    * @param isKnownContext exempts it from the rules on country and prefix
-   * @param counts filled with the changed rows
+   * @param changedCounts filled with the changed rows
    */
   function countStranger(
     { counts, contexts }: GuardFacts,
