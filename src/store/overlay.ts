@@ -1,4 +1,4 @@
-import type { CountChanges } from '../domain/store/analytics.ts'
+import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/store/analytics.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
@@ -28,7 +28,8 @@ export function createOverlay(tx: OverlaidStores) {
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<number, { hash: string; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
-  const counts = new Map<string, { developerId: string; day: number; sums: Required<CountChanges> }>()
+  const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
+  const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
   const guard: GuardChanges = {
     countries: new Map(),
     counts: new Map(),
@@ -110,6 +111,9 @@ export function createOverlay(tx: OverlaidStores) {
         case 'counts':
           addCounts(change.developerId, change.day, change.counts)
           break
+        case 'breakdown':
+          addBreakdown(change.key, change.counts)
+          break
         case 'event':
           events.push(change.event)
       }
@@ -124,15 +128,13 @@ export function createOverlay(tx: OverlaidStores) {
 
   function addCounts(developerId: string, day: number, changes: CountChanges) {
     const key = `${day} ${developerId}`
-    const { requests = 0, sent = 0, verified = 0, failed = 0, active = 0 } = counts.get(key)?.sums ?? {}
-    const sums = {
-      requests: requests + (changes.requests ?? 0),
-      sent: sent + (changes.sent ?? 0),
-      verified: verified + (changes.verified ?? 0),
-      failed: failed + (changes.failed ?? 0),
-      active: active + (changes.active ?? 0),
-    }
-    counts.set(key, { developerId, day, sums })
+    counts.set(key, { developerId, day, sums: sum(counts.get(key)?.sums, changes) })
+  }
+
+  function addBreakdown(key: BreakdownKey, changes: BreakdownChanges) {
+    const { day, developerId, appId, country, channel, provider } = key
+    const text = `${day} ${developerId} ${appId} ${country} ${channel} ${provider}`
+    breakdown.set(text, { key, counts: sum(breakdown.get(text)?.counts, changes) })
   }
 
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
@@ -152,6 +154,7 @@ export function createOverlay(tx: OverlaidStores) {
     for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
     for (const [, { developerId, day, sums }] of inKeyOrder(counts))
       await tx.analytics.add(developerId, day, sums)
+    for (const [, { key, counts: sums }] of inKeyOrder(breakdown)) await tx.analytics.addBreakdown(key, sums)
     if (events.length > 0) await writeEvents()
   }
 
@@ -179,12 +182,20 @@ export function createOverlay(tx: OverlaidStores) {
   /** Forgets the changes: the transaction has ended. */
   function clear(isCommitted: boolean) {
     if (!isCommitted) legacy = undefined
-    for (const map of [requests, messages, phones, answers, counts]) map.clear()
+    for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
   }
 
   return { rows, add, write, clear }
+}
+
+/** Adds counts to those so far, which may have others. */
+function sum<C extends Record<string, number | undefined>>(before: C | undefined, changes: C): C {
+  if (!before) return changes
+  const sums: Record<string, number | undefined> = { ...before }
+  for (const name in changes) sums[name] = (sums[name] ?? 0) + (changes[name] ?? 0)
+  return sums as C
 }
 
 const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,4 +1,5 @@
 import { utcDay } from '../log/analytics.ts'
+import { breakdownChange, countChange } from '../log/counts.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { eventChange } from '../log/events.ts'
@@ -27,12 +28,12 @@ export function blockSend(
     provider: null,
     deliveryStatus: null,
   } as const
-  const { developerId } = request
   return {
     result: reject(destinationBlocked(request.id)),
     changes: [
       { kind: 'request', request: blockedRequest, isNew: true },
-      { kind: 'counts', developerId, day: utcDay(now), counts: { requests: 1, failed: 1 } },
+      countChange(request, { requests: 1, failed: 1 }, utcDay(now)),
+      breakdownChange(blockedRequest, { requests: 1, failed: 1 }, now),
       eventChange(newId, 'otp.blocked', blockedRequest, subscribers, now, {
         detail: violatedRules.join(' '),
       }),

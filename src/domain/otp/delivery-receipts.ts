@@ -1,4 +1,5 @@
 import { toDestination, candidateKey, type Delivery, type Receipt } from '../model/delivery.ts'
+import { breakdownChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
@@ -163,6 +164,7 @@ function applyReceipt(
   if (status === 'sent') return { result: false, changes }
   const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
   changes.push(
+    breakdownChange(updated, { [status]: 1 }, now),
     eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
   )
   return { result: false, changes }

@@ -1,4 +1,5 @@
 import { utcDay } from '../log/analytics.ts'
+import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
@@ -41,10 +42,10 @@ export function closeRequest(
   now: number,
 ): Decision<OtpRequest> {
   const closed: OtpRequest = { ...request, failureReason: null, ...terminalState, updatedAt: now }
-  const { developerId, status, failureReason } = closed
+  const { status, failureReason } = closed
   const changes: Change[] = [{ kind: 'request', request: closed, isNew: false }]
   if (status !== 'canceled')
-    changes.push({ kind: 'counts', developerId, day: utcDay(now), counts: { failed: 1 } })
+    changes.push(countChange(closed, { failed: 1 }, utcDay(now)), breakdownChange(closed, { failed: 1 }, now))
   if (status !== 'pending')
     changes.push(eventChange(newId, `otp.${status}`, closed, subscribers, now, { detail: failureReason }))
   return { result: closed, changes }

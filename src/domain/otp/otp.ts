@@ -9,6 +9,7 @@ import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
 import { closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
+import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
@@ -25,6 +26,7 @@ export function createOtpService(needs: OtpNeeds) {
 
   return {
     ...createOtpSend(needs),
+    ...createOtpResend(needs),
     ...createOtpVerify(needs),
 
     /**

@@ -1,4 +1,4 @@
-import { firstAttemptResult } from './delivery-attempts.ts'
+import { firstAttemptResult } from './settle.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
 import type { GuardAlert } from '../model/guard.ts'

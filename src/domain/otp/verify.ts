@@ -3,6 +3,7 @@ import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
 import type { GuardChanges } from '../store/guard.ts'
@@ -73,17 +74,16 @@ export function createOtpVerify(needs: OtpNeeds) {
       updatedAt: now,
     }
     const { record: known, removedFromDay, addedToDay } = afterVerification(record, newId, verified, now)
-    const { developerId } = request
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request: verified, isNew: false },
       { kind: 'phone', slot, record: known },
       { kind: 'guard', changes: guardChanges },
     ]
-    if (removedFromDay !== undefined)
-      changes.push({ kind: 'counts', developerId, day: removedFromDay, counts: { active: -1 } })
+    if (removedFromDay !== undefined) changes.push(countChange(verified, { active: -1 }, removedFromDay))
     changes.push(
-      { kind: 'counts', developerId, day: utcDay(now), counts },
+      countChange(verified, counts, utcDay(now)),
+      breakdownChange(verified, { verified: 1 }, now),
       eventChange(newId, 'otp.verified', verified, subscribers, now),
     )
     return { result: verified, changes }

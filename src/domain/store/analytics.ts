@@ -9,9 +9,31 @@ export type CountChanges = {
 
 export type DayCounts = { day: number; sent: number; verified: number; failed: number }
 
-/** Daily counters per developer. */
+/** Key of a row of the breakdown. Null if the request has none: test applications have neither channel nor provider. */
+export type BreakdownKey = {
+  developerId: string
+  appId: string
+  /** UTC day, in days since the epoch. */
+  day: number
+  country: string | null
+  channel: string | null
+  provider: string | null
+}
+
+/** Increments of one row of the breakdown. */
+export type BreakdownChanges = {
+  requests?: number
+  sent?: number
+  delivered?: number
+  undelivered?: number
+  verified?: number
+  failed?: number
+}
+
+/** Daily counters: per developer, and per application, country, channel and provider (the breakdown). */
 export type AnalyticsStore = {
   add(developerId: string, day: number, changes: CountChanges): Promise<void>
+  addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Promise<void>
   totals(
     developerId: string,
     activeSinceDay: number,

@@ -5,7 +5,7 @@ import type { Message } from '../model/message.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { CountChanges } from './analytics.ts'
+import type { BreakdownChanges, BreakdownKey, CountChanges } from './analytics.ts'
 import type { CredentialState } from './applications.ts'
 import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
@@ -75,6 +75,7 @@ export type Change =
   | { kind: 'idempotency'; scope: IdempotencyScope; answer: string; at: number }
   | { kind: 'admission'; admission: NewAdmission }
   | { kind: 'counts'; developerId: string; day: number; counts: CountChanges }
+  | { kind: 'breakdown'; key: BreakdownKey; counts: BreakdownChanges }
   | { kind: 'event'; event: NewEvent }
 
 /** Writes the changes of a decision inside an ordinary transaction. */

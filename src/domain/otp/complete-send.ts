@@ -1,0 +1,71 @@
+import type { CallingApplication } from '../model/application.ts'
+import { attachRate, isRejected, type Rejected } from '../model/rejected.ts'
+import { ReplayedError } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
+import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
+import type { OtpNeeds } from './operations.ts'
+import { toSentOtp, type SentOtp } from './outgoing.ts'
+import type { RateState } from '../model/rate-limit.ts'
+import { type Outcome, type Replay } from './send-once.ts'
+
+export type SendResult = SentOtp & {
+  /** Only in `test` applications, whose messages are never sent. */
+  code: string | undefined
+  replayed: boolean
+  rate: RateState | undefined
+}
+
+/** Completes sends and resends. */
+export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard'>) {
+  const { store, keys, attempts } = needs
+  return completeSend
+
+  /**
+   * Turns the committed outcome into the caller's result; makes the first attempt of a new message. Runs after
+   * the commit, which makes sure that every code on its way can be verified.
+   *
+   * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
+   */
+  async function completeSend(
+    application: CallingApplication,
+    scope: IdempotencyScope | undefined,
+    outcome: Outcome | Replay,
+  ): Promise<SendResult> {
+    if (outcome.replayed) return replayEarlier(application, outcome.result)
+    const { result, rate, alert } = outcome
+    if (alert) needs.guard.onAlert(alert)
+    if (isRejected(result)) throw attachRate(result, rate)
+    const sent = toSentOtp(result)
+    const failed = await makeFirstAttempt(sent, scope)
+    if (failed) throw attachRate(failed, rate)
+    return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
+  }
+
+  /** Repeats the result of an earlier call with the same idempotency key. @throws that call's refusal */
+  async function replayEarlier(
+    application: CallingApplication,
+    sent: SentOtp | Rejected,
+  ): Promise<SendResult> {
+    if (isRejected(sent)) throw new ReplayedError(sent.rejected)
+    const code = await replayedCode(application, sent.requestId)
+    return { ...sent, replayed: true, rate: undefined, code }
+  }
+
+  /** @returns the refusal if the message failed for good */
+  async function makeFirstAttempt(sent: SentOtp, scope: IdempotencyScope | undefined) {
+    const { requestId, message } = sent
+    if (message === null) return undefined
+    return attempts.makeFirstAttempt({ requestId, message }, { scope, value: sent })
+  }
+
+  function codeToShow(application: CallingApplication, request: StoredCodeSource): string | undefined {
+    return application.environment === 'test' ? deriveStoredCode(keys, request) : undefined
+  }
+
+  /** Derives the code again, since codes are never stored. */
+  async function replayedCode(application: CallingApplication, requestId: string) {
+    if (application.environment !== 'test') return undefined
+    const request = await store.read.otpRequests.find(requestId)
+    return request && codeToShow(application, request)
+  }
+}

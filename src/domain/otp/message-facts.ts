@@ -1,0 +1,62 @@
+import type { CallingApplication } from '../model/application.ts'
+import { inboxProvider } from '../model/delivery.ts'
+import { eventChange } from '../log/events.ts'
+import { flaggedChanges } from '../guard/blocked.ts'
+import { alertChange } from '../guard/alert.ts'
+import { loadGuardFacts } from '../guard/facts.ts'
+import type { GuardJudge, GuardVerdict } from '../guard/judge.ts'
+import type { GuardedMessage } from '../guard/row-keys.ts'
+import type { Sender } from '../model/guard.ts'
+import type { NewId } from '../model/ids.ts'
+import type { OtpNeeds } from './operations.ts'
+import { otpRateLimit, readRate } from './rate-limits.ts'
+import { type OtpRequest } from '../model/request.ts'
+import type { Change, RowReader, Subscriber } from '../store/operation.ts'
+
+/** Reads what the decisions about a message of either operation need. */
+export async function readMessageFacts(
+  { plans }: Pick<OtpNeeds, 'plans'>,
+  rows: RowReader,
+  guard: GuardJudge,
+  application: CallingApplication,
+  { message, sender }: { message: GuardedMessage; sender: Sender },
+  now: number,
+) {
+  const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(message, sender, now))
+  return {
+    message,
+    sender,
+    guardFacts,
+    rate: await readRate(rows, otpRateLimit(plans, application, 'send'), now),
+    subscribers: await rows.subscribers(application.id),
+    // An alert goes to all of them; one can be raised only where the guard counts.
+    alertSubscribers: guardFacts?.keys.counted
+      ? await rows.subscribersOfDeveloper(application.developerId)
+      : [],
+  }
+}
+
+/** The log entries of a message that is sent and, if no provider gets it, its place in an inbox. */
+export function sentChanges(
+  newId: NewId,
+  sent: {
+    request: OtpRequest
+    subscribers: readonly Subscriber[]
+    alertSubscribers: readonly Subscriber[]
+    inboxOwnerId: string
+    isOverBudget: boolean
+    verdict: GuardVerdict
+    detail?: 'resend'
+  },
+  now: number,
+): Change[] {
+  const { request, subscribers, inboxOwnerId, verdict, detail } = sent
+  const requestVisible = inboxOwnerId === request.developerId ? 1 : 0
+  const inbox = request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
+  return [
+    ...(verdict.alert ? [alertChange(newId, request, verdict.alert, sent.alertSubscribers, now)] : []),
+    ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
+    ...flaggedChanges(newId, request, verdict.violatedRules, subscribers, now),
+    eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),
+  ]
+}

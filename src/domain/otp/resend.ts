@@ -1,0 +1,143 @@
+import { utcDay } from '../log/analytics.ts'
+import { readRefusal } from '../apps/authentication.ts'
+import type { CallingApplication } from '../model/application.ts'
+import { toDestination, inboxProvider } from '../model/delivery.ts'
+import { notFound } from '../model/errors.ts'
+import { isRejected, reject } from '../model/rejected.ts'
+import { breakdownChange, countChange } from '../log/counts.ts'
+import { blockResend } from '../guard/blocked.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
+import type { OtpNeeds } from './operations.ts'
+import { chargeRate, chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
+import { senderOf } from './sender.ts'
+import { readOwnRequest, refuseIfClosed } from './lifecycle.ts'
+import { isTooSoon, resendChannels, resendsExhausted, resendTooSoon, startDelivery } from './outgoing.ts'
+import {
+  isExpired,
+  requireReadablePhone,
+  resendsMax,
+  type Channel,
+  type OtpRequest,
+} from '../model/request.ts'
+import { invalidPhone, parsePhone } from '../model/phone.ts'
+import { hasPhoneBudgets, laneOf } from './phones.ts'
+import { createSendCompletion, type SendResult } from './complete-send.ts'
+import { readMessageFacts, sentChanges } from './message-facts.ts'
+import { run } from './run.ts'
+import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import type { Change, Decision } from '../store/operation.ts'
+
+/** Sends codes once more. */
+export function createOtpResend(needs: OtpNeeds) {
+  const { clock, newId, keys, plans, delivery, attempts } = needs
+  const completeSend = createSendCompletion(needs)
+
+  return {
+    /**
+     * Sends the same code once more: same request, attempts and expiry. Counts as a send.
+     *
+     * @throws as for a send, except that the request stays pending when the guard blocks the message
+     * @throws NOT_FOUND no such request of this application
+     * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
+     * @throws CONFLICT (RESENDS_EXHAUSTED)
+     * @throws RATE_LIMITED (RESEND_TOO_SOON); nothing was written
+     */
+    async resend(
+      application: CallingApplication,
+      input: { requestId: string; channel?: Channel | undefined },
+      scope?: IdempotencyScope,
+    ): Promise<SendResult> {
+      const outcome = await run(needs, ({ guard, readPhone }) => ({
+        async read(rows) {
+          const now = clock.now()
+          const refusal = await readRefusal(rows, application)
+          const earlier = await readEarlierSend(rows, scope, now)
+          const existing = await readOwnRequest(rows, application, input.requestId)
+          if (existing?.status !== 'pending' || isExpired(existing, now)) {
+            const rate = await readRate(rows, otpRateLimit(plans, application, 'send'), now)
+            const subscribers = existing ? await rows.subscribers(application.id) : []
+            const closed = existing && { request: existing, subscribers }
+            return { isPending: false as const, now, refusal, earlier, rate, closed }
+          }
+          requireReadablePhone(existing)
+          const messages = await rows.messages(existing.id)
+          const destination = toDestination(existing)
+          const { phone, isVirtual } = destination
+          const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
+          const loaded = await readPhone(rows, keys, existing)
+          const message = { ...existing, costlyType: parsePhone(phone).costlyType }
+          const sender = senderOf(loaded.record, existing)
+          const facts = await readMessageFacts(needs, rows, guard, application, { message, sender }, now)
+          const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
+          return { isPending: true as const, ...pending, request: existing }
+        },
+
+        decide(facts): Decision<Outcome | Replay> {
+          const { now, refusal, earlier } = facts
+          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+          if (refusal) return refuseSend(refusal)
+          if (!facts.isPending) {
+            // Charged, so that ids cannot be probed for free.
+            const charged = chargeRate(facts.rate, now)
+            if (isRejected(charged)) return refuseSend(charged)
+            const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
+            const changes = [...charged.changes, ...(closed?.changes ?? [])]
+            return refuseSend(closed?.result ?? reject(notFound()), charged.rate, changes)
+          }
+          const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
+          const usage = {
+            record: loaded.record,
+            lane: laneOf(request),
+            isLimited: hasPhoneBudgets(request),
+          }
+          const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+          if (isRejected(charged)) return refuseSend(charged)
+          const { rate } = charged
+          const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
+          const chargeChanges = [...charged.changes, phoneChange]
+          // Both checked before the guard, which counts every message that it lets pass.
+          if (request.resends >= resendsMax)
+            return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
+          if (isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
+          if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
+          const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
+          if (verdict.blocked) {
+            const blocked = blockResend(newId, request, verdict, subscribers, now)
+            return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+          }
+          const routes = delivery.routesFor(destination)
+          const channels = resendChannels(routes, request, input.channel)
+          const resent: OtpRequest = {
+            ...request,
+            ...startDelivery(routes, channels, request),
+            resends: request.resends + 1,
+            sentAt: now,
+            updatedAt: now,
+          }
+          changes.push(
+            { kind: 'request', request: resent, isNew: false },
+            ...attempts.enqueue(resent, messages, channels, now),
+            countChange(resent, { sent: 1 }, utcDay(now)),
+            ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
+            ...sentChanges(
+              newId,
+              {
+                ...facts,
+                request: resent,
+                inboxOwnerId,
+                isOverBudget: charged.isOverBudget,
+                verdict,
+                detail: 'resend',
+              },
+              now,
+            ),
+          )
+          const result = { replayed: false as const, rate, result: resent, alert: verdict.alert }
+          return saveOutcome({ result, changes }, scope, now)
+        },
+      }))
+      return completeSend(application, scope, outcome)
+    },
+  }
+}

@@ -1,0 +1,186 @@
+import { type DispatchResult, type FailureClass } from '../model/delivery.ts'
+import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
+import { breakdownChange } from '../log/counts.ts'
+import { eventChange } from '../log/events.ts'
+import type { NewId } from '../model/ids.ts'
+import {
+  withDelivery,
+  type ClaimedMessage,
+  type Message,
+  type MessageKey,
+  type MessageOutcome,
+} from '../model/message.ts'
+import { closeRequest, type ClosableRequest } from './lifecycle.ts'
+import { type OtpRequest } from '../model/request.ts'
+import type { Change, Decision } from '../store/operation.ts'
+
+/** Facts of the end of an attempt. */
+export type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
+
+/** Result of the end of an attempt. `provider` has, or may have, the message. */
+export type Settled = {
+  rejected?: Rejected
+  failedRequest?: OtpRequest
+  accepted?: { provider: string; messageId: string | null }
+}
+
+/** Minimum lifetime left at a retry: a later code would expire before the user enters it. */
+const remainingLifetimeMinMs = 5_000
+const retryAfterMaxMs = 30_000
+
+/** Exponential backoff: 2 s after the first attempt, doubling to 30 s. */
+const retryAfterMs = (attempt: number) => Math.min(retryAfterMaxMs, 1000 * 2 ** attempt)
+
+/** Decides the outcome of an attempt: message, request, counters and log entries. */
+export function settle(
+  newId: NewId,
+  { now, closable, messages }: SettleFacts,
+  claim: ClaimedMessage,
+  dispatchResult: DispatchResult | undefined,
+): Decision<Settled> {
+  const message = messages.find((one) => one.message === claim.message)
+  // Another sender has the lease by now, or the request was deleted.
+  if (!closable || !message || !isLeasedBy(message, claim)) return { result: {}, changes: [] }
+  const { request } = closable
+  const outcome = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
+  const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
+  const changes: Change[] = [{ kind: 'message', message: finished, isNew: false }]
+  if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
+    const { candidate } = dispatchResult
+    const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
+    const updated = withDelivery(request, claim, { deliveryStatus, candidate }, now)
+    if (updated) changes.push({ kind: 'request', request: updated, isNew: false })
+    changes.push(breakdownChange({ ...request, ...candidate }, { sent: 1 }, now))
+    return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
+  }
+  if (outcome.status !== 'refused') return { result: {}, changes }
+  const rejected = deliveryFailed(request.id, outcome.failure)
+  const otherMessages = messages.filter((one) => one !== message)
+  const refusal = refuseMessage(newId, closable, claim, otherMessages, outcome.failure, now)
+  const failed = refusal.result
+  return {
+    result: { rejected, ...(failed && { failedRequest: failed }) },
+    changes: [...changes, ...refusal.changes],
+  }
+}
+
+/**
+ * Records a refused message, and fails its request if no other message of it can still arrive.
+ *
+ * @returns the failed request
+ */
+function refuseMessage(
+  newId: NewId,
+  { request, subscribers }: ClosableRequest,
+  key: MessageKey,
+  otherMessages: readonly Message[],
+  failure: FailureClass | null,
+  now: number,
+): Decision<OtpRequest | undefined> {
+  const changed = withDelivery(request, key, { deliveryStatus: 'undelivered' }, now)
+  const current = changed ?? request
+  const counted = breakdownChange(current, { undelivered: 1 }, now)
+  const isUndeliverable =
+    request.status === 'pending' && !otherMessages.some(({ status }) => deliverableStatuses.has(status))
+  const terminalState = { status: 'failed', failureReason: 'delivery_failed' } as const
+  const closed = isUndeliverable
+    ? closeRequest(newId, { request: current, subscribers }, terminalState, now)
+    : undefined
+  const undelivered = eventChange(newId, 'otp.undelivered', closed?.result ?? current, subscribers, now, {
+    detail: failure,
+  })
+  if (closed) return { result: closed.result, changes: [counted, undelivered, ...closed.changes] }
+  const changes: Change[] = changed ? [{ kind: 'request', request: changed, isNew: false }] : []
+  return { result: undefined, changes: [...changes, counted, undelivered] }
+}
+
+/** Tells whether a claim still holds its lease (fencing). */
+const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
+  status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
+
+/** Statuses of messages that have arrived or still may. */
+const deliverableStatuses: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
+
+function toMessageOutcome(
+  dispatchResult: DispatchResult | undefined,
+  request: OtpRequest,
+  excludedBefore: readonly string[],
+  attempt: number,
+  now: number,
+): MessageOutcome {
+  const baseOutcome = {
+    provider: null,
+    messageId: null,
+    failure: null,
+    nextAttemptAt: null,
+    excluded: excludedBefore,
+  }
+  switch (dispatchResult?.kind) {
+    case undefined:
+      return { ...baseOutcome, status: 'void' }
+    case 'accepted':
+      return {
+        ...baseOutcome,
+        status: 'sent',
+        provider: dispatchResult.candidate.provider,
+        messageId: dispatchResult.messageId,
+      }
+    case 'uncertain':
+      return {
+        ...baseOutcome,
+        status: 'unknown',
+        provider: dispatchResult.candidate.provider,
+        failure: dispatchResult.failure.class,
+      }
+    case 'refused':
+      return { ...baseOutcome, status: 'refused', failure: dispatchResult.failure.class }
+    case 'deferred': {
+      const nextAttemptAt = now + Math.max(retryAfterMs(attempt), dispatchResult.waitMs)
+      const failure = dispatchResult.failure?.class ?? null
+      if (nextAttemptAt > request.expiresAt - remainingLifetimeMinMs)
+        return { ...baseOutcome, status: 'refused', failure }
+      return { ...baseOutcome, status: 'pending', failure, nextAttemptAt, excluded: dispatchResult.excluded }
+    }
+  }
+}
+
+/**
+ * Builds DELIVERY_FAILED, which says whether the number is at fault, but neither which providers were tried
+ * nor why they refused.
+ */
+const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
+  reject(
+    new ServiceError(
+      'DELIVERY_FAILED',
+      'The code could not be delivered to this phone number. Check the number, or try another channel.',
+      {
+        reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
+        metadata: { requestId },
+      },
+    ),
+  )
+
+const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
+  'invalid_number',
+  'unreachable',
+  'opted_out',
+  'geo_blocked',
+])
+
+/**
+ * Reconstructs the result of a first attempt whose saved result is still pending, from the state of its
+ * message.
+ *
+ * @returns undefined while the first attempt is in progress
+ */
+export function firstAttemptResult(
+  requestId: string,
+  message: Message | undefined,
+  now: number,
+): { rejected: Rejected | undefined } | undefined {
+  if (!message) return { rejected: undefined }
+  const { status, attempts, leaseUntil, failure } = message
+  if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
+  return { rejected: status === 'refused' ? deliveryFailed(requestId, failure) : undefined }
+}
