@@ -1,4 +1,11 @@
-import { applicationDisabled, credentialsRejected, type AppAuth } from '../domain/apps/authentication.ts'
+import { hash } from 'node:crypto'
+import {
+  applicationDisabled,
+  credentialsRejected,
+  type AppAuth,
+  type PresentedCredentials,
+} from '../domain/apps/authentication.ts'
+import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { ApplicationCredentials, CallingApplication } from '../domain/model/application.ts'
 import {
   hasCredentialFormat,
@@ -9,7 +16,12 @@ import {
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 
-/** Authenticates applications by their credentials, checked against the store on every call. */
+const knownCredentialsMax = 10_000
+
+/**
+ * Authenticates applications by their credentials. Credentials that matched are known by their hash until anything is
+ * written that authentication reads (an epoch); credentials that did not match are checked every time.
+ */
 export function createAppAuthenticator({ store }: { store: Store<'applications'> }): AppAuth {
   /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
   async function findByKey(apiKey: string | undefined): Promise<ApplicationCredentials> {
@@ -24,20 +36,43 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
     return match
   }
 
+  const known = createEpochCache<CallingApplication>(knownCredentialsMax)
+
+  /** @param presented what `check` looks at @throws what `check` throws */
+  async function remember(
+    presented: Array<string | undefined>,
+    check: () => Promise<CallingApplication>,
+  ): Promise<CallingApplication> {
+    const epoch = store.read.applications.credentialEpoch()
+    if (epoch === undefined) return check()
+    // A header has no line break. The time that it takes to find a hash tells nothing about the values.
+    const digest = hash('sha256', presented.join('\n'), 'base64')
+    const found = known.get(digest, epoch)
+    if (found) return found
+    const application = { ...(await check()), epoch }
+    known.set(digest, epoch, application)
+    return application
+  }
+
   return {
-    async authenticate({ clientId, clientSecret, apiKey }) {
-      const application = await findByKey(apiKey)
-      const { clientIdSalt, clientIdHash, clientSecretSalt, clientSecretHash } = application
-      const matches =
-        hasCredentialFormat('client', clientId) &&
-        matchesCredential(clientId, { salt: clientIdSalt, hash: clientIdHash }) &&
-        hasCredentialFormat('secret', clientSecret) &&
-        matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
-      if (!matches) throw credentialsRejected()
-      return requireActive(application)
+    authenticate: (presented) => {
+      const { clientId, clientSecret, apiKey } = presented
+      return remember([clientId, clientSecret, apiKey], () => checkAll(presented))
     },
 
-    authenticateKey: async (apiKey) => requireActive(await findByKey(apiKey)),
+    authenticateKey: (apiKey) => remember([apiKey], async () => requireActive(await findByKey(apiKey))),
+  }
+
+  async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {
+    const application = await findByKey(apiKey)
+    const { clientIdSalt, clientIdHash, clientSecretSalt, clientSecretHash } = application
+    const matches =
+      hasCredentialFormat('client', clientId) &&
+      matchesCredential(clientId, { salt: clientIdSalt, hash: clientIdHash }) &&
+      hasCredentialFormat('secret', clientSecret) &&
+      matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
+    if (!matches) throw credentialsRejected()
+    return requireActive(application)
   }
 }
 

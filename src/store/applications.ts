@@ -18,6 +18,7 @@ export function createApplicationStore(
   sealing: Sealing,
 ): ApplicationStore {
   const { applications, developers } = database.tables
+  const moveEpoch = () => database.memory?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
@@ -101,6 +102,7 @@ export function createApplicationStore(
         webhookSecret: sealing.sealText(webhookSecretColumn, application.id, application.webhookSecret),
       }
       await executor.insert(applications).values(row)
+      moveEpoch()
     },
 
     async update(developerId, id, changes, now) {
@@ -109,6 +111,7 @@ export function createApplicationStore(
         .set({ ...changes, updatedAt: now })
         .where(byOwnerAndId(developerId, id))
         .returning()
+      moveEpoch()
       return changed && toApplication(changed)
     },
 
@@ -125,6 +128,7 @@ export function createApplicationStore(
         })
         .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
+      moveEpoch()
       return rotated.length === 1
     },
 
@@ -133,6 +137,7 @@ export function createApplicationStore(
         .delete(applications)
         .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
+      moveEpoch()
       return deleted.length === 1
     },
 
@@ -147,7 +152,13 @@ export function createApplicationStore(
 
     findByApiKeyPreview: (preview) => selectByApiKeyPreview({ preview }),
 
-    async lockAndCheckCredentials(id, credentialsVersion) {
+    credentialEpoch() {
+      if (executor === database.read) database.memory?.refresh()
+      return database.memory?.configuration.current()
+    },
+
+    async lockAndCheckCredentials(id, credentialsVersion, epoch) {
+      if (epoch !== undefined && epoch === database.memory?.configuration.current()) return 'ok'
       await database.lock(executor, applications, applications.id, id)
       const [application] = await selectCredentialState({ id })
       if (application?.credentialsVersion !== credentialsVersion) return 'stale'

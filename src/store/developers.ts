@@ -5,6 +5,7 @@ import { textParam } from './engine/query-params.ts'
 
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers, refreshTokens } = database.tables
+  const moveEpoch = () => database.memory?.configuration.move()
   const hasSubject = and(
     eq(developers.issuer, sql.placeholder('issuer')),
     eq(developers.subject, sql.placeholder('subject')),
@@ -52,6 +53,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .values(developer)
         .onConflictDoNothing()
         .returning({ id: developers.id })
+      moveEpoch()
       return inserted.length === 1
     },
 
@@ -61,6 +63,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .set({ issuer, subject, updatedAt: now, name: sql`coalesce(${developers.name}, ${name})` })
         .where(and(eq(developers.email, email), isNull(developers.issuer)))
         .returning()
+      moveEpoch()
       return developer
     },
 
@@ -70,11 +73,13 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .set({ ...changes, updatedAt: now })
         .where(eq(developers.id, id))
         .returning()
+      moveEpoch()
       return developer
     },
 
     async setTokensValidFrom(id, tokensValidFrom) {
       await executor.update(developers).set({ tokensValidFrom }).where(eq(developers.id, id))
+      moveEpoch()
     },
 
     async anonymize(id, now) {
@@ -83,6 +88,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .update(developers)
         .set({ ...anonymizedFields, status: 'disabled', updatedAt: now })
         .where(eq(developers.id, id))
+      moveEpoch()
     },
 
     async lock(id) {

@@ -41,8 +41,8 @@ export function createOverlay(tx: OverlaidStores) {
   let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
 
   const rows: RowReader = {
-    credentialState: ({ id, credentialsVersion }) =>
-      tx.applications.lockAndCheckCredentials(id, credentialsVersion),
+    credentialState: ({ id, credentialsVersion, epoch }) =>
+      tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch),
 
     async idempotencyRecord(scope) {
       const own = answers.get(idempotencyRow(scope))

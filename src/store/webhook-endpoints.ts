@@ -5,6 +5,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { openWebhookSecret } from './applications.ts'
+import { rememberForEpoch } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
 
 export function createWebhookEndpointStore(
@@ -14,6 +15,7 @@ export function createWebhookEndpointStore(
   onDelivery: () => void,
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
+  const moveEpoch = () => database.memory?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 
@@ -23,7 +25,12 @@ export function createWebhookEndpointStore(
     headers: openHeaders(sealing, row.id, row.headers) ?? {},
   })
 
-  // Every event runs it. Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
+  const parseSubscriber = ({ id, events }: { id: string; events: string }) => ({
+    id,
+    events: parseEvents(events),
+  })
+
+  // Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
   const subscribers = database.prepare(() =>
     executor
       .select({ id: endpoints.id, events: endpoints.events })
@@ -84,15 +91,13 @@ export function createWebhookEndpointStore(
 
     list: async (query) => (await list(query)).map(parseRow),
 
-    async subscribers(appId) {
-      const rows = await subscribers({ appId })
-      return rows.map((row) => ({ ...row, events: parseEvents(row.events) }))
-    },
+    subscribers: rememberForEpoch(database, executor, async (appId) =>
+      (await subscribers({ appId })).map(parseSubscriber),
+    ),
 
-    async subscribersOfDeveloper(developerId) {
-      const rows = await subscribersOfDeveloper({ developerId })
-      return rows.map((row) => ({ ...row, events: parseEvents(row.events) }))
-    },
+    subscribersOfDeveloper: rememberForEpoch(database, executor, async (developerId) =>
+      (await subscribersOfDeveloper({ developerId })).map(parseSubscriber),
+    ),
 
     async lockApplication(developerId, appId) {
       await database.lock(executor, applications, applications.id, appId)
@@ -118,6 +123,7 @@ export function createWebhookEndpointStore(
         events: serializeEvents(events),
         headers: sealHeaders(sealing, id, headers),
       })
+      moveEpoch()
     },
 
     async update(developerId, id, { events, headers, ...changes }, now) {
@@ -133,6 +139,7 @@ export function createWebhookEndpointStore(
         })
         .where(byOwnerAndId(developerId, id))
         .returning(columns)
+      moveEpoch()
       if (isEnabling) onDelivery()
       return row && parseRow(row)
     },
@@ -164,6 +171,7 @@ export function createWebhookEndpointStore(
           ),
         )
         .returning({ id: endpoints.id })
+      moveEpoch()
       return disabled.length === 1
     },
 
@@ -172,6 +180,7 @@ export function createWebhookEndpointStore(
         .delete(endpoints)
         .where(byOwnerAndId(developerId, id))
         .returning({ id: endpoints.id })
+      moveEpoch()
       return deleted.length === 1
     },
   }

@@ -11,7 +11,7 @@ export type PresentedCredentials = {
   apiKey: string | undefined
 }
 
-/** Authenticates applications. Nothing is cached: rotating or disabling takes effect immediately. */
+/** Authenticates applications. Rotating or disabling takes effect immediately. */
 export type AppAuth = {
   /**
    * Checks all three credentials: the API key, then the client ID, then the client secret, and only then the status.

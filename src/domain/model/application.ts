@@ -103,4 +103,6 @@ export type CallingApplication = Pick<
 > & {
   /** Developer's plan; `resolvePlan` returns its limits. */
   plan: string
+  /** Epoch in which the credentials were checked; see `ApplicationStore.credentialEpoch`. */
+  epoch?: number | undefined
 }

@@ -15,6 +15,9 @@ export type EndpointListQuery = {
   before?: string | undefined
 }
 
+/** An enabled endpoint, and the types of events that it gets. */
+export type Subscriber = { readonly id: string; readonly events: readonly string[] }
+
 /** Methods with a `developerId` find only that developer's endpoints. */
 export type WebhookEndpointStore = {
   find(developerId: string, id: string): Promise<WebhookEndpoint | undefined>
@@ -22,9 +25,9 @@ export type WebhookEndpointStore = {
   /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
   /** Lists the enabled endpoints of an application in the order of their ids. */
-  subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
+  subscribers(appId: string): Promise<readonly Subscriber[]>
   /** Lists the enabled endpoints of all applications of a developer in the order of their ids. */
-  subscribersOfDeveloper(developerId: string): Promise<Array<{ id: string; events: readonly string[] }>>
+  subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>

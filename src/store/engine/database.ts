@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
+import type { Epoch } from './epoch.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -30,6 +31,8 @@ export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
 /** State that a process keeps in memory because it alone serves the database. It changes with the transactions. */
 export type DatabaseMemory = {
   readonly admissions: AdmissionLog
+  /** Moves with each write to applications, developers, and the subscriptions of webhook endpoints. */
+  readonly configuration: Epoch
   /**
    * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
    * reading memory outside of a transaction; a transaction does it when it begins.

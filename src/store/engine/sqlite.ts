@@ -2,6 +2,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
+import { createEpoch } from './epoch.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
@@ -42,10 +43,13 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const read = drizzle({ client: reader.client }) as unknown as QueryExecutor
   const ids = createShortIds(reader.client.prepare, writer)
   const admissions = createAdmissionLog(writer, ids.toNumber)
+  const configuration = createEpoch()
   const queue = createWriteQueue(writer, tx, {
     participants: [
+      // First, so that nothing is read from an older snapshot and remembered under the new epoch.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
       admissions.participant,
+      configuration.participant,
     ],
     onDiskFault: options.onDiskFault,
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
@@ -62,7 +66,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
 
   return {
     ...describeSqlite(ids),
-    memory: { admissions, refresh },
+    memory: { admissions, configuration, refresh },
     read,
     write: queue.write,
     group: queue.group,
@@ -95,13 +99,15 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const reader = openReader(connection)
   const ids = createShortIds(reader.client.prepare, connection)
   const admissions = createAdmissionLog(connection, ids.toNumber)
+  const configuration = createEpoch()
   return {
     ...describeSqlite(ids),
     memory: {
       admissions,
+      configuration,
       // There is no write queue that watches for commits, so that every read counts as after one.
       refresh() {
-        admissions.participant.onForeignCommit?.()
+        for (const { participant } of [admissions, configuration]) participant.onForeignCommit?.()
       },
     },
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,

@@ -1,0 +1,28 @@
+import { createEpochCache } from '../domain/model/epoch-cache.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+
+const entriesMax = 10_000
+
+/**
+ * Remembers what `read` returns for an id as long as the configuration's epoch lasts. On PostgreSQL, where other nodes
+ * write too, it reads every time.
+ */
+export function rememberForEpoch<T>(
+  database: Database,
+  executor: QueryExecutor,
+  read: (id: string) => Promise<T>,
+): (id: string) => Promise<T> {
+  const { memory } = database
+  if (!memory) return read
+  const cache = createEpochCache<T>(entriesMax)
+  const isReader = executor === database.read
+  return async (id) => {
+    if (isReader) memory.refresh()
+    const epoch = memory.configuration.current()
+    const known = cache.get(id, epoch)
+    if (known !== undefined) return known
+    const value = await read(id)
+    cache.set(id, epoch, value)
+    return value
+  }
+}
