@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fill, makeTemplate, type FilledDatabase } from './growth/databases.ts'
-import { measureBackup, measurePurge, measureStarts, type Measurements } from './growth/measurements.ts'
+import {
+  measureBackup,
+  measureKillUnderLoad,
+  measurePurge,
+  measureStarts,
+  type Measurements,
+} from './growth/measurements.ts'
 import { measureRound, openServer, type Samples, type BenchServer } from './growth/measure.ts'
 import { callsTable, factsTable, type SizeResult } from './growth/table.ts'
 import { memoryMegabytes, moveToLoadCore } from './machine.ts'
@@ -42,10 +48,12 @@ const rounds = Array.from({ length: Number(values.rounds) }, (_, index) => index
 async function fillAll(root: string): Promise<FilledDatabase[]> {
   const model = join(root, 'model')
   if (!existsSync(join(model, 'model.json'))) await makeTemplate(binary, model)
-  return values.sizes.split(',').map((size) => {
+  const filled: FilledDatabase[] = []
+  for (const size of values.sizes.split(',')) {
     logProgress(`filling ${size}`)
-    return fill(model, join(root, size), Number(size))
-  })
+    filled.push(await fill(binary, model, join(root, size), Number(size)))
+  }
+  return filled
 }
 
 /** Measures all sizes in turn, round after round. */
@@ -86,7 +94,8 @@ async function run(root: string): Promise<SizeResult[]> {
     )
     const memory = servers.map(({ otpd }) => ({ 'memory after the load, MB': memoryMegabytes(otpd.pid) }))
     const backups = await measureRepeatedly('backups', servers, (one) => measureBackup(binary, one))
-    for (const { otpd } of servers) await otpd.stop('SIGTERM')
+    const kills: Measurements[] = []
+    for (const server of servers) kills.push(await measureKillUnderLoad(binary, server))
     const purges = await measureRepeatedly('purges', filled, measurePurge)
     return filled.map(({ requests }, index) => ({
       requests,
@@ -94,6 +103,7 @@ async function run(root: string): Promise<SizeResult[]> {
       facts: [
         disk.slice(index, index + 1),
         starts[index],
+        kills.slice(index, index + 1),
         memory.slice(index, index + 1),
         backups[index],
         purges[index],

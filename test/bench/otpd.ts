@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BenchContext } from './bench-case.ts'
+import { startIssuer } from './issuer.ts'
 import { encodeRequest } from './load.ts'
 import { startServer, type Server } from './machine.ts'
 import type { Service } from './service.ts'
@@ -15,70 +16,99 @@ const password = 'correct horse battery'
 const plans =
   '[plans.free]\nprojects = 10\napplications = 1000\nsendPerMinute = 10000\nverifyPerMinute = 10000\nconsolePerMinute = 0\n'
 
-export type Otpd = Service & {
-  console: { headers: Record<string, string>; applicationIds: string[] }
+export type Application = { id: string; credentials: Record<string, string> }
+
+/** An account: the headers of its console calls, and its applications. */
+export type Developer = { headers: Record<string, string>; applications: readonly Application[] }
+
+export type Otpd = Service & { developers: readonly Developer[] }
+
+/** How a case differs from the default settings. */
+export type OtpdVariant = {
+  /** Developers that share the applications equally. By default each application has its own developer. */
+  developers?: number
+  env?: Record<string, string>
+  /** Fields of a send besides the phone. */
+  sendFields?(index: number): Record<string, string>
 }
 
 /**
- * Starts the compiled binary with the default settings, except for the rates of the plan. Its applications are live, and
- * no provider is configured, so messages stay in the inbox, from which codes are read.
+ * Starts the compiled binary with the default settings, except for the rates of the plan and the provider of logins:
+ * that one is in this process, and an account of it is open to everyone. Applications are live, and no provider of
+ * messages is configured, so messages stay in the inbox, from which codes are read.
  */
-export async function startOtpd(context: BenchContext): Promise<Otpd> {
-  const { server, url, headers } = await startAndLogIn({ ...context, command: [context.binary] })
-  return createOtpdService(server, url, headers, await createApplications(url, headers, context.applications))
+export async function startOtpd(context: BenchContext, variant: OtpdVariant = {}): Promise<Otpd> {
+  const { folder, binary, applications } = context
+  const { developers: developerCount = applications, env, sendFields } = variant
+  const issuer = await startIssuer()
+  const server = await startOtpdServer({
+    command: [binary],
+    folder,
+    env: { ...context.env, ...env, ...issuer.env },
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  const developers: Developer[] = []
+  for (let index = 0; index < developerCount; index++) {
+    const headers = { authorization: `Bearer ${await issuer.signToken(`developer-${index}`)}` }
+    const created = await createApplications(url, headers, applications / developerCount)
+    developers.push({ headers, applications: created })
+  }
+  return createOtpdService(server, url, developers, sendFields)
 }
 
 type StartOptions = { command: string[] } & Pick<BenchContext, 'folder' | 'env'>
 
 /** Starts the server on an existing or empty data directory. */
 export async function startOtpdServer({ command, folder, env }: StartOptions): Promise<Server> {
-  const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(folder, 'otpd.toml')
   writeFileSync(config, plans)
   return startServer([...command, 'serve', '--config', config, '--log-format', 'json'], {
-    env: {
-      HOME: folder,
-      OTPD_DATA_DIR: join(folder, 'data'),
-      OTPD_LISTEN: '127.0.0.1:0',
-      OTPD_ADMIN_EMAIL: email,
-      OTPD_ADMIN_PASSWORD_FILE: passwordFile,
-      ...env,
-    },
+    env: { HOME: folder, OTPD_DATA_DIR: join(folder, 'data'), OTPD_LISTEN: '127.0.0.1:0', ...env },
   })
 }
 
-/** Starts the server and logs in. */
+/** Starts the server with the built-in provider of logins and one account, and logs in. */
 export async function startAndLogIn(options: StartOptions) {
-  const server = await startOtpdServer(options)
+  const passwordFile = join(options.folder, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  const account = { OTPD_ADMIN_EMAIL: email, OTPD_ADMIN_PASSWORD_FILE: passwordFile }
+  const server = await startOtpdServer({ ...options, env: { ...account, ...options.env } })
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }
 
-/** Creates the load on a running otpd. @param applications applications that send in turn */
+/** Creates the load on a running otpd: the applications of all developers send in turn. */
 export function createOtpdService(
   server: Server,
   url: string,
-  headers: Record<string, string>,
-  applications: readonly Application[],
+  developers: readonly Developer[],
+  sendFields: (index: number) => Record<string, string> = () => ({}),
 ): Otpd {
-  const credentials = applications.map((application) => application.credentials)
-  const ids = applications.map((application) => application.id)
-  const byId = new Map(applications.map((application) => [application.id, application.credentials]))
+  const applications = developers.flatMap((developer) => developer.applications)
+  const byId = new Map(applications.map(({ id, credentials }) => [id, credentials]))
   return {
     ...server,
-    console: { headers, applicationIds: ids },
+    developers,
     encodeSend: (index, phone) =>
-      encodeRequest('/v1/otp/send', credentials[index % credentials.length] ?? {}, { phone }),
+      encodeRequest('/v1/otp/send', applications[index % applications.length]?.credentials ?? {}, {
+        phone,
+        ...sendFields(index),
+      }),
     encodeVerifies: async () => {
-      const verifies: Uint8Array[] = []
-      for await (const { requestId, appId, code } of readInbox(url, headers)) {
-        if (code === null) continue
-        verifies.push(encodeRequest('/v1/otp/verify', byId.get(appId) ?? {}, { requestId, code }))
-      }
-      return verifies
+      const inboxes = await Promise.all(developers.map(({ headers }) => readInbox(url, headers)))
+      return interleave(inboxes).flatMap(({ requestId, appId, code }) =>
+        code === null ? [] : [encodeRequest('/v1/otp/verify', byId.get(appId) ?? {}, { requestId, code })],
+      )
     },
   }
+}
+
+/** Takes from each list in turn, so that developers verify at the same time, as they sent. */
+export function interleave<T>(lists: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...lists.map((list) => list.length))
+  return Array.from({ length: longest }, (_, index) =>
+    lists.flatMap((list) => list.slice(index, index + 1)),
+  ).flat()
 }
 
 export async function call<T>(url: string, init: RequestInit = {}): Promise<T> {
@@ -93,8 +123,6 @@ async function logIn(url: string): Promise<Record<string, string>> {
   const tokens = await call<{ id_token: string }>(`${url}/v1/auth/token`, { method: 'POST', body })
   return { authorization: `Bearer ${tokens.id_token}` }
 }
-
-export type Application = { id: string; credentials: Record<string, string> }
 
 export async function createApplications(url: string, headers: Record<string, string>, count: number) {
   const create = async <T>(path: string, body: object) => {
@@ -120,12 +148,14 @@ export async function createApplications(url: string, headers: Record<string, st
 type InboxItem = { requestId: string; appId: string; code: string | null }
 type InboxPage = { data: InboxItem[]; pagination: { nextCursor: string | null } }
 
-async function* readInbox(url: string, headers: Record<string, string>) {
+async function readInbox(url: string, headers: Record<string, string>): Promise<InboxItem[]> {
+  const items: InboxItem[] = []
   let cursor: string | null = null
   do {
     const position: string = cursor === null ? '' : `&cursor=${cursor}`
     const page: InboxPage = await call(`${url}/v1/inbox?limit=200${position}`, { headers })
-    yield* page.data
+    items.push(...page.data)
     cursor = page.pagination.nextCursor
   } while (cursor !== null)
+  return items
 }

@@ -12,11 +12,32 @@ const paths = {
   series: '/v1/analytics/timeseries?range=90d',
 }
 
-/** Reads of a console over tens of thousands of events, compared with a route that only returns the same log page. */
+/** More pages than a server would remember. */
+const pagesMax = 1000
+
+type LogPage = { pagination: { nextCursor: string | null } }
+
+/** Reads through the log. @returns the path of each page, newest first */
+async function listLogPages(url: string, headers: Record<string, string>): Promise<string[]> {
+  const pages: string[] = []
+  let path: string | undefined = paths.logs
+  while (path !== undefined && pages.length < pagesMax) {
+    pages.push(path)
+    const { pagination }: LogPage = await call(url + path, { headers })
+    path = pagination.nextCursor === null ? undefined : `${paths.logs}&cursor=${pagination.nextCursor}`
+  }
+  return pages
+}
+
+/**
+ * Reads of a console, compared with a route that only returns the same log page. One developer has all applications, so
+ * that the log has tens of thousands of entries.
+ */
 export const reads: BenchCase = {
   rows: {
     page: 'Elysia: the same page of the log',
-    logs: 'otpd: a page of 50 of the log',
+    logs: 'otpd: the newest 50 of the log, again and again',
+    'log-pages': 'otpd: 50 of the log, page after page',
     summary: 'otpd: summary',
     series: 'otpd: series of 90 days',
   },
@@ -24,20 +45,24 @@ export const reads: BenchCase = {
     const { folder, loadSettings } = context
     const file = join(folder, 'page.json')
     const samples: Record<string, Sample> = {}
-    await withServer(await startOtpd(context), async (otpd) => {
-      const { headers } = otpd.console
+    await withServer(await startOtpd(context, { developers: 1 }), async (otpd) => {
+      const url = `http://127.0.0.1:${otpd.port}`
+      const headers = otpd.developers[0]?.headers ?? {}
       await measureFlow(otpd, loadSettings, true)
-      writeFileSync(
-        file,
-        JSON.stringify(await call(`http://127.0.0.1:${otpd.port}${paths.logs}`, { headers })),
-      )
+      writeFileSync(file, JSON.stringify(await call(url + paths.logs, { headers })))
       for (const [row, path] of Object.entries(paths)) {
-        samples[row] = await measureRepeated(otpd, encodeRequest(path, headers), loadSettings)
+        samples[row] = await measureRepeated(otpd, [encodeRequest(path, headers)], loadSettings)
       }
+      const pages = await listLogPages(url, headers)
+      samples['log-pages'] = await measureRepeated(
+        otpd,
+        pages.map((path) => encodeRequest(path, headers)),
+        loadSettings,
+      )
     })
     const server = await startServer([process.execPath, join(import.meta.dir, 'servers/page.ts'), file])
     return withServer(server, async () => {
-      const page = await measureRepeated(server, encodeRequest('/v1/logs', {}), loadSettings)
+      const page = await measureRepeated(server, [encodeRequest('/v1/logs', {})], loadSettings)
       return { page, ...samples }
     })
   },

@@ -49,19 +49,19 @@ export async function measure(
   return { ...load, ...readCost(load.responses) }
 }
 
-/** Measures one request, repeated. */
+/** Measures requests, repeated in their order, after a warm-up. */
 export async function measureRepeated(
   server: Server,
-  request: Uint8Array,
+  requests: readonly Uint8Array[],
   loadSettings: LoadSettings,
 ): Promise<Sample> {
   const { connections, seconds, warmUpSeconds } = loadSettings
-  await measure(server, [request], { connections, seconds: warmUpSeconds, repeat: true })
-  return measure(server, [request], { connections, seconds, repeat: true })
+  await measure(server, requests, { connections, seconds: warmUpSeconds, repeat: true })
+  return measure(server, requests, { connections, seconds, repeat: true })
 }
 
 /** Returns distinct phones in no order, like real ones: 3,000,017 and 8,000,000 are coprime. */
-const phoneAt = (index: number) => `+1415${2_000_000 + ((index * 3_000_017) % 8_000_000)}`
+export const phoneAt = (index: number) => `+1415${2_000_000 + ((index * 3_000_017) % 8_000_000)}`
 
 const sendsPerSecondMax = 40_000
 

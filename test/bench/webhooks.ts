@@ -5,17 +5,19 @@ import { call, startOtpd, type Otpd } from './otpd.ts'
 import { measureFlow, startMeter, type Sample } from './service.ts'
 
 /** Creates an endpoint for each application, subscribed to each send and each verification. */
-async function subscribe({ port, console }: Otpd, receiverPort: number): Promise<void> {
-  for (const appId of console.applicationIds) {
-    await call(`http://127.0.0.1:${port}/v1/webhooks`, {
-      method: 'POST',
-      headers: { ...console.headers, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        appId,
-        url: `http://127.0.0.1:${receiverPort}/`,
-        events: ['otp.sent', 'otp.verified'],
-      }),
-    })
+async function subscribe({ port, developers }: Otpd, receiverPort: number): Promise<void> {
+  for (const { headers, applications } of developers) {
+    for (const { id } of applications) {
+      await call(`http://127.0.0.1:${port}/v1/webhooks`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          appId: id,
+          url: `http://127.0.0.1:${receiverPort}/`,
+          events: ['otp.sent', 'otp.verified'],
+        }),
+      })
+    }
   }
 }
 
@@ -42,8 +44,8 @@ export const webhooks: BenchCase = {
     withServer(
       await startServer([process.execPath, join(import.meta.dir, 'servers/receiver.ts')], { core: 1 }),
       async (receiver) => {
-        const env = { ...context.env, OTPD_WEBHOOK_ALLOW: '127.0.0.1' }
-        return withServer(await startOtpd({ ...context, env }), async (otpd) => {
+        const env = { OTPD_WEBHOOK_ALLOW: '127.0.0.1' }
+        return withServer(await startOtpd(context, { env }), async (otpd) => {
           await subscribe(otpd, receiver.port)
           const { send, verify } = await measureFlow(otpd, context.loadSettings, true)
           const delivery = await measureDeliveries(otpd, receiver.port, context.loadSettings.seconds)

@@ -1,19 +1,11 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from 'bun:sqlite'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { openKeyring } from '../../../src/store/files/live-keyring.ts'
 import { readMasterKeyCandidates } from '../../../src/store/files/master-key.ts'
-import { call, createApplications, startAndLogIn, type Application } from '../otpd.ts'
+import { createSealing } from '../../../src/store/engine/sealing.ts'
+import { call, createApplications, startAndLogIn, startOtpdServer, type Application } from '../otpd.ts'
 import { writeHistory } from './history.ts'
 
 /** Data directory with `requests` OTP requests, and the credentials to send more. */
@@ -22,10 +14,8 @@ export type FilledDatabase = {
   folder: string
   applications: Application[]
   endpointId: string
-  /** Size of the database after it was filled. */
+  /** Size of the database after it was filled, without free pages. */
   bytes: number
-  /** Verified phone of the busy developer. */
-  phone: string
 }
 
 type TemplateInfo = Pick<FilledDatabase, 'applications' | 'endpointId' | 'bytes'>
@@ -59,7 +49,12 @@ export async function makeTemplate(binary: string, folder: string): Promise<void
 }
 
 /** Fills a copy of the template with requests, unless a database of that size exists. */
-export function fill(templateFolder: string, folder: string, requests: number): FilledDatabase {
+export async function fill(
+  binary: string,
+  templateFolder: string,
+  folder: string,
+  requests: number,
+): Promise<FilledDatabase> {
   if (!existsSync(folder)) {
     const partialFolder = `${folder}.part`
     rmSync(partialFolder, { recursive: true, force: true })
@@ -68,6 +63,7 @@ export function fill(templateFolder: string, folder: string, requests: number): 
     const { keys } = openKeyring(databasePath(partialFolder), () =>
       readMasterKeyCandidates(join(partialFolder, 'data'), null),
     )
+    const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes))
     writeHistory(databasePath(partialFolder), {
       requests,
       now: Date.now(),
@@ -75,17 +71,24 @@ export function fill(templateFolder: string, folder: string, requests: number): 
         developerId: findDeveloperId(partialFolder),
         applicationIds: applications.map(({ id }) => id),
       },
-      pseudonym: (developerId, phone) => derivePseudonym(keys, developerId, phone),
+      phones: {
+        seal: (id, phone) => sealing.sealPhone('otp_requests.phone', id, phone),
+        open: (id, sealed) => sealing.openPhone('otp_requests.phone', id, sealed),
+        pseudonym: (developerId, phone) => derivePseudonym(keys, developerId, phone),
+      },
     })
+    // The first start does what the history left to do, such as moving the users.
+    const server = await startOtpdServer({ command: [binary], folder: partialFolder, env: {} })
+    await server.stop('SIGTERM')
     // Later runs add requests to a database that is kept.
-    const { size } = statSync(databasePath(partialFolder))
+    const bytes = countBytes(partialFolder)
     writeFileSync(
       join(partialFolder, 'model.json'),
-      JSON.stringify({ ...readTemplateInfo(partialFolder), bytes: size }),
+      JSON.stringify({ ...readTemplateInfo(partialFolder), bytes }),
     )
     renameSync(partialFolder, folder)
   }
-  return { requests, folder, ...readTemplateInfo(folder), phone: findVerifiedPhone(folder) }
+  return { requests, folder, ...readTemplateInfo(folder) }
 }
 
 const readTemplateInfo = (folder: string): TemplateInfo =>
@@ -102,9 +105,8 @@ function queryText(folder: string, sql: string): string {
 
 const findDeveloperId = (folder: string) => queryText(folder, 'select developer_id from webhook_endpoints')
 
-const findVerifiedPhone = (folder: string) =>
-  queryText(
-    folder,
-    `select phone from identities where phone like '+%' and developer_id in
-       (select number from short_ids where id in (select developer_id from webhook_endpoints))`,
-  )
+function countBytes(folder: string): number {
+  const pages =
+    '(select page_count from pragma_page_count) - (select freelist_count from pragma_freelist_count)'
+  return Number(queryText(folder, `select (${pages}) * page_size from pragma_page_size`))
+}

@@ -36,7 +36,11 @@ beforeAll(() => {
     requests,
     now,
     owner: { developerId: 'dev_busy', applicationIds: ['app_1', 'app_2', 'app_3'] },
-    pseudonym: (_, phone) => `anon_${phone.slice(1)}`,
+    phones: {
+      seal: (requestId, phone) => `sealed ${requestId} ${phone}`,
+      open: (requestId, sealed) => sealed.replace(`sealed ${requestId} `, ''),
+      pseudonym: (_, phone) => `anon_${phone.slice(1)}`,
+    },
   })
   db = connect(path, 0)
 })
@@ -79,17 +83,19 @@ test('the counters of a history match its requests and identities', () => {
   )
 })
 
-test('a history has pseudonyms for exactly the phones older than 30 days', () => {
+test('a history has pseudonyms for the phones older than 30 days, and newer ones sealed for their request', () => {
   const cutoff = now - 30 * dayMs
-  const isPlainSql = `phone like '+%'`
-  expect(
-    queryNumber(`select count(*) from otp_requests where created_at < ? and ${isPlainSql}`, cutoff),
-  ).toBe(0)
-  expect(
-    queryNumber(`select count(*) from otp_requests where created_at > ? and not ${isPlainSql}`, cutoff),
-  ).toBe(0)
-  expect(queryNumber(`select count(*) from events where at < ? and ${isPlainSql}`, cutoff)).toBe(0)
-  expect(queryNumber(`select count(*) from events where at > ? and not ${isPlainSql}`, cutoff)).toBe(0)
+  const sealedFor = (id: string) => `phone like 'sealed ' || ${id} || ' +1415%'`
+  const pseudonymSql = `phone like 'anon_1415%'`
+  for (const [table, at, id] of [
+    ['otp_requests', 'created_at', 'id'],
+    ['events', 'at', 'request_id'],
+  ] as const) {
+    const count = (condition: string) =>
+      queryNumber(`select count(*) from ${table} where ${at} ${condition}`, cutoff)
+    expect(count(`< ? and not ${pseudonymSql}`)).toBe(0)
+    expect(count(`> ? and not ${sealedFor(id)}`)).toBe(0)
+  }
 })
 
 test('one developer has a fifth of a history, and one application of that developer has no failures', () => {

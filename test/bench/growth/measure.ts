@@ -1,4 +1,4 @@
-import { startAndLogIn, createOtpdService, type Otpd } from '../otpd.ts'
+import { call, startAndLogIn, createOtpdService, type Otpd } from '../otpd.ts'
 import { measure, type Sample } from '../service.ts'
 import { encodeRead, readNames } from './reads.ts'
 import type { FilledDatabase } from './databases.ts'
@@ -6,7 +6,14 @@ import type { FilledDatabase } from './databases.ts'
 /** Samples by row name. */
 export type Samples = Record<string, Sample>
 
-export type BenchServer = { filled: FilledDatabase; otpd: Otpd }
+export type BenchServer = {
+  filled: FilledDatabase
+  otpd: Otpd
+  /** Headers of the busy developer's console calls. */
+  headers: Record<string, string>
+  /** Verified phone of the busy developer. */
+  phone: string
+}
 
 export async function openServer(
   command: string[],
@@ -15,7 +22,10 @@ export async function openServer(
 ): Promise<BenchServer> {
   const { server, url, headers } = await startAndLogIn({ command, folder: filled.folder, env })
   // The first two applications are only read.
-  return { filled, otpd: createOtpdService(server, url, headers, filled.applications.slice(2)) }
+  const developer = { headers, applications: filled.applications.slice(2) }
+  const users = await call<{ data: { phone: string }[] }>(`${url}/v1/users?limit=1`, { headers })
+  const phone = users.data[0]?.phone ?? ''
+  return { filled, otpd: createOtpdService(server, url, [developer]), headers, phone }
 }
 
 let phones = 0

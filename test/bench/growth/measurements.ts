@@ -39,6 +39,24 @@ export async function measureStarts(binary: string, filled: FilledDatabase): Pro
   return { ...clean, 'ready after a kill, ms': afterKill['ready, ms'] ?? NaN }
 }
 
+/**
+ * Measures a start after a kill under load, which leaves the most to recover. It stops the server for good.
+ */
+export async function measureKillUnderLoad(binary: string, subject: BenchServer): Promise<Measurements> {
+  const { otpd, filled } = subject
+  const load = runLoad(otpd.port, encodeSends(otpd, 30_000), { connections: 64, seconds: 10 })
+  const ended = load.then(
+    () => Promise.reject(new Error('the load ended before the kill')),
+    // The kill breaks its connections.
+    () => {},
+  )
+  await Bun.sleep(seconds * 1000)
+  await otpd.stop('SIGKILL')
+  await ended
+  const start = await measureStart(binary, filled, 'SIGTERM')
+  return { 'ready after a kill under load, ms': start['ready, ms'] ?? NaN }
+}
+
 const measureSends = ({ otpd }: BenchServer, time: number) =>
   runLoad(otpd.port, encodeSends(otpd, time * 10_000), { connections: 8, seconds: time })
 

@@ -1,7 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { lowestId } from '../../../src/domain/model/ids.ts'
 
-export type Pseudonym = (developerId: string, phone: string) => string
+/** The forms in which a request and its log entries store a phone. */
+export type PhoneForms = {
+  seal(requestId: string, phone: string): string
+  open(requestId: string, sealed: string): string
+  pseudonym(developerId: string, phone: string): string
+}
 
 type Row = { id: string; developer_id: string; phone: string }
 
@@ -15,24 +20,26 @@ const writeCheckpoint = (db: Database, scan: string, checkpoint: string) =>
   db.run('insert or replace into retention_marks (walk, position) values (?, ?)', [scan, checkpoint])
 
 /** Pseudonymizes requests and events up to `cutoff`, as a purge would have done by then. */
-export function pseudonymizePhones(db: Database, pseudonym: Pseudonym, cutoff: number): void {
+export function pseudonymizePhones(db: Database, { open, pseudonym }: PhoneForms, cutoff: number): void {
   const requests = db
     .query<Row, [string, string]>(
       `select id, ${developerId}, phone from otp_requests where id > ? and id < ? order by id`,
     )
     .all(readCheckpoint(db, 'requests'), lowestId('otp', Math.max(0, cutoff)))
   const updateRequest = db.query('update otp_requests set phone = ? where id = ?')
-  for (const { id, developer_id, phone } of requests) updateRequest.run(pseudonym(developer_id, phone), id)
+  for (const { id, developer_id, phone } of requests)
+    updateRequest.run(pseudonym(developer_id, open(id, phone)), id)
   writeCheckpoint(db, 'requests', requests.at(-1)?.id ?? readCheckpoint(db, 'requests'))
 
   const events = db
-    .query<Omit<Row, 'id'> & { seq: number; payload: string | null; at: number }, [number]>(
-      `select seq, ${developerId}, phone, payload, at from events where seq > ? order by seq limit 5000`,
+    .query<Row & { seq: number; payload: string | null; at: number }, [number]>(
+      `select seq, request_id as id, ${developerId}, phone, payload, at from events where seq > ? order by seq limit 5000`,
     )
     .all(Number(readCheckpoint(db, 'events')))
     .filter(({ at }) => at <= cutoff)
   const updateEvent = db.query('update events set phone = ?, payload = ? where seq = ?')
-  for (const { seq, developer_id, phone, payload } of events) {
+  for (const { seq, id, developer_id, phone: sealed, payload } of events) {
+    const phone = open(id, sealed)
     const replacement = pseudonym(developer_id, phone)
     updateEvent.run(replacement, payload?.replace(phone, replacement) ?? null, seq)
   }
@@ -40,7 +47,7 @@ export function pseudonymizePhones(db: Database, pseudonym: Pseudonym, cutoff: n
 }
 
 /** Pseudonymizes identities that were not verified since `cutoff`. */
-export function pseudonymizeIdentities(db: Database, pseudonym: Pseudonym, cutoff: number): void {
+export function pseudonymizeIdentities(db: Database, { pseudonym }: PhoneForms, cutoff: number): void {
   const selectIdentities = db.query<Row, [string, number]>(
     `select id, ${developerId}, phone from identities where id > ? and last_verified_at <= ? order by id limit 5000`,
   )

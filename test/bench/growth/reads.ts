@@ -1,32 +1,42 @@
 import { encodeRequest } from '../load.ts'
 import type { BenchServer } from './measure.ts'
-import type { FilledDatabase } from './databases.ts'
 
 /** Reads of a console over the busy developer's history, by row name. */
-const pathBuilders: Readonly<Record<string, (filled: FilledDatabase) => string>> = {
+const pathBuilders: Readonly<Record<string, (server: BenchServer) => string>> = {
   'log, newest 50': () => '/v1/logs?limit=50',
-  'log of one application': ({ applications }) => `/v1/logs?limit=50&appId=${applications[1]?.id}`,
+  'log of one application': ({ filled: { applications } }) =>
+    `/v1/logs?limit=50&appId=${applications[1]?.id}`,
   'log, a rare type': () => '/v1/logs?limit=50&type=otp.canceled',
   'log, a type that never came': () => '/v1/logs?limit=50&type=otp.undelivered',
+  'log, a type that one application has not': ({ filled: { applications } }) =>
+    `/v1/logs?limit=50&appId=${applications[1]?.id}&type=otp.failed`,
   'codes, newest 50': () => '/v1/otp?limit=50',
-  'codes of one application': ({ applications }) => `/v1/otp?limit=50&appId=${applications[1]?.id}`,
+  'codes of one application': ({ filled: { applications } }) =>
+    `/v1/otp?limit=50&appId=${applications[1]?.id}`,
   'codes, a rare status': () => '/v1/otp?limit=50&status=canceled',
-  'codes, a status that an application has not': ({ applications }) =>
+  'codes, a status that an application has not': ({ filled: { applications } }) =>
     `/v1/otp?limit=50&appId=${applications[1]?.id}&status=failed`,
-  'codes, pending, of an application that has none': ({ applications }) =>
+  'codes, pending, of an application that has none': ({ filled: { applications } }) =>
     `/v1/otp?limit=50&appId=${applications[1]?.id}&status=pending`,
   'users, newest 50': () => '/v1/users?limit=50',
   'user of a phone': ({ phone }) => `/v1/users/${encodeURIComponent(phone)}`,
   'audit trail, newest 50': () => '/v1/audit?limit=50',
   'audit trail, an action that never came': () => '/v1/audit?limit=50&action=account.disabled',
-  'webhook deliveries, newest 50': ({ endpointId }) => `/v1/webhooks/${endpointId}/deliveries?limit=50`,
-  'webhook deliveries, failed of one type': ({ endpointId }) =>
+  'audit trail, a resource without entries': () => '/v1/audit?limit=50&targetId=app_2',
+  'webhook deliveries, newest 50': ({ filled: { endpointId } }) =>
+    `/v1/webhooks/${endpointId}/deliveries?limit=50`,
+  'webhook deliveries, failed': ({ filled: { endpointId } }) =>
+    `/v1/webhooks/${endpointId}/deliveries?limit=50&status=failed`,
+  'webhook deliveries, a type that never came': ({ filled: { endpointId } }) =>
+    `/v1/webhooks/${endpointId}/deliveries?limit=50&type=otp.failed`,
+  'webhook deliveries, failed of one type': ({ filled: { endpointId } }) =>
     `/v1/webhooks/${endpointId}/deliveries?limit=50&status=failed&type=otp.verified`,
+  'inbox, newest 50': () => '/v1/inbox?limit=50',
   summary: () => '/v1/analytics/summary',
   'series of 90 days': () => '/v1/analytics/timeseries?range=90d',
 }
 
 export const readNames = Object.keys(pathBuilders)
 
-export const encodeRead = (row: string, { filled, otpd }: BenchServer): Uint8Array =>
-  encodeRequest(pathBuilders[row]?.(filled) ?? '', otpd.console.headers)
+export const encodeRead = (row: string, server: BenchServer): Uint8Array =>
+  encodeRequest(pathBuilders[row]?.(server) ?? '', server.headers)

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { utcDay } from '../../../src/domain/log/analytics.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
+import type { PhoneForms } from './pseudonyms.ts'
 import type { NewRequest, Source } from './request-sources.ts'
 
 export type SentRequest = NewRequest & { id: string; at: number }
@@ -14,7 +15,7 @@ const messageRetentionMs = 7 * 24 * 60 * 60 * 1000
 const shortIdSql = (id: string) => `(select number from short_ids where id = ${id})`
 
 /** Creates the rows that otpd writes for a request and its outcome, directly in the tables. */
-export function createRecords(db: Database, newId: NewId) {
+export function createRecords(db: Database, newId: NewId, { seal }: Pick<PhoneForms, 'seal'>) {
   let seq = 0
   const counts = new Map<string, { requests: number; verified: number; failed: number; active: number }>()
   const endpoint = db
@@ -80,7 +81,7 @@ export function createRecords(db: Database, newId: NewId) {
     const payload = hasWebhook
       ? JSON.stringify({ type, data: { requestId: id, phone, metadata: null } }).padEnd(500)
       : null
-    insertEvent.run(++seq, type, source.developerId, source.appId, id, phone, status, payload, at)
+    insertEvent.run(++seq, type, source.developerId, source.appId, id, seal(id, phone), status, payload, at)
     if (!hasWebhook) return
     const deliveryId = newId('dlv')
     insertWebhookDelivery.run(deliveryId, endpoint.id, seq, at, type)
@@ -103,7 +104,8 @@ export function createRecords(db: Database, newId: NewId) {
     send({ source, phone }: NewRequest, at: number): SentRequest {
       const sent = { source, phone, id: newId('otp'), at }
       const { developerId, projectId, appId } = source
-      const texts = [sent.id, developerId, projectId, appId, phone, randomText(16), randomText(12)]
+      const sealed = seal(sent.id, phone)
+      const texts = [sent.id, developerId, projectId, appId, sealed, randomText(16), randomText(12)]
       insertRequest.run(...texts, at, at + lifetimeMs)
       if (at > Date.now() - messageRetentionMs) insertDelivery.run(sent.id, randomText(24), at)
       addToCount(source, at, 'requests')

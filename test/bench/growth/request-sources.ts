@@ -69,6 +69,8 @@ function addDeveloper(db: Database, newId: NewId, template: Source | undefined, 
       id: appId,
       developer_id: developerId,
       project_id: projectId,
+      // A sealed one can be opened only in the row that it was sealed for; plain ones are of 0.1.0.
+      webhook_secret: 'whsec_bench',
     })
     return { developerId, projectId, appId, alwaysSucceeds: false }
   })
