@@ -5,6 +5,7 @@ import { startLimit } from './limit.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
 import { startOtpd } from './otpd.ts'
+import { preparePocketBase, startPocketBase } from './pocketbase.ts'
 import { reads } from './reads.ts'
 import { measureFlow, measureRepeated, type Sample, type Service } from './service.ts'
 import { makeSlowDisk } from './slow-disk.ts'
@@ -83,6 +84,11 @@ const betterAuth = (prefix: string, title: string, favourable: boolean): BenchCa
 })
 const betterAuthDefault = betterAuth('better-auth-', 'better-auth', false)
 
+const pocketBase: BenchCase = {
+  ...flowCase('pocketbase-', 'PocketBase, e-mail, synchronous=NORMAL', startPocketBase),
+  prepare: preparePocketBase,
+}
+
 export const cases: readonly BenchCase[] = [
   floorCase('bare', 'bare Bun server'),
   floorCase('elysia', 'Elysia and validation'),
@@ -92,6 +98,7 @@ export const cases: readonly BenchCase[] = [
   webhooks,
   betterAuthDefault,
   betterAuth('better-auth-favourable-', 'better-auth with cleanup disabled', true),
+  pocketBase,
   onSlowDisk(limit),
   onSlowDisk(otpd),
   onSlowDisk(betterAuthDefault),
