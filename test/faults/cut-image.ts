@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestApp } from '../helpers/webhook-client.ts'
 import { checkFile, checkInvariants } from './database-checks.ts'
 import { encodeRequest, openConnection } from './connection.ts'
+import { checkLists } from './list-checks.ts'
 import { startServerAt, type Home } from './server.ts'
 
 /** State that must survive, because it was acknowledged to a caller. */
@@ -58,8 +59,17 @@ function checkExpectedState(database: Database, expected: ExpectedState): string
   })
 }
 
-/** Starts otpd on the files that survived, calls it, and checks the database afterwards. @returns what is wrong */
-export async function bootImage(home: Home, expected: ExpectedState, apps: TestApp[]): Promise<string[]> {
+/**
+ * Starts otpd on the files that survived, calls it, and checks the database afterwards.
+ *
+ * @param token ID token of the developer
+ * @returns what is wrong
+ */
+export async function bootImage(
+  home: Home,
+  expected: ExpectedState,
+  { apps, token }: { apps: TestApp[]; token: string },
+): Promise<string[]> {
   const server = await startServerAt(home).catch((error: unknown) => String(error))
   if (typeof server === 'string') return [`otpd does not start: ${server}`]
   const violations: string[] = []
@@ -78,6 +88,10 @@ export async function bootImage(home: Home, expected: ExpectedState, apps: TestA
         violations.push(`${requestId} can be verified again`)
     }
     connection.close()
+    const database = new Database(join(home.dataDir, 'otpd.db'), { readonly: true })
+    // A cut may have taken the account and its log-in.
+    if (expected.size > 0) violations.push(...(await checkLists(server.url, token, database)))
+    database.close()
   } finally {
     await server.stop()
   }

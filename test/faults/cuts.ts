@@ -16,7 +16,7 @@ const connectionChoices = [1, 8, 32]
 const bootEvery = 50
 const applications = 4
 
-type Run = { home: Home; log: string; acknowledged: Acknowledged[]; apps: TestApp[] }
+type Run = { home: Home; log: string; acknowledged: Acknowledged[]; apps: TestApp[]; token: string }
 
 export const cuts: FaultFamily = {
   name: 'cuts',
@@ -61,8 +61,10 @@ async function recordRun(trial: Trial, library: string, index: number): Promise<
   const apps: TestApp[] = []
   const ledger = createLedger((one) => acknowledged.push(one))
   const server = await startServerAt(home, shim.env({ log: true }))
+  let token = ''
   try {
     const client = await logIn(server.url)
+    token = client.token
     for (let i = 0; i < applications; i++) apps.push(await client.createApplication())
     const connections = connectionChoices[index % connectionChoices.length] ?? 1
     const load = startLoad({ url: server.url, apps, ledger, random: trial.random, connections })
@@ -74,7 +76,7 @@ async function recordRun(trial: Trial, library: string, index: number): Promise<
     shim.close()
   }
   if (ledger.violations.length > 0) throw new Error(ledger.violations[0])
-  return { home, log: shim.log, acknowledged, apps }
+  return { home, log: shim.log, acknowledged, apps, token }
 }
 
 async function cutRun(trial: Trial, run: Run, cutCount: number) {
@@ -102,7 +104,7 @@ async function cutRun(trial: Trial, run: Run, cutCount: number) {
     cutsByLoss[loss]++
     const boot = number % bootEvery === bootEvery - 1
     const image = writeImage(run.home, disk.cut(loss, random))
-    const imageFaults = boot ? await bootImage(image, expected, run.apps) : checkImage(image, expected)
+    const imageFaults = boot ? await bootImage(image, expected, run) : checkImage(image, expected)
     rmSync(image.home, { recursive: true })
     faults.push(...imageFaults.map((fault) => `${loss}, cut at call ${cutPoint}: ${fault}`))
     if (boot) boots++

@@ -21,6 +21,9 @@ const slots = {
 
 export const errno = { EIO: 5, ENOSPC: 28 } as const
 
+/** Instead of an errno: the call ends the process before it is made, as kill -9 does. */
+export const killProcess = -1
+
 export type Shim = ReturnType<typeof createShim>
 
 /** Compiles the shim into the folder. @returns the library's path */

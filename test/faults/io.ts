@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { cpSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { checkFile, checkRequests, checkInvariants } from './database-checks.ts'
@@ -7,7 +7,7 @@ import { encodeRequest, openConnection } from './connection.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
-import { makeHome, startServerAt, type Home } from './server.ts'
+import { copyHome, makeHome, startServerAt, type Home } from './server.ts'
 import { buildShim, createShim, errno } from './disk-shim.ts'
 
 const acknowledgedPerRun = 100
@@ -69,7 +69,7 @@ export const io: FaultFamily = {
 }
 
 /** Spreads positions evenly over the calls, the first and the last included. */
-function spreadEvenly(calls: number, countMax: number): number[] {
+export function spreadEvenly(calls: number, countMax: number): number[] {
   const count = Math.min(calls, countMax)
   return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * (calls - 1)) / Math.max(1, count - 1)))
 }
@@ -98,8 +98,7 @@ async function runAttempt(
   name: string,
 ): Promise<Attempt> {
   const folder = join(trial.folder, `attempt-${name}`)
-  cpSync(template.home.home, folder, { recursive: true })
-  const home = { ...template.home, home: folder, dataDir: join(folder, 'data') }
+  const home = copyHome(template.home, folder)
   const shim = createShim(library, folder, home.dataDir)
   shim.set('failErrno', failErrno)
   shim.set('failAt', failAt)

@@ -5,6 +5,7 @@ import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { checkFile, checkRequests, checkInvariants, countUnacknowledged } from './database-checks.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { checkLists } from './list-checks.ts'
 import { startLoad } from './load.ts'
 import { createManagement, type Management } from './management.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
@@ -16,7 +17,7 @@ const killsPerHome = 50
 const checkAllEvery = 10
 const restartMedianMsMax = 1_000
 
-type KillRun = { home: Home; apps: TestApp[]; ledger: Ledger; management: Management }
+type KillRun = { home: Home; token: string; apps: TestApp[]; ledger: Ledger; management: Management }
 
 type Totals = {
   kills: number
@@ -76,7 +77,7 @@ async function runKills(trial: Trial, ledger: Ledger, totals: Totals, killsUntil
     const apps: TestApp[] = []
     for (let i = 0; i < applications; i++) apps.push(await client.createApplication())
     const management = createManagement(client.token, await client.createApplication('Rotated'))
-    run = { home, apps, ledger, management }
+    run = { home, token: client.token, apps, ledger, management }
     for (; totals.kills < killsUntil; totals.kills++) {
       await loadAndKill(trial, run, server, perKill)
       const before = performance.now()
@@ -130,7 +131,8 @@ async function checkAfterKill(
   database.run('PRAGMA busy_timeout = 5000')
   try {
     const violations = [...checkFile(database, 'quick_check'), ...management.check(database)]
-    if (checksEverything) violations.push(...checkAll(run, database))
+    if (checksEverything)
+      violations.push(...checkAll(run, database), ...(await checkLists(server.url, run.token, database)))
     else violations.push(...checkRequests(database, ledger.takeTouched()))
     if (server.log().includes('damaged')) violations.push('the server reports a damaged database')
     return [...violations, ...(await management.checkKeys(server.url))]

@@ -20,6 +20,7 @@ import { slow } from './slow.ts'
 import { soak } from './soak.ts'
 import { stops } from './stops.ts'
 import { webhooks } from './webhooks.ts'
+import { writes } from './writes.ts'
 
 // Injects faults into the compiled binary and checks its guarantees: `npm run faults -- [--only kills,cuts] [--short]
 // [--seed N] [--kills N] …`. Exits with 1 if a guarantee was violated. Needs Linux and gcc.
@@ -28,6 +29,7 @@ const families: FaultFamily[] = [
   kills,
   cuts,
   io,
+  writes,
   slow,
   refusals,
   damage,

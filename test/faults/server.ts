@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startServer, type RunningServer } from '../helpers/binary.ts'
 import type { Trial } from './family.ts'
@@ -7,8 +7,13 @@ export const account = { email: 'ada@example.com', password: 'correct horse batt
 
 export type Home = { home: string; dataDir: string; config: string; env: Record<string, string> }
 
-/** Creates a home with an account and no limits, which consecutive servers share. @param name name of the folder */
-export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home {
+/**
+ * Creates a home with an account and no limits, which consecutive servers share.
+ *
+ * @param name name of the folder
+ * @param rates limits of the plan
+ */
+export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string, rates = {}): Home {
   const home = join(folder, name)
   mkdirSync(home, { recursive: true })
   const passwordFile = join(home, 'password')
@@ -21,6 +26,7 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
     verifyPerMinute: 0,
     consolePerMinute: 0,
     lookupsPerMinute: 0,
+    ...rates,
   }
   const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
@@ -34,6 +40,12 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
     OTPD_WEBHOOK_ALLOW: '127.0.0.1/32',
   }
   return { home, dataDir: join(home, 'data'), config, env }
+}
+
+/** Copies a home whose server is not running. @param folder does not exist yet */
+export function copyHome(from: Home, folder: string): Home {
+  cpSync(from.home, folder, { recursive: true })
+  return { ...from, home: folder, dataDir: join(folder, 'data') }
 }
 
 /** Starts the binary in a home and waits until it is ready. @throws Error with its output if it exits first */
