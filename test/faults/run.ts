@@ -11,8 +11,10 @@ import { full } from './full.ts'
 import { io } from './io.ts'
 import { issuers } from './issuers.ts'
 import { kills } from './kills.ts'
+import { limits } from './limits.ts'
 import { locked } from './locked.ts'
 import { migrations } from './migrations.ts'
+import { operators } from './operators.ts'
 import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
 import { refusals } from './refusals.ts'
@@ -30,6 +32,8 @@ const families: FaultFamily[] = [
   cuts,
   io,
   writes,
+  limits,
+  operators,
   slow,
   refusals,
   damage,
