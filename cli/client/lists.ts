@@ -26,22 +26,3 @@ export function printNextPageHint(output: Output, { nextCursor }: ApiResponse<un
   if (nextCursor !== null)
     output.note(output.paintError.dim(`More results: --limit 200, or\n  --cursor ${nextCursor}`))
 }
-
-const emptyPagesMax = 50
-
-/**
- * Loads the first page with any items. The server scans a limited part of a long history per page, so a page of a
- * filtered list may be empty although more pages follow.
- */
-export async function firstNonEmptyPage<T>(
-  load: (pageQuery: { cursor?: string }) => Promise<ApiResponse<T[]>>,
-): Promise<ApiResponse<T[]>> {
-  let page = await load({})
-  for (
-    let pageCount = 1;
-    page.data.length === 0 && page.nextCursor !== null && pageCount < emptyPagesMax;
-    pageCount++
-  )
-    page = await load({ cursor: page.nextCursor })
-  return page
-}

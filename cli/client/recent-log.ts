@@ -14,7 +14,7 @@ export type LogSearch = {
 export type RecentLog = {
   /** Oldest first. */
   entries: LogEntry[]
-  /** Newest entry that was scanned; following the log after it misses nothing. */
+  /** Newest entry that was found; following the log after it misses nothing. */
   newestId: string | null
   /** Body for --json: that of the API if one page holds the result, otherwise assembled in its shape. */
   body: string
@@ -48,7 +48,6 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
       query: { limit: String(pageLimit), appId, type, ...(cursor !== null && { cursor }) },
     })
     firstPage ??= page
-    // The first page may hold no entry of the type, although more pages follow.
     newestId ??= page.data.at(-1)?.id ?? null
     entries = [...page.data.filter((entry) => matchesSearch(entry, search)), ...entries]
     cursor = page.nextCursor

@@ -5,7 +5,6 @@ import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import {
   addListOptions,
-  firstNonEmptyPage,
   listQuery,
   printNextPageHint,
   type ListOptions,
@@ -32,9 +31,7 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
         const { action, target: targetId } = options
         const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
         const { api } = connect()
-        const response = await firstNonEmptyPage((pageQuery) =>
-          api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...pageQuery } }),
-        )
+        const response = await api.asDeveloper('GET', '/v1/audit', { query })
         output.printResult(response.body, () => auditText(response.data, output))
         printNextPageHint(output, response)
       }),

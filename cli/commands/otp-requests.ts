@@ -5,7 +5,6 @@ import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import {
   addListOptions,
-  firstNonEmptyPage,
   listQuery,
   printNextPageHint,
   type ListOptions,
@@ -42,9 +41,7 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
         const { app, status } = options
         const appId = app === undefined ? undefined : await findApplication(api, app)
         const query = { ...listQuery(options), appId, status }
-        const response = await firstNonEmptyPage((pageQuery) =>
-          api.asDeveloper('GET', '/v1/otp', { query: { ...query, ...pageQuery } }),
-        )
+        const response = await api.asDeveloper('GET', '/v1/otp', { query })
         output.printResult(response.body, () => listText(response.data, options, output))
         printNextPageHint(output, response)
       }),

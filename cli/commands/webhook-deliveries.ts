@@ -3,7 +3,6 @@ import { exitCodes, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import {
   addListOptions,
-  firstNonEmptyPage,
   listQuery,
   printNextPageHint,
   type ListOptions,
@@ -76,12 +75,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         }
         const { status, type } = options
         const query = { ...listQuery(options), status, type }
-        const response = await firstNonEmptyPage((pageQuery) =>
-          api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', {
-            params: { id },
-            query: { ...query, ...pageQuery },
-          }),
-        )
+        const response = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id }, query })
         output.printResult(response.body, () => listText(response.data, options, output))
         printNextPageHint(output, response)
       }),

@@ -37,6 +37,7 @@ export function openStore(
           onDiskFault: () => {},
           onForeignCommit: keyring.refresh,
           secureDelete: true,
+          tailLimits: { entriesMax: Infinity, sliceKeysMax: 0 },
         })
   const store = createStore(database, { keys: keyring.keys })
   return {

@@ -173,8 +173,7 @@ export const pageQuery = {
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description:
-        'The nextCursor of the previous page. A page of a filtered list may be short or empty although more follow: continue until nextCursor is null.',
+      description: 'The nextCursor of the previous page.',
       errorText: 'Expected the nextCursor of the previous page',
     }),
   ),

@@ -169,7 +169,7 @@ export function createServices(needs: ServiceNeeds) {
     inbox: createInboxService({ ...base, render: delivery.render }),
     keys,
     loginSettings: identity.loginSettings,
-    logs: createLogService({ ...base, yieldToRequests: () => new Promise(setImmediate) }),
+    logs: createLogService(base),
     logStreams: createLogStreams(base),
     otp: createOtpService({
       ...base,

@@ -1,13 +1,22 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { AnalyticsStore } from '../domain/store/analytics.ts'
 import { integerParam, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
-/** Stores daily counters, with one upsert per transaction that counts. */
+/** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
-  const { dailyCounts: days, applications } = database.tables
+  const { dailyCounts: days, breakdownCounts: breakdown, applications } = database.tables
+  const breakdownKey = [
+    breakdown.day,
+    breakdown.developerId,
+    breakdown.appId,
+    breakdown.country,
+    breakdown.channel,
+    breakdown.provider,
+  ]
   const p = sql.placeholder
-  const addExcluded = (column: typeof days.sent) => sql`${column} + excluded.${sql.identifier(column.name)}`
+  const addExcluded = (column: SQLiteColumn) => sql`${column} + excluded.${sql.identifier(column.name)}`
 
   const add = database.prepare(() =>
     executor
@@ -32,6 +41,32 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
         },
       }),
   )
+  const addBreakdown = database.prepare(() => {
+    const { requests, sent, delivered, undelivered, verified, failed } = breakdown
+    const counts = { requests, sent, delivered, undelivered, verified, failed }
+    return executor
+      .insert(breakdown)
+      .values({
+        day: p('day'),
+        developerId: p('developerId'),
+        appId: p('appId'),
+        country: p('country'),
+        channel: p('channel'),
+        provider: p('provider'),
+        requests: p('requests'),
+        sent: p('sent'),
+        delivered: p('delivered'),
+        undelivered: p('undelivered'),
+        verified: p('verified'),
+        failed: p('failed'),
+      })
+      .onConflictDoUpdate({
+        target: breakdownKey,
+        set: Object.fromEntries(
+          Object.entries(counts).map(([name, column]) => [name, addExcluded(column)]),
+        ),
+      })
+  })
   const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
   const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`
   const totals = database.prepare(() =>
@@ -61,6 +96,37 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     async add(developerId, day, changes) {
       const { requests = 0, sent = 0, verified = 0, failed = 0, active = 0 } = changes
       await add({ developerId, day, requests, sent, verified, failed, active })
+    },
+
+    async addBreakdown({ developerId, appId, day, country, channel, provider }, changes) {
+      const { requests = 0, sent = 0, delivered = 0, undelivered = 0, verified = 0, failed = 0 } = changes
+      await addBreakdown({
+        day,
+        developerId,
+        appId,
+        country: country ?? '',
+        channel: channel ?? '',
+        provider: provider ?? '',
+        requests,
+        sent,
+        delivered,
+        undelivered,
+        verified,
+        failed,
+      })
+    },
+
+    async deleteBreakdown(beforeDay, batchSize) {
+      const names = sql.join(
+        breakdownKey.map(({ name }) => sql.identifier(name)),
+        sql`, `,
+      )
+      const oldest = sql`select ${names} from breakdown_counts where day < ${beforeDay} order by ${names} limit ${batchSize}`
+      const deleted = await executor
+        .delete(breakdown)
+        .where(sql`(${names}) in (${oldest})`)
+        .returning({ day: breakdown.day })
+      return deleted.length > 0
     },
 
     async totals(developerId, activeSinceDay) {

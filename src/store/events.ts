@@ -1,12 +1,17 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
+import type { EventIds } from '../domain/model/event-ids.ts'
+import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { loadListed } from './engine/list-index.ts'
+import { entryAdded, entryDeleted, keySeq, logList, logTypeList, noteOwned, seqKey } from './list-changes.ts'
+import { createOpenedEntries } from './opened-entries.ts'
+import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 
 /**
  * Creates the store of the event log.
@@ -26,6 +31,7 @@ export function createEventStore(
     id: events.id,
     // Written by insert below from a LogType.
     type: sql<LogType>`${events.type}`,
+    developerId: events.developerId,
     appId: events.appId,
     requestId: events.requestId,
     phone: events.phone,
@@ -55,10 +61,11 @@ export function createEventStore(
       at: p('at'),
     }),
   )
-  type ListFilter = OwnerShortId & Omit<LogQuery, 'appId'>
-  const list = prepareFiltered(
+  type PageFilter = OwnerShortId & Omit<LogQuery, 'appId'>
+  // PostgreSQL
+  const listPage = prepareFiltered(
     database,
-    ({ types, limit, beforeSeq, afterSeq, fromSeq, untilSeq, ...owner }: FilterPlaceholders<ListFilter>) =>
+    ({ types, limit, beforeSeq, afterSeq, ...owner }: FilterPlaceholders<PageFilter>) =>
       executor
         .select(columns)
         .from(events)
@@ -69,12 +76,51 @@ export function createEventStore(
             // Keyset pagination: only rows older than the last page's, or newer when reading forward.
             beforeSeq && lt(events.seq, beforeSeq),
             afterSeq && gt(events.seq, afterSeq),
-            fromSeq && gte(events.seq, fromSeq),
-            untilSeq && lte(events.seq, untilSeq),
           ),
         )
         .orderBy(orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
   )
+  // SQLite
+  const listSeqs = prepareFiltered(database, ({ seqs }: FilterPlaceholders<{ seqs: readonly number[] }>) =>
+    executor
+      .select(columns)
+      .from(events)
+      .where(sql`${events.seq} in ${seqs}`),
+  )
+
+  type Row = Awaited<ReturnType<typeof listPage>>[number]
+  const toEntry = ({ developerId: _, ...row }: Row, ids: EventIds): LogEntry => ({
+    ...row,
+    id: row.id ?? ids.encode(row.at, row.seq),
+    phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
+  })
+
+  /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
+  async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
+    const owner = { developerId, appId }
+    const shortIds = ownerShortId(database, owner)
+    const pages = (query.types ?? [undefined]).map((type) =>
+      listPage({ ...query, ...shortIds, types: type && [type] }),
+    )
+    const rows = onlyOwn((await Promise.all(pages)).flat(), owner) ?? []
+    const sign = query.afterSeq === undefined ? -1 : 1
+    const sorted = rows.sort((a, b) => sign * (a.seq - b.seq))
+    return sorted.slice(0, query.limit).map((row) => toEntry(row, ids))
+  }
+
+  const openedEntries = database.listIndex && createOpenedEntries(database.listIndex)
+
+  /** Loads the entries of keys on SQLite. */
+  async function loadEntries(keys: readonly string[], ids: EventIds) {
+    const rows = await listSeqs({ seqs: keys.map(keySeq) })
+    return new Map(
+      rows.map((row) => {
+        const entry = toEntry(row, ids)
+        const isComplete = row.phone === null || entry.phone !== null
+        return [seqKey(row.seq), { developerId: row.developerId, entry, isComplete }]
+      }),
+    )
+  }
 
   return {
     async append(entries) {
@@ -91,19 +137,29 @@ export function createEventStore(
           phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
           payload: sealing.sealText('events.payload', payloadRow(entry), payload),
         })
+        noteOwned(database, entryAdded[entry.type], entry, seqKey(seq))
         onEvent(entry.developerId)
       }
       return first
     },
 
-    async list(developerId, { appId, ...query }) {
-      const rows = await list({ ...query, ...ownerShortId(database, { developerId, appId }) })
+    async list(developerId, query) {
       const ids = await loadEventIds(database, executor)
-      return rows.map((row) => ({
-        ...row,
-        id: row.id ?? ids.encode(row.at, row.seq),
-        phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
-      }))
+      const { listIndex } = database
+      if (!listIndex || !openedEntries) return loadPage(developerId, query, ids)
+      const { appId, types, limit, beforeSeq, afterSeq } = query
+      const keys = listIndex.keys(
+        listOwner(ownerShortId(database, { developerId, appId })),
+        types ? [...new Set(types)].map((type) => logTypeList[type]) : [logList],
+        afterSeq === undefined
+          ? { before: beforeSeq === undefined ? undefined : seqKey(beforeSeq) }
+          : { after: seqKey(afterSeq) },
+      )
+      const listed = await loadListed(keys, limit, async (batch) => {
+        const opened = await openedEntries.get(batch, (missing) => loadEntries(missing, ids))
+        return onlyOwn([...opened.values()], { developerId }) && opened
+      })
+      return listed.map(({ entry }) => entry)
     },
 
     async findSeq(developerId, id) {
@@ -118,8 +174,15 @@ export function createEventStore(
       return row?.seq
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, events, events.seq, events.at, until, batchSize),
+    async deleteOldest(until, batchSize) {
+      const { seq, developerId, appId } = events
+      const deleted = await executor
+        .delete(events)
+        .where(areOldestByKey(executor, events, seq, events.at, until, batchSize))
+        .returning({ seq, type: columns.type, developerId, appId })
+      for (const row of deleted) noteOwned(database, entryDeleted[row.type], row, seqKey(row.seq))
+      return deleted.length > 0
+    },
   }
 }
 

@@ -1,11 +1,22 @@
 import { asc, eq, lte } from 'drizzle-orm'
 import type { OldIdentity, OldIdentityStore } from '../domain/store/identities.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { requestLists } from './list-changes.ts'
 
 /** Reads and deletes the identities of 0.1.0. */
 export function createOldIdentityStore(database: Database, executor: QueryExecutor): OldIdentityStore {
   const { identities, identityApplications: links, applications, otpRequests } = database.tables
   const environments = new Map<string, 'live' | 'test'>()
+
+  function findRequest(appId: string) {
+    const { listIndex } = database
+    const newest = listIndex?.keys(database.shortId(appId), requestLists, {})()
+    return executor
+      .select({ environment: otpRequests.environment })
+      .from(otpRequests)
+      .where(listIndex ? eq(otpRequests.id, newest ?? '') : eq(otpRequests.appId, appId))
+      .limit(1)
+  }
 
   /** A deleted application has left its requests. */
   async function findEnvironment(appId: string): Promise<'live' | 'test'> {
@@ -15,13 +26,7 @@ export function createOldIdentityStore(database: Database, executor: QueryExecut
       .select({ environment: applications.environment })
       .from(applications)
       .where(eq(applications.id, appId))
-    const [request] = application
-      ? [application]
-      : await executor
-          .select({ environment: otpRequests.environment })
-          .from(otpRequests)
-          .where(eq(otpRequests.appId, appId))
-          .limit(1)
+    const [request] = application ? [application] : await findRequest(appId)
     const environment = request?.environment ?? 'live'
     environments.set(appId, environment)
     return environment

@@ -1,11 +1,13 @@
-import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
+import { loadListed } from './engine/list-index.ts'
 import { loadEventIds } from './event-ids.ts'
+import { inboxList, keySeq, messageAdded, messageDeleted, noteOwned, seqKey } from './list-changes.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
@@ -22,33 +24,54 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
       sentAt: p('sentAt'),
     }),
   )
-  type ListFilter = {
+  type PageFilter = {
     developerId: string | number
     since: number
     limit: number
     before: number | undefined
   }
-  const list = prepareFiltered(
+  const selectMessages = (condition: SQL | undefined) =>
+    executor
+      .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
+      .from(inbox)
+      .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
+      .leftJoin(applications, database.matchesShortId(applications.id, otpRequests.appId))
+      .where(condition)
+  // PostgreSQL
+  const listPage = prepareFiltered(
     database,
-    ({ developerId, since, limit, before }: FilterPlaceholders<ListFilter>) =>
-      executor
-        .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
-        .from(inbox)
-        .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
-        .leftJoin(applications, database.matchesShortId(applications.id, otpRequests.appId))
-        .where(
-          and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.seq, before)),
-        )
-        .orderBy(orderByLimit(desc(inbox.seq), limit)),
+    ({ developerId, since, limit, before }: FilterPlaceholders<PageFilter>) =>
+      selectMessages(
+        and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.seq, before)),
+      ).orderBy(orderByLimit(desc(inbox.seq), limit)),
   )
+  // SQLite
+  const listSeqs = prepareFiltered(
+    database,
+    ({ seqs, since }: FilterPlaceholders<{ seqs: readonly number[]; since: number }>) =>
+      selectMessages(and(sql`${inbox.seq} in ${seqs}`, gt(inbox.sentAt, since))),
+  )
+
+  async function listRows(filter: PageFilter) {
+    const { listIndex } = database
+    if (!listIndex) return listPage(filter)
+    const { developerId, since, limit, before } = filter
+    const range = { before: before === undefined ? undefined : seqKey(before) }
+    return loadListed(listIndex.keys(developerId, [inboxList], range), limit, async (batch) => {
+      const rows = await listSeqs({ seqs: batch.map(keySeq), since })
+      // The rest is older still.
+      return rows.length === 0 ? undefined : new Map(rows.map((row) => [seqKey(row.message.seq), row]))
+    })
+  }
 
   return {
     async insert(message) {
       await insert(message)
+      noteOwned(database, messageAdded, { ...message, appId: null }, seqKey(message.seq))
     },
 
     async list(developerId, since, limit, before) {
-      const rows = await list({ developerId: database.shortId(developerId), since, limit, before })
+      const rows = await listRows({ developerId: database.shortId(developerId), since, limit, before })
       const ids = await loadEventIds(database, executor)
       return rows.map(({ message, request, application }) => ({
         ...message,
@@ -58,7 +81,22 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
       }))
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, inbox, inbox.seq, inbox.sentAt, until, batchSize),
+    async deleteOldest(until, batchSize) {
+      const deleted = await executor
+        .delete(inbox)
+        .where(areOldestByKey(executor, inbox, inbox.seq, inbox.sentAt, until, batchSize))
+        .returning({ seq: inbox.seq, developerId: inbox.developerId })
+      noteDeletedMessages(database, deleted)
+      return deleted.length > 0
+    },
   }
+}
+
+/** Takes deleted messages out of the inbox of their developers. */
+export function noteDeletedMessages(
+  database: Database,
+  deleted: ReadonlyArray<{ seq: number; developerId: string }>,
+): void {
+  for (const { seq, developerId } of deleted)
+    noteOwned(database, messageDeleted, { developerId, appId: null }, seqKey(seq))
 }

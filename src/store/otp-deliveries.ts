@@ -6,7 +6,7 @@ import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -178,7 +178,13 @@ export function createOtpDeliveryStore(
         .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, messages, messages.requestId, messages.createdAt, until, batchSize),
+    async deleteOldest(until, batchSize) {
+      const { requestId, createdAt } = messages
+      const deleted = await executor
+        .delete(messages)
+        .where(areOldestByKey(executor, messages, requestId, createdAt, until, batchSize))
+        .returning({ requestId })
+      return deleted.length > 0
+    },
   }
 }

@@ -1,11 +1,13 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, type SQL } from 'drizzle-orm'
 import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
+import { loadListed } from './engine/list-index.ts'
+import { noteOwned, requestAdded, requestClosed, requestDeleted, requestList, requestLists } from './list-changes.ts'
+import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
@@ -27,17 +29,15 @@ export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
   }
 }
 
-type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & OwnerShortId
-
-/** At most one property is set. */
-type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
-
-/** Pending requests past their expiry are listed as expired, as `isExpired` defines. */
-function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilter {
-  if (status === 'pending') return { pendingAt: now }
-  if (status === 'expired') return { expiredAt: now }
-  return status === undefined ? {} : { status }
+type PageFilter = OwnerShortId & {
+  status: OtpStatus | undefined
+  /** Only requests that expire after this time. */
+  pendingAt: number | undefined
+  before: string | undefined
+  limit: number
 }
+type OverdueFilter = OwnerShortId & { now: number; before: string | undefined; limit: number }
+type KeysFilter = { keys: readonly string[]; status: OtpStatus | undefined; pendingAt: number | undefined }
 
 /** Stores OTP requests. */
 export function createOtpRequestStore(
@@ -105,27 +105,57 @@ export function createOtpRequestStore(
       })
       .where(eq(otp.id, p('id'))),
   )
-  const list = prepareFiltered(
+  const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
+    and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))
+  // PostgreSQL
+  const listPage = prepareFiltered(
     database,
-    ({ status, pendingAt, expiredAt, limit, before, from, ...owner }: FilterPlaceholders<ListFilter>) => {
-      const isPending = sql`${otp.status} = 'pending'`
-      return executor
+    ({ before, limit, developerId, appId, ...filter }: FilterPlaceholders<PageFilter>) =>
+      executor
+        .select()
+        .from(otp)
+        .where(and(isOwnedBy(otp, { developerId, appId }), matches(filter), before && lt(otp.id, before)))
+        .orderBy(orderByLimit(desc(otp.id), limit)),
+  )
+  // SQLite
+  const listKeys = prepareFiltered(database, ({ keys, ...filter }: FilterPlaceholders<KeysFilter>) =>
+    executor
+      .select()
+      .from(otp)
+      .where(and(sql`${otp.id} in ${keys}`, matches(filter))),
+  )
+  // Few, because they are closed within seconds. `nullif` keeps the databases from choosing another index.
+  const listOverdue = prepareFiltered(
+    database,
+    ({ now, before, limit, developerId, appId }: FilterPlaceholders<OverdueFilter>) =>
+      executor
         .select()
         .from(otp)
         .where(
           and(
-            isOwnedBy(otp, owner),
-            status && eq(otp.status, status),
-            pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
-            expiredAt && or(sql`${otp.status} = 'expired'`, and(isPending, lte(otp.expiresAt, expiredAt))),
-            // Keyset pagination: only rows older than the last page's.
-            before && lt(otp.id, before),
-            from && gte(otp.id, from),
+            sql`${otp.status} = 'pending'`,
+            lte(otp.expiresAt, now),
+            sql`nullif(${otp.developerId}, null) = ${developerId}`,
+            appId && sql`nullif(${otp.appId}, null) = ${appId}`,
+            before && sql`nullif(${otp.id}, null) < ${before}`,
           ),
         )
-        .orderBy(orderByLimit(desc(otp.id), limit))
-    },
+        .orderBy(orderByLimit(sql`nullif(${otp.id}, null) desc`, limit)),
   )
+
+  async function listByStatus({ status, now, limit, before, ...owner }: OtpListQuery): Promise<Row[]> {
+    const filter = { status, pendingAt: status === 'pending' ? now : undefined }
+    const shortIds = ownerShortId(database, owner)
+    const { listIndex } = database
+    if (!listIndex) return onlyOwn(await listPage({ ...filter, ...shortIds, before, limit }), owner) ?? []
+    const lists = status === undefined ? requestLists : [requestList[status]]
+    const keys = listIndex.keys(listOwner(shortIds), lists, { before })
+    return loadListed(keys, limit, async (batch) => {
+      const rows = await listKeys({ ...filter, keys: batch })
+      return onlyOwn(rows, owner) && new Map(rows.map((row) => [row.id, row]))
+    })
+  }
+
   const toRequest = (row: Row) => toOtpRequest(sealing, row)
   const toFirstRequest = (rows: Row[]) => (rows[0] ? toRequest(rows[0]) : undefined)
 
@@ -137,10 +167,15 @@ export function createOtpRequestStore(
       return toFirstRequest(await find({ id }))
     },
 
-    async list({ status, now, developerId, appId, ...query }) {
-      const owner = ownerShortId(database, { developerId, appId })
-      const rows = await list({ ...query, ...owner, ...toStatusFilter(status, now) })
-      return rows.map(toRequest)
+    async list(query) {
+      const rows = await listByStatus(query)
+      if (query.status !== 'expired') return rows.map(toRequest)
+      // Pending requests past their expiry are listed as expired, as `isExpired` defines.
+      const { now, before, limit } = query
+      const overdue = await listOverdue({ ...ownerShortId(database, query), now, before, limit })
+      const byId = new Map([...rows, ...(onlyOwn(overdue, query) ?? [])].map((row) => [row.id, row]))
+      const newestFirst = [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1))
+      return newestFirst.slice(0, limit).map(toRequest)
     },
 
     async listExpired(now, limit) {
@@ -176,6 +211,7 @@ export function createOtpRequestStore(
         metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
         contexts: contexts.length === 0 ? null : contexts.join(' '),
       })
+      noteOwned(database, requestAdded[request.status], request, id)
     },
 
     async findPrevious(id) {
@@ -188,9 +224,18 @@ export function createOtpRequestStore(
 
     async update(request) {
       await update({ ...request })
+      const { id, status } = request
+      if (status !== 'pending') noteOwned(database, requestClosed[status], request, id)
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, otp, otp.id, otp.createdAt, until, batchSize),
+    async deleteOldest(until, batchSize) {
+      const { id, status, developerId, appId } = otp
+      const deleted = await executor
+        .delete(otp)
+        .where(areOldestByKey(executor, otp, id, otp.createdAt, until, batchSize))
+        .returning({ id, status, developerId, appId })
+      for (const row of deleted) noteOwned(database, requestDeleted[row.status], row, row.id)
+      return deleted.length > 0
+    },
   }
 }

@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { eq, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Database } from './engine/database.ts'
 
@@ -13,14 +13,24 @@ export const ownerShortId = (
 
 export type OwnerShortId = ReturnType<typeof ownerShortId>
 
+/** The owner whose list has the rows: the application if one is given. */
+export const listOwner = ({ developerId, appId }: OwnerShortId): string | number => appId ?? developerId
+
 /**
- * Tenant isolation in lists: the condition that rows belong to the developer or to one of its applications. Each of the
- * two columns has an index in list order; with an application, the `nullif` keeps SQLite from choosing the developer's.
+ * Condition that rows belong to the developer, or to the application if one is given. Each of the two columns has an
+ * index in list order on PostgreSQL. The caller passes the rows through `onlyOwn`.
  */
 export const isOwnedBy = (
   table: { developerId: SQLiteColumn; appId: SQLiteColumn },
   { developerId, appId }: { developerId: SQL; appId: SQL | undefined },
-): SQL | undefined =>
-  appId === undefined
-    ? eq(table.developerId, developerId)
-    : and(eq(table.appId, appId), sql`nullif(${table.developerId}, null) = ${developerId}`)
+): SQL => (appId === undefined ? eq(table.developerId, developerId) : eq(table.appId, appId))
+
+/**
+ * Tenant isolation in lists: all rows of an application have the same developer.
+ *
+ * @returns the rows; undefined if they are another developer's
+ */
+export const onlyOwn = <R extends { developerId: string }>(
+  rows: R[],
+  { developerId }: { developerId: string },
+): R[] | undefined => (rows.every((row) => row.developerId === developerId) ? rows : undefined)

@@ -20,8 +20,10 @@ import {
 import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { loadListed } from './engine/list-index.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
+import { noteOwned, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
 
 type Row = InferSelectModel<Tables['phones']>
 
@@ -70,10 +72,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .from(meta)
       .where(eq(meta.name, p('name'))),
   )
-  type ListFilter = { developerId: string | number; limit: number; before: string | undefined }
-  const listIdentities = prepareFiltered(
+  type PageFilter = { developerId: string | number; limit: number; before: string | undefined }
+  // PostgreSQL
+  const listPage = prepareFiltered(
     database,
-    ({ developerId, limit, before }: FilterPlaceholders<ListFilter>) =>
+    ({ developerId, limit, before }: FilterPlaceholders<PageFilter>) =>
       executor
         .select()
         .from(phones)
@@ -86,6 +89,37 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         )
         .orderBy(orderByLimit(desc(phones.identityId), limit)),
   )
+  // SQLite
+  const listSlots = prepareFiltered(database, ({ keys }: FilterPlaceholders<{ keys: readonly number[] }>) =>
+    executor
+      .select()
+      .from(phones)
+      .where(sql`${phones.key} in ${keys}`),
+  )
+  const findIdentity = database.prepare(() =>
+    executor
+      .select({ identityId: phones.identityId })
+      .from(phones)
+      .where(eq(phones.key, p('key'))),
+  )
+
+  async function listRows(filter: PageFilter): Promise<Row[]> {
+    const { listIndex } = database
+    if (!listIndex) return listPage(filter)
+    const { developerId, limit, before } = filter
+    return loadListed(listIndex.keys(developerId, [userList], { before }), limit, async (keys) => {
+      const rows = await listSlots({ keys: keys.map(userSlot) })
+      return new Map(rows.map((row) => [userKey(row.identityId ?? '', row.key), row]))
+    })
+  }
+
+  /** Lists an identity whose record was saved under a key that did not have it. */
+  async function noteIdentity(key: number, { developerId, identity }: PhoneRecord): Promise<void> {
+    if (!database.listIndex || identity === null) return
+    const [row] = await findIdentity({ key })
+    if (row?.identityId === identity.id) return
+    noteOwned(database, userAdded, { developerId, appId: null }, userKey(identity.id, key))
+  }
 
   /** Reads the row at a key: on PostgreSQL locked, and inserted first if it is missing. */
   async function lockRow(key: number, hash: string, ifMissing: PhoneRecord): Promise<Row | undefined> {
@@ -117,23 +151,34 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     },
 
     async save({ key, hash }, record) {
+      await noteIdentity(key, record)
       await upsert({ key, ...toColumns(hash, record) })
     },
 
     async delete({ key, hash }) {
-      await executor.delete(phones).where(and(eq(phones.key, key), eq(phones.phoneHash, hash)))
+      const deleted = await executor
+        .delete(phones)
+        .where(and(eq(phones.key, key), eq(phones.phoneHash, hash)))
+        .returning({ developerId: phones.developerId, identityId: phones.identityId })
+      for (const { developerId, identityId } of deleted) {
+        if (identityId !== null)
+          noteOwned(database, userDeleted, { developerId, appId: null }, userKey(identityId, key))
+      }
       // A gap would hide the records that probing put behind it: the next one that belongs before it moves in.
       for (let gap = key, next = key + 1; ; next++) {
         const [row] = await findByKey({ key: next })
         if (!row) return
         if (slotKey(row.phoneHash) > gap) continue
         await executor.update(phones).set({ key: gap }).where(eq(phones.key, next))
+        const { developerId, identityId } = row
+        if (identityId !== null)
+          noteOwned(database, userAdded, { developerId, appId: null }, userKey(identityId, gap))
         gap = next
       }
     },
 
     async listIdentities(developerId, limit, before) {
-      const rows = await listIdentities({ developerId: database.shortId(developerId), limit, before })
+      const rows = await listRows({ developerId: database.shortId(developerId), limit, before })
       return rows.map(toRecord)
     },
 

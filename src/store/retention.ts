@@ -4,6 +4,8 @@ import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { payloadRow, phoneRow } from './events.ts'
 import { idempotencyRow } from './idempotency.ts'
+import { noteReplacedEntry } from './list-changes.ts'
+import { noteDeletedMessages } from './inbox.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
 export function createRetentionStore(
@@ -118,6 +120,7 @@ export function createRetentionStore(
       const opened = sealing.openText('events.payload', name, row.payload)
       const payload = sealing.sealText('events.payload', name, opened === null ? null : redact(opened))
       await replaceInEvent({ seq, phone, payload })
+      noteReplacedEntry(database, seq)
     },
 
     async clearResponses(from, to) {
@@ -139,7 +142,12 @@ export function createRetentionStore(
 
     async deleteMessages(requestIds) {
       await executor.delete(otpDeliveries).where(inArray(otpDeliveries.requestId, [...requestIds]))
-      await executor.delete(inboxMessages).where(inArray(inboxMessages.requestId, [...requestIds]))
+      const { seq, developerId, requestId } = inboxMessages
+      const deleted = await executor
+        .delete(inboxMessages)
+        .where(inArray(requestId, [...requestIds]))
+        .returning({ seq, developerId })
+      noteDeletedMessages(database, deleted)
     },
 
     async listIdempotencyResults(after, limit) {

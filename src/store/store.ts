@@ -36,7 +36,6 @@ import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 import { createWebhookOutboxStore } from './webhook-outbox.ts'
 import { createSealingStore } from './sealing.ts'
-import { createScanLimitStore } from './scan-limit.ts'
 
 /**
  * Creates the domain's store on SQLite or PostgreSQL.
@@ -193,6 +192,5 @@ function bindStores(
     webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
     webhookOutbox: createWebhookOutboxStore(database, executor, sealing, noteDelivery),
-    scanLimits: createScanLimitStore(database, executor),
   }
 }

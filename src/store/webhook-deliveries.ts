@@ -1,11 +1,13 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
-import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
+import { loadListed } from './engine/list-index.ts'
+import { deliveryLists, noteDelivery } from './list-changes.ts'
 import {
   attemptBodyColumn,
   attemptRow,
@@ -47,30 +49,48 @@ export function createWebhookDeliveryStore(
   }
   const matchesDelivery = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
-  type ListFilter = { endpointId: string } & Parameters<WebhookDeliveryStore['list']>[1]
-  const list = prepareFiltered(
+  type Query = Parameters<WebhookDeliveryStore['list']>[1]
+  const selectListed = (condition: SQL | undefined) =>
+    executor
+      .select(columns)
+      .from(deliveries)
+      .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+      .where(condition)
+  // PostgreSQL, and without a filter SQLite too
+  const listPage = prepareFiltered(
     database,
-    ({ endpointId, status, type, limit, before, from }: FilterPlaceholders<ListFilter>) =>
-      executor
-        .select(columns)
-        .from(deliveries)
-        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(
-          and(
-            eq(deliveries.endpointId, endpointId),
-            status && eq(deliveries.status, status),
-            type && eq(deliveries.type, type),
-            before && lt(deliveries.id, before),
-            from && gte(deliveries.id, from),
-          ),
-        )
-        .orderBy(orderByLimit(desc(deliveries.id), limit)),
+    ({ endpointId, status, type, limit, before }: FilterPlaceholders<{ endpointId: string } & Query>) =>
+      selectListed(
+        and(
+          eq(deliveries.endpointId, endpointId),
+          status && eq(deliveries.status, status),
+          type && eq(deliveries.type, type),
+          before && lt(deliveries.id, before),
+        ),
+      ).orderBy(orderByLimit(desc(deliveries.id), limit)),
   )
+  // SQLite
+  const listIds = prepareFiltered(
+    database,
+    ({ ids, status }: FilterPlaceholders<{ ids: readonly string[]; status: Query['status'] }>) =>
+      selectListed(and(sql`${deliveries.id} in ${ids}`, status && eq(deliveries.status, status))),
+  )
+
+  function listRows(endpointId: string, query: Query) {
+    const { listIndex } = database
+    const { status, type, limit, before } = query
+    if (!listIndex || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
+    const keys = listIndex.keys(endpointId, deliveryLists({ status, type }), { before })
+    return loadListed(keys, limit, async (ids) => {
+      const rows = await listIds({ ids, status })
+      return new Map(rows.map((row) => [row.id, row]))
+    })
+  }
 
   return {
     async list(endpointId, query) {
       const ids = await loadEventIds(database, executor)
-      return (await list({ endpointId, ...query })).map((row) => withEventId(ids, row))
+      return (await listRows(endpointId, query)).map((row) => withEventId(ids, row))
     },
 
     async find(endpointId, id) {
@@ -127,8 +147,9 @@ export function createWebhookDeliveryStore(
           }),
         })
         .where(matchesDelivery(endpointId, id))
-        .returning({ attempts: deliveries.attempts })
+        .returning({ attempts: deliveries.attempts, type: deliveries.type })
       if (!updated) return false
+      if (isDelivered) noteDelivery(database, { id, endpointId, type: updated.type }, 'delivered')
       await recordAttempt(database, executor, sealing, id, updated.attempts, attempt)
       await recomputeDueAt(database, executor, [endpointId])
       return true
@@ -146,9 +167,9 @@ export function createWebhookDeliveryStore(
         .where(
           and(
             eq(deliveries.endpointId, endpointId),
-            eq(deliveries.status, 'failed'),
-            // Skips older rows by id: an id is generated at almost the same time as `createdAt`. With an upper bound as
-            // well, SQLite would choose an index that also scans delivered rows.
+            // A literal: SQLite uses the partial index of failed deliveries only if it sees the same text.
+            sql`${deliveries.status} = 'failed'`,
+            // Skips older rows by id: an id is generated at almost the same time as `createdAt`.
             gt(deliveries.id, after ?? lowestId('dlv', Math.max(0, since - idSlackMs))),
             gte(deliveries.createdAt, since),
             lte(deliveries.createdAt, until),
@@ -160,14 +181,22 @@ export function createWebhookDeliveryStore(
         .update(deliveries)
         .set({ status: 'pending', failures: 0, nextAttemptAt: now })
         .where(inArray(deliveries.id, failedDeliveries))
-        .returning({ id: deliveries.id })
+        .returning({ id: deliveries.id, type: deliveries.type })
+      for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, 'pending')
       await recomputeDueAt(database, executor, [endpointId])
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByKey(executor, deliveries, deliveries.id, deliveries.createdAt, until, batchSize),
+    async deleteOldest(until, batchSize) {
+      const { id, endpointId, type, createdAt } = deliveries
+      const deleted = await executor
+        .delete(deliveries)
+        .where(areOldestByKey(executor, deliveries, id, createdAt, until, batchSize))
+        .returning({ id, endpointId, type })
+      for (const row of deleted) noteDelivery(database, row, 'deleted')
+      return deleted.length > 0
+    },
   }
 }
 

@@ -7,6 +7,7 @@ import type {
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
   leasedDeliveries,
@@ -114,6 +115,7 @@ export function createWebhookOutboxStore(
       // The endpoint was deleted concurrently, after its subscription was read.
       if (updated.length === 0) return
       await insert(delivery)
+      noteDelivery(database, delivery, 'added')
       onDelivery()
     },
 
@@ -173,11 +175,12 @@ export function createWebhookOutboxStore(
       const { endpointId } = claim
       await lockEndpoint({ endpointId })
       const isDelivered = attempt.error === null
+      const status = isDelivered ? 'delivered' : retryAt === null ? 'failed' : 'pending'
       const [updated] = await executor
         .update(deliveries)
         .set({
           ...noLease,
-          status: isDelivered ? 'delivered' : retryAt === null ? 'failed' : 'pending',
+          status,
           attempts: sql`${deliveries.attempts} + 1`,
           failures: claim.failures + (isDelivered ? 0 : 1),
           lastStatusCode: attempt.statusCode,
@@ -186,7 +189,9 @@ export function createWebhookOutboxStore(
           deliveredAt: isDelivered ? now : null,
         })
         .where(isLeasedBy(claim))
-        .returning({ attempts: deliveries.attempts })
+        .returning({ attempts: deliveries.attempts, type: deliveries.type })
+      if (updated && status !== 'pending')
+        noteDelivery(database, { id: claim.id, endpointId, type: updated.type }, status)
       if (updated) await recordAttempt(database, executor, sealing, claim.id, updated.attempts, attempt)
       const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
       const [endpoint] = await updateEndpointState({ endpointId, now, outcome })

@@ -9,7 +9,7 @@ import { Client } from 'pg'
 import type { Database } from '../../src/store/engine/database.ts'
 import { migrateSqlite, postgresMigrations } from '../../src/store/engine/migrate.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
-import { connect, openSqlite } from '../../src/store/engine/sqlite.ts'
+import { connect, openSqlite, type SqliteOptions } from '../../src/store/engine/sqlite.ts'
 
 /** A migrated database; `dispose` closes and deletes it. */
 export type OpenTestDatabase = { database: Database; dispose(): Promise<void> }
@@ -40,16 +40,23 @@ async function makePgliteTemplate(): Promise<File | Blob> {
   return dump
 }
 
-/** Creates a migrated SQLite file in a folder of its own. */
-export async function openTestSqlite(): Promise<OpenTestDatabase & { path: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
-  const path = join(folder, 'otpd.db')
-  writeFileSync(path, (sqliteTemplate ??= makeSqliteTemplate()))
-  const database = openSqlite(path, {
+/** Opens a migrated SQLite file. */
+export const openTestFile = (path: string, options: Partial<SqliteOptions> = {}): Database =>
+  openSqlite(path, {
     onDiskFault: (error) => {
       throw error
     },
+    ...options,
   })
+
+/** Creates a migrated SQLite file in a folder of its own. */
+export async function openTestSqlite(
+  options: Partial<SqliteOptions> = {},
+): Promise<OpenTestDatabase & { path: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
+  const path = join(folder, 'otpd.db')
+  writeFileSync(path, (sqliteTemplate ??= makeSqliteTemplate()))
+  const database = openTestFile(path, options)
   return {
     path,
     database,
@@ -105,7 +112,7 @@ export async function openTestPostgres(url: string): Promise<OpenTestDatabase & 
   }
 }
 
-const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [['SQLite', openTestSqlite]]
+const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [['SQLite', () => openTestSqlite()]]
 // `npm run test:unit` sets this: starting PostgreSQL takes longer than most test files.
 if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') {
   databaseKinds.push(['PGlite', openTestPglite])

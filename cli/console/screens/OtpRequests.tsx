@@ -14,7 +14,6 @@ import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
-import { newestRows, searchIntervalMs } from '../newest-rows.ts'
 import { expiryText, statusSpan } from '../lines/otp.ts'
 import type { ScreenProps } from '../screen.ts'
 import { sendDialog } from './otp-dialogs.ts'
@@ -32,13 +31,12 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
   const { data: applications = [], applicationName } = useApplications()
   const [appId, setAppId] = usePersistentState<string | null>('otp app', null)
   const [status, setStatus] = usePersistentState<Status | null>('otp status', null)
-  const load = () =>
-    newestRows(newestMax, (page) => {
-      const query = { ...page, ...(appId !== null && { appId }), ...(status !== null && { status }) }
-      return api.asDeveloper('GET', '/v1/otp', { query })
-    })
-  const requests = usePolled(`otp ${appId} ${status}`, load, { intervalMs: searchIntervalMs })
-  const rows = requests.data?.rows ?? []
+  const load = async () => {
+    const filter = { ...(appId !== null && { appId }), ...(status !== null && { status }) }
+    return (await api.asDeveloper('GET', '/v1/otp', { query: { limit: String(newestMax), ...filter } })).data
+  }
+  const requests = usePolled(`otp ${appId} ${status}`, load)
+  const rows = requests.data ?? []
   const list = useList({
     name: 'otp',
     rows,

@@ -16,7 +16,6 @@ import { useNow } from '../hooks/use-now.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { eventText, failureTypes } from '../lines/log.ts'
-import { newestRows, searchIntervalMs } from '../newest-rows.ts'
 import { chartLines, countLines, firstStepLines, ranges, type Range } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Line } from '../spans.ts'
@@ -89,16 +88,14 @@ function Failures({ width, height }: { width: number; height: number }) {
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
-  const load = () =>
-    newestRows(50, async (page) => {
-      const query = { type: failureTypes.join(','), ...page }
-      const { data, nextCursor } = await api.asDeveloper('GET', '/v1/logs', { query })
-      return { data: data.toReversed(), nextCursor }
-    })
-  const failures = usePolled('failures', load, { intervalMs: searchIntervalMs })
+  const load = async () => {
+    const query = { type: failureTypes.join(','), limit: '50', order: 'desc' } as const
+    return (await api.asDeveloper('GET', '/v1/logs', { query })).data
+  }
+  const failures = usePolled('failures', load)
   const list = useList({
     name: 'overview failures',
-    rows: failures.data?.rows ?? [],
+    rows: failures.data ?? [],
     height: height - 2,
     getRowId: ({ id }) => id,
   })
@@ -123,7 +120,7 @@ function Failures({ width, height }: { width: number; height: number }) {
           list={list}
           columns={columns}
           width={width}
-          empty={[failures.data.isTruncated ? 'No recent failures.' : 'No failures.']}
+          empty={['No failures.']}
         />
       )}
     </Box>

@@ -12,7 +12,6 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { newestRows, searchIntervalMs } from '../newest-rows.ts'
 import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
@@ -30,17 +29,17 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
   const { api, theme, openDialog, copy, toast } = useConsole()
   const nowMs = useNow()
   const [onlyFailed, setOnlyFailed] = usePersistentState('webhooks only failed', false)
-  const load = () =>
-    newestRows(200, (page) => {
-      const query = { ...page, ...(onlyFailed && { status: 'failed' as const }) }
-      return api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: endpoint.id }, query })
-    })
-  const deliveries = usePolled(`deliveries ${endpoint.id} ${onlyFailed}`, load, {
-    intervalMs: searchIntervalMs,
-  })
+  const load = async () => {
+    const call = {
+      params: { id: endpoint.id },
+      query: { limit: '200', ...(onlyFailed && { status: 'failed' as const }) },
+    }
+    return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)).data
+  }
+  const deliveries = usePolled(`deliveries ${endpoint.id} ${onlyFailed}`, load)
   const list = useList({
     name: `deliveries ${endpoint.id}`,
-    rows: deliveries.data?.rows ?? [],
+    rows: deliveries.data ?? [],
     height: height - 2,
     getRowId: ({ id }) => id,
     getFilterText: (delivery) => `${delivery.type} ${delivery.status} ${delivery.id} ${delivery.eventId}`,

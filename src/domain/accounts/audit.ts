@@ -79,7 +79,7 @@ const recentMax = 50
 export type AuditService = ReturnType<typeof createAuditService>
 
 /** Creates the service that lists the audit trail. */
-export function createAuditService({ store }: { store: Store<'audit' | 'scanLimits'> }) {
+export function createAuditService({ store }: { store: Store<'audit'> }) {
   return {
     /**
      * Lists the entries of a developer's account and its resources, newest first.
@@ -92,15 +92,9 @@ export function createAuditService({ store }: { store: Store<'audit' | 'scanLimi
       page: PageRequest,
     ): Promise<Page<AuditEntry>> {
       const before = readIdCursor(page, 'aud')
-      const isFiltered = filter.action !== undefined || filter.targetId !== undefined
-      const from = isFiltered ? await store.read.scanLimits.forAudit(developer.id, before) : undefined
-      const rows = await store.read.audit.list(developer.id, {
-        ...filter,
-        limit: page.limit + 1,
-        before,
-        from,
-      })
-      return toPage(rows, page.limit, ({ id }) => id, from)
+      const query = { ...filter, limit: page.limit + 1, before }
+      const rows = await store.read.audit.list(developer.id, query)
+      return toPage(rows, page.limit, ({ id }) => id)
     },
   }
 }

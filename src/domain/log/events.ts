@@ -5,9 +5,8 @@ import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
-import type { Store, Stores } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { LogEntry } from '../model/log-entry.ts'
-import type { LogQuery } from '../store/events.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
@@ -94,69 +93,16 @@ export type LogFilter = {
 
 export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
 
-type ForwardFilter = Pick<LogQuery, 'appId' | 'types' | 'limit'>
-
-const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
-  appId !== undefined || types !== undefined
-
-/**
- * Lists the earliest entries after `afterSeq`, and scans a limited number of rows.
- *
- * @returns `scannedTo` the last scanned entry, if the scan stopped at the limit
- */
-export async function listForward(
-  { events, scanLimits }: Pick<Stores, 'events' | 'scanLimits'>,
-  developerId: string,
-  filter: ForwardFilter,
-  afterSeq: number,
-): Promise<{ entries: LogEntry[]; scannedTo: Pick<LogEntry, 'seq' | 'id'> | undefined }> {
-  const owner = { developerId, appId: filter.appId }
-  const boundary = isFiltered(filter) ? await scanLimits.forEventsForward(owner, afterSeq) : undefined
-  const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: boundary?.key })
-  // Stop at another developer's application.
-  const isOwn = boundary?.developerId === developerId
-  return { entries, scannedTo: isOwn ? { seq: boundary.key, id: boundary.id } : undefined }
-}
-
 export type LogService = ReturnType<typeof createLogService>
 
-/**
- * Creates the log service.
- *
- * @param needs.yieldToRequests lets other requests run between two scans
- */
-export function createLogService(needs: {
-  store: Store<'events' | 'scanLimits'>
-  yieldToRequests(): Promise<void>
-}) {
-  const { events, scanLimits } = needs.store.read
-
-  /** Keeps scanning until the page is full or no entry is left, because the caller gets no cursor. */
-  async function fillPageForward(
-    developerId: string,
-    filter: ForwardFilter,
-    afterSeq: number,
-  ): Promise<LogEntry[]> {
-    const items: LogEntry[] = []
-    for (let nextAfterSeq = afterSeq; ;) {
-      const remainingFilter = { ...filter, limit: filter.limit - items.length }
-      const { entries, scannedTo } = await listForward(
-        needs.store.read,
-        developerId,
-        remainingFilter,
-        nextAfterSeq,
-      )
-      items.push(...entries)
-      if (!scannedTo || items.length === filter.limit) return items
-      nextAfterSeq = scannedTo.seq
-      await needs.yieldToRequests()
-    }
-  }
+/** Creates the log service. */
+export function createLogService({ store }: { store: Store<'events'> }) {
+  const { events } = store.read
 
   return {
     /**
      * Lists the most recent entries (keyset pagination). A cursor leads to older pages; `after` lists the earliest
-     * entries after that one. A page scans a limited number of rows, so with a filter it may be short.
+     * entries after that one.
      *
      * @throws INVALID_ARGUMENT `after` is unknown or combined with a cursor, or the cursor is invalid
      *   (CURSOR_INVALID)
@@ -173,21 +119,12 @@ export function createLogService(needs: {
             'after',
             'Your log has no entry with this id. Use the id of an entry that you received.',
           )
-        const items = await fillPageForward(developer.id, { appId, types, limit }, afterSeq)
+        const items = await events.list(developer.id, { appId, types, limit, afterSeq })
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
-      const beforeSeq = readSeqCursor(filter)
-      const owner = { developerId: developer.id, appId }
-      const boundary = isFiltered(filter) ? await scanLimits.forEvents(owner, beforeSeq) : undefined
-      if (boundary && boundary.developerId !== developer.id) return emptyPage(limit)
-      const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: boundary?.key }
+      const query = { appId, types, limit: limit + 1, beforeSeq: readSeqCursor(filter) }
       const rows = await events.list(developer.id, query)
-      const { items, nextCursor } = toPage(
-        rows,
-        limit,
-        ({ seq }) => String(seq),
-        boundary && String(boundary.key),
-      )
+      const { items, nextCursor } = toPage(rows, limit, ({ seq }) => String(seq))
       return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }
     },
   }

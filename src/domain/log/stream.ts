@@ -1,6 +1,5 @@
 import type { Developer } from '../model/developer.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
-import { listForward } from './events.ts'
 import type { LogType } from '../../shared/event-kinds.ts'
 import type { LogEntry } from '../model/log-entry.ts'
 import { isId } from '../model/ids.ts'
@@ -36,7 +35,7 @@ export type StreamEndReason = 'draining' | 'token_expired' | 'token_revoked' | '
 export type LogBatch = {
   /** In commit order, without duplicates across reads. */
   entries: LogEntry[]
-  /** Id of the last scanned entry: resuming after it gives no gaps and no duplicates. */
+  /** Id of an entry: resuming after it gives no gaps and no duplicates. */
   position: string
   /** More entries may be available immediately. */
   hasMore: boolean
@@ -57,7 +56,7 @@ export type LogStream = {
 export type LogStreams = ReturnType<typeof createLogStreams>
 
 /** Creates live streams of the log for any number of readers. */
-export function createLogStreams(needs: { store: Store<'events' | 'scanLimits'>; clock: Clock }) {
+export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }) {
   const { clock } = needs
   const { events } = needs.store.read
   const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
@@ -165,13 +164,11 @@ export function createLogStreams(needs: { store: Store<'events' | 'scanLimits'>;
           // Read before the page: entries up to `newest` that the page omits do not match the filter.
           const [newest] = await events.list(developer.id, { limit: 1 })
           if (!newest || newest.seq <= cursor.seq) return emptyBatch(null)
-          const filter = { appId, types, limit: entriesPerRead }
-          const scan = await listForward(needs.store.read, developer.id, filter, cursor.seq)
-          const { entries } = scan
+          const query = { appId, types, limit: entriesPerRead, afterSeq: cursor.seq }
+          const entries = await events.list(developer.id, query)
           const last = entries.at(-1)
-          const isPageFull = entries.length === entriesPerRead
-          cursor = last && (isPageFull || last.seq > newest.seq) ? last : (scan.scannedTo ?? newest)
-          const hasMore = isPageFull || scan.scannedTo !== undefined
+          const hasMore = entries.length === entriesPerRead
+          cursor = last && (hasMore || last.seq > newest.seq) ? last : newest
           if (hasMore) dirty = true
           return { entries, position: cursor.id, hasMore, endReason: null }
         },

@@ -51,24 +51,10 @@ export const invalidCursor = () =>
  * Cuts one page from rows that were read with `limit + 1`; the extra row shows that another page follows.
  *
  * @param getPosition reads the sort key
- * @param scannedTo the last position scanned, if the scan stopped early: the next page begins after it,
- *   though this one may be short or empty
  */
-export function toPage<T>(
-  rows: T[],
-  limit: number,
-  getPosition: (row: T) => string,
-  scannedTo?: string,
-): Page<T> {
+export function toPage<T>(rows: T[], limit: number, getPosition: (row: T) => string): Page<T> {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   const hasMore = rows.length > limit && last !== undefined
-  return { items, limit, nextCursor: (hasMore ? getPosition(last) : scannedTo) ?? null }
+  return { items, limit, nextCursor: hasMore ? getPosition(last) : null }
 }
-
-/**
- * Most rows that one page of a filtered list scans. Few or none may match, and scanning a long history would
- * block all other calls. The page's cursor resumes where the scan stopped; followers of the log, which have
- * no such cursor, scan as many rows at a time.
- */
-export const scanRowsMax = 2000

@@ -60,21 +60,22 @@ export function createOtpService(needs: OtpNeeds) {
     },
 
     /**
-     * Lists requests, newest first. A filtered page scans at most `scanRowsMax` rows and may be short.
+     * Lists requests, newest first.
      *
      * @throws INVALID_ARGUMENT (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
       const before = readIdCursor(page, 'otp')
       const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
-      const owner = { developerId: developer.id, appId: filter.appId }
-      const isFiltered = filter.appId !== undefined || filter.status !== undefined
-      const boundary =
-        isFiltered && !matchesNothing ? await store.read.scanLimits.forRequests(owner, before) : undefined
-      if (boundary && boundary.developerId !== developer.id) return toPage([], page.limit, String)
-      const query = { ...owner, status: filter.status, now: clock.now(), limit: page.limit + 1, before }
-      const rows = matchesNothing ? [] : await store.read.otpRequests.list({ ...query, from: boundary?.key })
-      return toPage(rows, page.limit, (request) => request.id, boundary?.key)
+      const query = {
+        developerId: developer.id,
+        ...filter,
+        now: clock.now(),
+        limit: page.limit + 1,
+        before,
+      }
+      const rows = matchesNothing ? [] : await store.read.otpRequests.list(query)
+      return toPage(rows, page.limit, (request) => request.id)
     },
 
     /** Finds a request. @param owner the developer or application that it must belong to @throws NOT_FOUND */

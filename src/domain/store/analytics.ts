@@ -34,6 +34,8 @@ export type BreakdownChanges = {
 export type AnalyticsStore = {
   add(developerId: string, day: number, changes: CountChanges): Promise<void>
   addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Promise<void>
+  /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
+  deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
   totals(
     developerId: string,
     activeSinceDay: number,

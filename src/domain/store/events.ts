@@ -10,10 +10,6 @@ export type LogQuery = {
   beforeSeq?: number | undefined
   /** Only entries after this one, oldest first. */
   afterSeq?: number | undefined
-  /** The lowest number. */
-  fromSeq?: number | undefined
-  /** The highest number. */
-  untilSeq?: number | undefined
 }
 
 export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => string) | undefined }

@@ -8,8 +8,6 @@ export type OtpListQuery = {
   now: number
   limit: number
   before?: string | undefined
-  /** Lowest id to list. */
-  from?: string | undefined
 }
 
 export type OtpRequestStore = {

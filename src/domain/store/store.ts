@@ -30,7 +30,6 @@ import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
-import type { ScanLimitStore } from './scan-limit.ts'
 
 /**
  * One store per noun, each in a file of its own with its queries and with the records that only storage and one
@@ -69,7 +68,6 @@ export type Stores = {
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
   webhookOutbox: WebhookOutboxStore
-  scanLimits: ScanLimitStore
 }
 
 /**

@@ -7,11 +7,10 @@ export type WebhookDeliveryStore = {
    * Lists newest first.
    *
    * @param query.before an id; lists older deliveries only
-   * @param query.from the lowest id
    */
   list(
     endpointId: string,
-    query: WebhookDeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
+    query: WebhookDeliveryFilter & { limit: number; before?: string | undefined },
   ): Promise<WebhookDelivery[]>
   find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
   /** Lists the attempts of a delivery, oldest first. */

@@ -34,11 +34,15 @@ export type PurgeThrottle = {
   yieldToRequests(): Promise<boolean>
 }
 
+/** Days of which the breakdown is kept: a year, and a month to compare it with. */
+const breakdownDays = 400
+
 export type Retention = ReturnType<typeof createRetention>
 
 /** One batch of a scan or a deletion. @returns true if there may be more to do */
 /** Names of the stores whose rows expire or hold phone numbers. */
 type SweptTables =
+  | 'analytics'
   | 'audit'
   | 'checkBudgets'
   | 'events'
@@ -177,6 +181,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, batchSize)),
       deletionStep((tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, batchSize)),
       deletionStep((tx) => tx.guard.deleteOldest(now, batchSize)),
+      deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),

@@ -22,13 +22,13 @@ export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryServ
 
 /** Creates the service that lists, redelivers and recovers webhook deliveries. They are kept as long as log entries. */
 export function createWebhookDeliveryService(needs: {
-  store: Store<'scanLimits' | 'webhookDeliveries' | 'webhookEndpoints'>
+  store: Store<'webhookDeliveries' | 'webhookEndpoints'>
   clock: Clock
   send: SendWebhook
   callLimits: Pick<CallLimits, 'chargeRedelivery'>
 }) {
   const { store, clock, send, callLimits } = needs
-  const { webhookDeliveries, webhookEndpoints, scanLimits } = store.read
+  const { webhookDeliveries, webhookEndpoints } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
     if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id))) throw notFound()
@@ -51,16 +51,9 @@ export function createWebhookDeliveryService(needs: {
     ): Promise<Page<WebhookDelivery>> {
       await requireEndpoint(developer, endpointId)
       const before = readIdCursor(page, 'dlv')
-      // An index serves one filter only; with both, the scan is limited.
-      const isFiltered = filter.status !== undefined && filter.type !== undefined
-      const from = isFiltered ? await scanLimits.forDeliveries(endpointId, before) : undefined
-      const rows = await webhookDeliveries.list(endpointId, {
-        ...filter,
-        limit: page.limit + 1,
-        before,
-        from,
-      })
-      return toPage(rows, page.limit, ({ id }) => id, from)
+      const query = { ...filter, limit: page.limit + 1, before }
+      const rows = await webhookDeliveries.list(endpointId, query)
+      return toPage(rows, page.limit, ({ id }) => id)
     },
 
     /** Returns a delivery with its attempts, oldest first. @throws NOT_FOUND */

@@ -2,6 +2,7 @@ import type { SQL } from 'drizzle-orm'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
+import type { ListIndex } from './list-index.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -78,6 +79,9 @@ type DatabasePort = {
 
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number
+
+  /** Finds the rows of an owner on SQLite; PostgreSQL has ordinary indexes instead. */
+  readonly listIndex?: ListIndex
 
   /** Condition that a column of full ids and a `shortId` column name the same row. */
   matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL

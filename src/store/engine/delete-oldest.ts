@@ -34,23 +34,17 @@ export async function deleteOldestByTime(
 }
 
 /**
- * Deletes the oldest rows of a table whose keys are in time order, which needs no index on the time. Looks at the first
- * `batchSize` keys.
- *
- * @returns true if rows were deleted, so there may be more
+ * Condition of the oldest rows of a table whose keys are in time order, which needs no index on the time: looks at the
+ * first `batchSize` keys.
  */
-export async function deleteOldestByKey(
+export function areOldestByKey(
   executor: QueryExecutor,
   table: SQLiteTable,
   key: SQLiteColumn,
   timeColumn: SQLiteColumn,
   until: number,
   batchSize: number,
-): Promise<boolean> {
+): SQL | undefined {
   const oldest = executor.select({ key }).from(table).orderBy(asc(key)).limit(batchSize).as('oldest')
-  const deleted = await executor
-    .delete(table)
-    .where(and(inArray(key, executor.select({ key: oldest.key }).from(oldest)), lte(timeColumn, until)))
-    .returning({ key })
-  return deleted.length > 0
+  return and(inArray(key, executor.select({ key: oldest.key }).from(oldest)), lte(timeColumn, until))
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from './errors.ts'
+import { fillListIndex } from './list-fill.ts'
 import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
 import type { Migration } from './read-migrations.ts'
 
@@ -131,6 +132,7 @@ export function applyMigrations(
   )
   for (const migration of migrations) {
     applyMigration(connection, migration)
+    if (migration.name === '0017_list_index') fillListIndex(connection)
     insertMigration.run(migration.name, migrationChecksum(migration), now)
   }
   // An open statement keeps the file open after its connection is closed.

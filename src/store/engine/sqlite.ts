@@ -6,6 +6,7 @@ import { createEpoch } from './epoch.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
+import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
 import { openReader } from './sqlite-reader.ts'
 import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
 import { createShortIds, type ShortIds } from './tables/short-ids.ts'
@@ -25,6 +26,8 @@ export type SqliteOptions = {
   onForeignCommit?: WriteQueueHooks['onForeignCommit']
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
+  /** Of the lagging index: see `TailLimits`. */
+  tailLimits?: TailLimits
 }
 
 /**
@@ -44,12 +47,14 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const ids = createShortIds(reader.client.prepare, writer)
   const admissions = createAdmissionLog(writer, ids.toNumber)
   const configuration = createEpoch()
+  const listIndex = createListIndex(reader.client.prepare, writer, (body) => queue.write(body), options.tailLimits)
   const queue = createWriteQueue(writer, tx, {
     participants: [
       // First, so that nothing is read from an older snapshot and remembered under the new epoch.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
       admissions.participant,
       configuration.participant,
+      listIndex.participant,
     ],
     onDiskFault: options.onDiskFault,
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
@@ -67,6 +72,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   return {
     ...describeSqlite(ids),
     memory: { admissions, configuration, refresh },
+    listIndex: listIndex.index,
     read,
     write: queue.write,
     group: queue.group,
@@ -87,6 +93,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       }
     },
     async close() {
+      await listIndex.close()
       await queue.drain()
       reader.close()
       writer.close()
@@ -110,6 +117,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
         for (const { participant } of [admissions, configuration]) participant.onForeignCommit?.()
       },
     },
+    listIndex: createReadonlyListIndex(reader.client.prepare),
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
     group: () => () => Promise.reject(readOnlyError()),

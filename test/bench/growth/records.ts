@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { utcDay } from '../../../src/domain/log/analytics.ts'
+import { fillListIndex } from '../../../src/store/engine/list-fill.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
 import type { PhoneForms } from './pseudonyms.ts'
 import type { NewRequest, Source } from './request-sources.ts'
@@ -141,6 +142,8 @@ export function createRecords(db: Database, newId: NewId, { seal }: Pick<PhoneFo
          values (?1, ?2, 'application.updated', ?2, 'app_1', 'bench', 'api', '192.0.2.1', ?3)`,
       )
       for (let i = 0; i < auditEntryCount; i++) insertAuditEntry.run(newId('aud'), developerId, now)
+      db.run('delete from list_chunks')
+      fillListIndex(db)
     },
   }
 }

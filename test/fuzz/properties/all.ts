@@ -3,6 +3,7 @@ import { configProperties } from './config.ts'
 import { networkProperties } from './network.ts'
 import { guardProperties } from './guard.ts'
 import { httpProperties } from './http.ts'
+import { listProperties } from './lists.ts'
 import { maskingProperties } from './masking.ts'
 import { otpLifecycleProperties } from './otp-lifecycle.ts'
 import { phoneProperties } from './phones.ts'
@@ -16,6 +17,7 @@ export const properties = [
   ...httpProperties,
   ...guardProperties,
   ...networkProperties,
+  ...listProperties,
   ...phoneProperties,
   ...textProperties,
   ...maskingProperties,

@@ -77,8 +77,27 @@ export function defineLogTables(c: ColumnKit) {
       failed: c.integer('failed').notNull().default(0),
       active: c.integer('active').notNull().default(0),
     },
-    (t) => [c.primaryKey({ columns: [t.developerId, t.day] })],
+    (t) => [c.primaryKey({ columns: [t.day, t.developerId] })],
   )
 
-  return { events, webhookEndpoints, webhookDeliveries, webhookAttempts, dailyCounts }
+  const breakdownCounts = c.table(
+    'breakdown_counts',
+    {
+      day: c.integer('day').notNull(),
+      developerId: c.shortId('developer_id').notNull(),
+      appId: c.shortId('app_id').notNull(),
+      country: c.text('country').notNull(),
+      channel: c.text('channel').notNull(),
+      provider: c.text('provider').notNull(),
+      requests: c.integer('requests').notNull().default(0),
+      sent: c.integer('sent').notNull().default(0),
+      delivered: c.integer('delivered').notNull().default(0),
+      undelivered: c.integer('undelivered').notNull().default(0),
+      verified: c.integer('verified').notNull().default(0),
+      failed: c.integer('failed').notNull().default(0),
+    },
+    (t) => [c.primaryKey({ columns: [t.day, t.developerId, t.appId, t.country, t.channel, t.provider] })],
+  )
+
+  return { events, webhookEndpoints, webhookDeliveries, webhookAttempts, dailyCounts, breakdownCounts }
 }

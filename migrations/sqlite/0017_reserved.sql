@@ -1,2 +1,0 @@
--- Replaced by the migration of this number that another branch adds.
-select 1;

@@ -1,0 +1,228 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+
+/** Characters after which a chunk is full. A row of up to 1,000 bytes stays within its page of the b-tree. */
+const chunkCharactersMax = 850
+
+/** Greater than every key. */
+const greatestKey = '~'
+
+/** Owner of a list: the number of a developer or an application, or the id of an endpoint. */
+export type ListOwner = number | string
+
+type Chunk = { first: string; keys: string }
+
+/** Prepares a query; its rows are arrays. */
+export type PrepareRead = (sql: string) => { values(...values: Array<string | number>): unknown[][] }
+
+/**
+ * Reads sorted sets of keys, which are stored in chunks of neighbors. The chunks of a list do not overlap, and each is
+ * found by its first key.
+ */
+export function createListChunkReader(prepare: PrepareRead) {
+  const select = 'select first, keys from list_chunks where owner = ? and list = ? and first'
+  const below = prepare(`${select} < ? order by first desc limit 1`)
+  const atOrBelow = prepare(`${select} <= ? order by first desc limit 1`)
+  const above = prepare(`${select} > ? order by first limit 1`)
+  const toChunk = ([row]: unknown[][]): Chunk | undefined =>
+    row && { first: String(row[0]), keys: String(row[1]) }
+
+  return {
+    /** Finds the chunk whose range includes the key. */
+    find: (owner: ListOwner, list: string, key: string) => toChunk(atOrBelow.values(owner, list, key)),
+    findNext: (owner: ListOwner, list: string, key: string) => toChunk(above.values(owner, list, key)),
+
+    /** Reads the keys below one, the greatest first. */
+    descending(owner: ListOwner, list: string, before = greatestKey): KeyCursor {
+      let bound: string | undefined = before
+      let rest: KeyCursor = noKeys
+      return () => {
+        for (;;) {
+          const key = rest()
+          if (key !== undefined || bound === undefined) return key
+          const chunk = toChunk(below.values(owner, list, bound))
+          bound = chunk?.first
+          if (chunk) rest = descendingKeys(decodeKeys(chunk.keys), before)
+        }
+      }
+    },
+
+    /** Reads the keys above one, the lowest first. */
+    ascending(owner: ListOwner, list: string, after: string): KeyCursor {
+      const chunkAfter = (key: string) => toChunk(above.values(owner, list, key))
+      let next = toChunk(atOrBelow.values(owner, list, after)) ?? chunkAfter(after)
+      let rest: KeyCursor = noKeys
+      return () => {
+        for (;;) {
+          const key = rest()
+          if (key !== undefined || !next) return key
+          rest = ascendingKeys(decodeKeys(next.keys), after)
+          next = chunkAfter(next.first)
+        }
+      }
+    },
+  }
+}
+
+/** Returns the next key; undefined at the end. A closure, since generators take several times as long. */
+export type KeyCursor = () => string | undefined
+
+const noKeys: KeyCursor = () => undefined
+
+/** Reads sorted keys from the end. The array may grow meanwhile. */
+export function descendingKeys(keys: readonly string[], before: string | undefined): KeyCursor {
+  let index = before === undefined ? keys.length : lowerBound(keys, before)
+  return () => (index > 0 ? keys[--index] : undefined)
+}
+
+/** Reads sorted keys from the beginning. What is added to the array meanwhile is not read. */
+export function ascendingKeys(keys: readonly string[], after: string): KeyCursor {
+  let index = lowerBound(keys, after)
+  if (keys[index] === after) index++
+  const { length } = keys
+  return () => (index < length ? keys[index++] : undefined)
+}
+
+/** Returns the index of the first key that is not below `bound`. */
+function lowerBound(keys: readonly string[], bound: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((keys[middle] ?? '') < bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Changes sorted sets of keys. Applying the same change again changes nothing. */
+export function createListChunkWriter(connection: SqliteConnection) {
+  const reader = createListChunkReader((sql) => connection.prepare<unknown, Array<string | number>>(sql))
+  const put = connection.prepare<never, [ListOwner, string, string, string]>(
+    `insert into list_chunks (owner, list, first, keys) values (?, ?, ?, ?)
+     on conflict (owner, list, first) do update set keys = excluded.keys`,
+  )
+  const remove = connection.prepare<never, [ListOwner, string, string]>(
+    'delete from list_chunks where owner = ? and list = ? and first = ?',
+  )
+
+  return {
+    /**
+     * Adds and removes keys of one list, inside the transaction that is open.
+     *
+     * @param added in ascending order
+     * @param removed in ascending order; none of them is in `added`
+     */
+    update(owner: ListOwner, list: string, added: readonly string[], removed: readonly string[]): void {
+      let nextAdded = 0
+      let nextRemoved = 0
+      for (;;) {
+        const key = lower(added[nextAdded], removed[nextRemoved])
+        if (key === undefined) return
+        const chunk = reader.find(owner, list, key)
+        const end = reader.findNext(owner, list, key)?.first
+        const addedEnd = findEnd(added, nextAdded, end)
+        const removedEnd = findEnd(removed, nextRemoved, end)
+        const keys = chunk ? decodeKeys(chunk.keys) : []
+        const changed = mergeKeys(
+          keys,
+          added.slice(nextAdded, addedEnd),
+          removed.slice(nextRemoved, removedEnd),
+        )
+        nextAdded = addedEnd
+        nextRemoved = removedEnd
+        const pieces = encodeKeys(changed, end === undefined)
+        if (chunk && pieces[0]?.first !== chunk.first) remove.run(owner, list, chunk.first)
+        for (const piece of pieces) {
+          if (piece.first !== chunk?.first || piece.keys !== chunk.keys)
+            put.run(owner, list, piece.first, piece.keys)
+        }
+      }
+    },
+  }
+}
+
+const lower = (a: string | undefined, b: string | undefined) =>
+  a === undefined || (b !== undefined && b < a) ? b : a
+
+/** Finds the index of the first key from `start` on that is not below `end`. */
+function findEnd(keys: readonly string[], start: number, end: string | undefined): number {
+  if (end === undefined) return keys.length
+  let index = start
+  for (let key = keys[index]; key !== undefined && key < end; key = keys[index]) index++
+  return index
+}
+
+/** Merges sorted keys, without duplicates and without those removed. */
+export function mergeKeys(
+  keys: readonly string[],
+  added: readonly string[],
+  removed: readonly string[] = [],
+): string[] {
+  const left = new Set(removed)
+  const merged: string[] = []
+  let i = 0
+  let j = 0
+  for (;;) {
+    const key = lower(keys[i], added[j])
+    if (key === undefined) return merged
+    while (keys[i] === key) i++
+    while (added[j] === key) j++
+    if (!left.has(key)) merged.push(key)
+  }
+}
+
+/** Digits of the length of a shared prefix. */
+const lengthRadix = 36
+const lengthDigits = Array.from({ length: lengthRadix }, (_, length) => length.toString(lengthRadix))
+
+/**
+ * Writes sorted keys as chunks, with front coding: neighbors begin alike, so that each key after the first is stored as
+ * the number of characters that it shares with the key before it, one digit, and the rest.
+ */
+function encodeKeys(keys: readonly string[], isAtEnd: boolean): Chunk[] {
+  const chunks = encodeChunks(keys, chunkCharactersMax)
+  // Lists grow at their end. Elsewhere, equal chunks leave room.
+  const characters = chunks.reduce((sum, chunk) => sum + chunk.keys.length, 0)
+  return isAtEnd || chunks.length < 2 ? chunks : encodeChunks(keys, characters / chunks.length)
+}
+
+function encodeChunks(keys: readonly string[], charactersMax: number): Chunk[] {
+  const chunks: Chunk[] = []
+  let chunk: OpenChunk | undefined
+  for (const key of keys) {
+    if (!chunk || chunk.keys.length > charactersMax) chunks.push((chunk = openChunk(key)))
+    else appendKey(chunk, key)
+  }
+  return chunks
+}
+
+/** A chunk that gets keys in ascending order. */
+export type OpenChunk = Chunk & { last: string }
+
+export const openChunk = (key: string): OpenChunk => ({ first: key, keys: key, last: key })
+
+export const isFull = ({ keys }: OpenChunk) => keys.length > chunkCharactersMax
+
+export function appendKey(chunk: OpenChunk, key: string): void {
+  const shared = countShared(chunk.last, key)
+  chunk.keys += ` ${lengthDigits[shared]}${key.slice(shared)}`
+  chunk.last = key
+}
+
+function countShared(a: string, b: string): number {
+  const max = Math.min(a.length, b.length, lengthRadix - 1)
+  let length = 0
+  while (length < max && a.charCodeAt(length) === b.charCodeAt(length)) length++
+  return length
+}
+
+function decodeKeys(text: string): string[] {
+  const keys = text.split(' ')
+  let previous = keys[0] ?? ''
+  for (let i = 1; i < keys.length; i++) {
+    const coded = keys[i] ?? ''
+    previous = previous.slice(0, Number.parseInt(coded.charAt(0), lengthRadix)) + coded.slice(1)
+    keys[i] = previous
+  }
+  return keys
+}

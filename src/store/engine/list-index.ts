@@ -1,0 +1,315 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import {
+  ascendingKeys,
+  createListChunkReader,
+  createListChunkWriter,
+  descendingKeys,
+  type KeyCursor,
+  type ListOwner,
+  type PrepareRead,
+} from './list-chunks.ts'
+import {
+  createListTail,
+  formatEntries,
+  parseEntries,
+  type ListChange,
+  type ListEntry,
+  type ListTail,
+} from './list-tail.ts'
+import type { TransactionParticipant } from './transaction-participant.ts'
+
+export type TailLimits = {
+  /**
+   * Entries after which they are moved to the chunks. With more of them, fewer pages are written for each. Infinity in
+   * host commands: only one process may move them.
+   */
+  entriesMax: number
+  /** Keys that one write transaction moves. */
+  sliceKeysMax: number
+}
+
+/** A slice is a few milliseconds of work. */
+const tailLimitsDefault: TailLimits = { entriesMax: 32_768, sliceKeysMax: 4_000 }
+
+/** Finding the place of a list takes as long as writing so many keys. */
+const keysPerList = 20
+
+/** A position in key order; exclusive. */
+export type ListRange = { before?: string | undefined } | { after: string }
+
+/**
+ * The lagging index: finds the rows of an owner in order, on SQLite. An ordinary index on the owner would have to write
+ * a page at a random place for every row.
+ *
+ * Each transaction that changes the lists of its rows also inserts one row into `list_changes`, which says how. Those
+ * changes are held in memory (the tail). When there are many, they are sorted and moved to `list_chunks` in slices. A
+ * list is its chunks and the tail, so it is complete at every moment; a crash repeats the move, which changes nothing
+ * twice. Callers must load the rows and check that they exist and belong to the list.
+ */
+export type ListIndex = {
+  /**
+   * Records a change of the lists of a row's owners. Call it in the transaction that changes the row.
+   *
+   * @param key sorts the list; without spaces
+   */
+  note(change: ListChange, owners: readonly ListOwner[], key: string): void
+  /** Reads the keys in one or more lists of an owner, without duplicates: the greatest first, or ascending with `after`. */
+  keys(owner: ListOwner, lists: readonly string[], range: ListRange): KeyCursor
+  /** Calls back with the key of each row that was removed from a list, by this process or another, once it is committed. */
+  onRemoved(list: string, callback: (key: string) => void): void
+}
+
+/**
+ * Creates the part that only reads.
+ *
+ * @param prepare prepares a query that sees committed data only
+ */
+export function createListReader(prepare: PrepareRead) {
+  const chunks = createListChunkReader(prepare)
+  const changesAfter = prepare('select seq, changes from list_changes where seq > ? order by seq')
+  const callbacks = new Map<string, Array<(key: string) => void>>()
+  let lastSeq = 0
+  /** The tail that is being moved to the chunks, and the one that gathers changes. */
+  let moving: ListTail | undefined
+  let tail = createListTail()
+
+  function apply(entry: ListEntry): void {
+    tail.apply(entry)
+    for (const list of entry.change.remove) {
+      for (const callback of callbacks.get(list) ?? []) callback(entry.key)
+    }
+  }
+
+  /** Reads committed changes that are not in memory yet: all of them at first, then those of other processes. */
+  function catchUp(): void {
+    let rows = changesAfter.values(lastSeq)
+    if (lastSeq > 0 && rows.length > 0 && rows[0]?.[0] !== lastSeq + 1) {
+      // The server moved changes that this process has not seen, so the tail may contradict the chunks.
+      tail = createListTail()
+      rows = changesAfter.values(0)
+    }
+    for (const [seq, changes] of rows) {
+      for (const entry of parseEntries(String(changes))) apply(entry)
+      lastSeq = Number(seq)
+    }
+  }
+
+  function keys(owner: ListOwner, lists: readonly string[], range: ListRange): KeyCursor {
+    catchUp()
+    const isAscending = 'after' in range
+    const read = (added: readonly string[]) =>
+      isAscending ? ascendingKeys(added, range.after) : descendingKeys(added, range.before)
+    const sources = lists.flatMap((list) => {
+      const newest = tail.keys(owner, list)
+      const older = moving?.keys(owner, list)
+      const stored = isAscending
+        ? chunks.ascending(owner, list, range.after)
+        : chunks.descending(owner, list, range.before)
+      return [
+        ...(newest ? [without(read(newest.added), newest.removed)] : []),
+        ...(older ? [without(without(read(older.added), older.removed), newest?.removed)] : []),
+        without(without(stored, older?.removed), newest?.removed),
+      ]
+    })
+    return merge(sources, isAscending)
+  }
+
+  return {
+    keys,
+    catchUp,
+    /** Applies the committed entries of a row of `list_changes`. */
+    commit(seq: number, entries: readonly ListEntry[]): void {
+      if (seq !== lastSeq + 1) return catchUp()
+      for (const entry of entries) apply(entry)
+      lastSeq = seq
+    },
+    tailSize: () => tail.size(),
+    /** Starts to move the tail, or goes on where a move failed. @returns it, with its last row of `list_changes` */
+    beginMove(): ListTail {
+      if (!moving) {
+        moving = tail
+        tail = createListTail()
+      }
+      return moving
+    },
+    endMove: () => void (moving = undefined),
+    lastSeq: () => lastSeq,
+    onRemoved: (list: string, callback: (key: string) => void) =>
+      void callbacks.set(list, [...(callbacks.get(list) ?? []), callback]),
+  }
+}
+
+/** Creates the lagging index of a database that is open for reading only. */
+export function createReadonlyListIndex(prepare: PrepareRead): ListIndex {
+  const { keys, onRemoved } = createListReader(prepare)
+  return {
+    keys,
+    onRemoved,
+    note() {
+      throw new Error('the database is open for reading only')
+    },
+  }
+}
+
+/**
+ * Creates the lagging index, which takes part in the transactions of the write queue.
+ *
+ * @param write runs a body in a write transaction
+ */
+export function createListIndex(
+  prepare: PrepareRead,
+  writer: SqliteConnection,
+  write: (body: () => Promise<void>) => Promise<void>,
+  { entriesMax, sliceKeysMax } = tailLimitsDefault,
+) {
+  const reader = createListReader(prepare)
+  const chunks = createListChunkWriter(writer)
+  const insertChanges = writer.prepare('insert into list_changes (changes) values (?)')
+  const deleteChanges = writer.prepare('delete from list_changes where seq < ?')
+  /** Entries of the open transaction. */
+  let entries: ListEntry[] = []
+  let savedEntries = 0
+  let seq = 0
+  let moveUntil = 0
+  let move: Promise<void> | undefined
+  let isClosed = false
+
+  /** Moves the tail to the chunks. The last row of `list_changes` stays, so that its number is not used again. */
+  async function moveTail(): Promise<void> {
+    const isRetry = moveUntil > 0
+    const moving = reader.beginMove()
+    if (!isRetry) moveUntil = reader.lastSeq()
+    for (const slice of slices(moving, sliceKeysMax)) {
+      if (isClosed) return
+      await write(async () => {
+        for (const { owner, list, added, removed } of slice) chunks.update(owner, list, added, removed)
+      })
+    }
+    await write(async () => void deleteChanges.run(moveUntil))
+    moveUntil = 0
+    reader.endMove()
+  }
+
+  function moveTailIfLong(): void {
+    if (move || isClosed || reader.tailSize() < entriesMax) return
+    // A failed write is tried again after the next commit: nothing is lost.
+    move = moveTail()
+      .catch(() => {})
+      .finally(() => (move = undefined))
+  }
+
+  const index: ListIndex = {
+    note: (change, owners, key) => void entries.push({ change, owners, key }),
+    keys: reader.keys,
+    onRemoved: reader.onRemoved,
+  }
+
+  const participant: TransactionParticipant = {
+    onJob: () => void (savedEntries = entries.length),
+    onJobRollback: () => void (entries.length = savedEntries),
+    onRollback: () => void (entries = []),
+    beforeCommit() {
+      if (entries.length > 0) seq = Number(insertChanges.run(formatEntries(entries)).lastInsertRowid)
+    },
+    onCommit() {
+      if (entries.length === 0) return
+      reader.commit(seq, entries)
+      entries = []
+      moveTailIfLong()
+    },
+  }
+
+  return {
+    index,
+    participant,
+    async close() {
+      isClosed = true
+      await move
+    },
+  }
+}
+
+type SliceItem = { owner: ListOwner; list: string; added: readonly string[]; removed: readonly string[] }
+
+/** Cuts the changes of a tail into transactions, in the order of the stored chunks. */
+function* slices(tail: ListTail, sliceKeysMax: number): Generator<SliceItem[], undefined> {
+  let slice: SliceItem[] = []
+  let keys = 0
+  for (const { owner, list, keys: changed } of tail.all()) {
+    const gone = changed.removed
+    const added = gone ? changed.added.filter((key) => !gone.has(key)) : changed.added
+    const removed = gone ? [...gone].sort() : []
+    for (let i = 0, j = 0; i < added.length || j < removed.length; ) {
+      const room = Math.max(1, sliceKeysMax - keys - keysPerList)
+      const item = { owner, list, added: added.slice(i, i + room), removed: removed.slice(j, j + room) }
+      slice.push(item)
+      i += item.added.length
+      j += item.removed.length
+      keys += item.added.length + item.removed.length + keysPerList
+      if (keys < sliceKeysMax) continue
+      yield slice
+      slice = []
+      keys = 0
+    }
+  }
+  if (slice.length > 0) yield slice
+}
+
+const without = (next: KeyCursor, removed: ReadonlySet<string> | undefined): KeyCursor =>
+  removed === undefined
+    ? next
+    : () => {
+        let key = next()
+        while (key !== undefined && removed.has(key)) key = next()
+        return key
+      }
+
+/** Merges sorted sources, without duplicates. */
+function merge(sources: readonly KeyCursor[], isAscending: boolean): KeyCursor {
+  const heads = sources.map((next) => next())
+  const isFirst = isAscending
+    ? (head: string, first: string) => head < first
+    : (head: string, first: string) => head > first
+  return () => {
+    let first: string | undefined
+    for (const head of heads) {
+      if (head !== undefined && (first === undefined || isFirst(head, first))) first = head
+    }
+    if (first === undefined) return undefined
+    for (let i = 0; i < heads.length; i++) {
+      // A source may repeat a key that was changed twice.
+      while (heads[i] === first) heads[i] = sources[i]?.()
+    }
+    return first
+  }
+}
+
+/**
+ * Loads the first rows of a list that match.
+ *
+ * @param load loads the rows of some keys that exist and match; undefined ends the list
+ */
+export async function loadListed<R>(
+  next: KeyCursor,
+  limit: number,
+  load: (keys: string[]) => Promise<Map<string, R> | undefined>,
+): Promise<R[]> {
+  const rows: R[] = []
+  for (;;) {
+    const batch: string[] = []
+    while (batch.length < limit) {
+      const key = next()
+      if (key === undefined) break
+      batch.push(key)
+    }
+    if (batch.length === 0) return rows
+    const found = await load(batch)
+    if (!found) return rows
+    for (const key of batch) {
+      const row = found.get(key)
+      if (row !== undefined && rows.push(row) === limit) return rows
+    }
+    // Nothing more to ask for.
+    if (batch.length < limit) return rows
+  }
+}
