@@ -49,14 +49,15 @@ export const openTestFile = (path: string, options: Partial<SqliteOptions> = {})
     ...options,
   })
 
-/** Creates a migrated SQLite file in a folder of its own. */
+/** Creates a migrated SQLite file in a folder of its own. @param content of another file, instead of empty tables */
 export async function openTestSqlite(
-  options: Partial<SqliteOptions> = {},
+  options: Partial<SqliteOptions> & { content?: Uint8Array } = {},
 ): Promise<OpenTestDatabase & { path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
   const path = join(folder, 'otpd.db')
-  writeFileSync(path, (sqliteTemplate ??= makeSqliteTemplate()))
-  const database = openTestFile(path, options)
+  const { content = (sqliteTemplate ??= makeSqliteTemplate()), ...sqliteOptions } = options
+  writeFileSync(path, content)
+  const database = openTestFile(path, sqliteOptions)
   return {
     path,
     database,
@@ -152,6 +153,21 @@ export const withRetriedWrites = (database: Database, betweenRuns = async () => 
     await firstRun.catch(() => {})
     await betweenRuns()
     return database.write(body)
+  },
+  group(calls) {
+    const lose = database.group({
+      ...calls,
+      async write(tx) {
+        await calls.write(tx)
+        throw new Error('another call of the batch failed')
+      },
+    })
+    const keep = database.group(calls)
+    return async <R>(call: Parameters<typeof keep>[0]) => {
+      await lose(call).catch(() => {})
+      await betweenRuns()
+      return keep<R>(call)
+    }
   },
 })
 

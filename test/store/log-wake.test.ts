@@ -8,14 +8,16 @@ import { testKeys } from '../helpers/keys.ts'
 describeEachDatabase('a listener for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
   const createEntry = (developerId: string) => ({
-    type: 'otp.sent' as const,
-    developerId,
-    appId: null,
-    requestId: null,
-    phone: null,
-    status: 'pending',
-    detail: null,
-    at: 0,
+    entry: {
+      type: 'otp.sent' as const,
+      developerId,
+      appId: null,
+      requestId: null,
+      phone: null,
+      status: 'pending',
+      detail: null,
+      at: 0,
+    },
   })
 
   test('is called per developer, once the entries can be read', async () => {
@@ -30,7 +32,7 @@ describeEachDatabase('a listener for log entries', (database) => {
     })
     const [ada, eve] = [newId('dev'), newId('dev')]
     await registerShortIds(database(), ada, eve)
-    const write = (developerId: string) => store.write((tx) => tx.events.insert(createEntry(developerId)))
+    const write = (developerId: string) => store.write((tx) => tx.events.append([createEntry(developerId)]))
     await Promise.all([write(ada), write(eve)])
     expect(notifications.map(({ id }) => id).toSorted()).toEqual([ada, eve].toSorted())
     expect(await Promise.all(notifications.map(({ readable }) => readable))).toEqual([1, 1])
@@ -42,7 +44,7 @@ describeEachDatabase('a listener for log entries', (database) => {
     const unknownDeveloper = newId('dev')
     await registerShortIds(database(), unknownDeveloper)
     const undone = store.write(async (tx) => {
-      await tx.events.insert(createEntry(unknownDeveloper))
+      await tx.events.append([createEntry(unknownDeveloper)])
       throw new Error('undone')
     })
     expect(await undone.catch((error: unknown) => String(error))).toContain('undone')

@@ -1,129 +1,167 @@
 import { beforeAll, expect, test } from 'bun:test'
-import type { Failure } from '../../src/domain/model/delivery.ts'
-import type { ClaimedMessage, MessageKey, MessageOutcome } from '../../src/domain/model/message.ts'
+import type { CallingApplication } from '../../src/domain/model/application.ts'
+import { messageLeaseMs, type ClaimedMessage, type MessageKey } from '../../src/domain/model/message.ts'
 import type { Store } from '../../src/domain/store/store.ts'
-import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
-import { createPendingRequest } from '../helpers/otp-request.ts'
-import { testKeys } from '../helpers/keys.ts'
-
-const start = 1_800_000_000_000
-const nothing: MessageOutcome = {
-  status: 'pending',
-  provider: null,
-  messageId: null,
-  failure: null,
-  nextAttemptAt: start,
-  excluded: [],
-}
-const sent = (provider: string, messageId: string | null): MessageOutcome => ({
-  ...nothing,
-  status: 'sent',
-  provider,
-  messageId,
-  nextAttemptAt: null,
-})
+import { describeEachDatabase } from '../helpers/databases.ts'
+import { unlimitedPlans } from '../helpers/otp-client.ts'
+import {
+  accepted,
+  createOtpOperations,
+  deferred,
+  receipt,
+  refused,
+  uncertain,
+  type OtpOperations,
+} from '../helpers/otp-operations.ts'
+import { createTestService, type TestService } from '../helpers/service.ts'
 
 describeEachDatabase('the outbox of messages', (database) => {
+  let service: TestService
   let store: Store
-  let ids = 0
-  beforeAll(async () => {
-    store = createStore(database(), { keys: testKeys })
-    await registerShortIds(database(), 'dev', 'prj', 'app')
-  })
+  let application: CallingApplication
+  let otp: OtpOperations
+  let numbers = 0
 
-  /** Inserts a message, leased by its sender for the first attempt. */
-  async function insert(message = 0, requestId = `otp_${ids++}`): Promise<ClaimedMessage> {
-    const key = { requestId, message }
-    await store.write(async (tx) => {
-      if (message === 0) await tx.otpRequests.insert(createRequest(requestId))
-      await tx.otpDeliveries.insert({ ...key, channels: ['sms', 'voice'] }, 'me', start, start + 20_000)
-    })
-    return { ...key, owner: 'me', attempt: 1 }
+  beforeAll(async () => {
+    service = await createTestService({ database: database(), plans: unlimitedPlans })
+    const developer = await service.createDeveloper()
+    application = await service.services.appAuth.authenticate(await service.createApplication(developer))
+    store = service.store
+    otp = worker('me')
+  })
+  const worker = (owner: string) => createOtpOperations({ store: service.store, clock: service.clock, owner })
+
+  /** Sends a code, whose message is leased by its sender for the first attempt. */
+  async function send(): Promise<ClaimedMessage> {
+    const { requestId } = await otp.send(application, { phone: `+1415${2_000_000 + numbers++}` })
+    return { requestId, message: 0, owner: 'me', attempt: 1 }
   }
-  const claim = (owner: string, now: number, limit = 100) =>
-    store.write((tx) => tx.otpDeliveries.claim({ owner, now, leaseUntil: now + 20_000, limit }))
-  const finish = (claimed: ClaimedMessage, outcome: MessageOutcome) =>
-    store.write((tx) => tx.otpDeliveries.finish(claimed, outcome, start))
-  const find = (key: MessageKey) => store.read.otpDeliveries.find(key)
+  const find = async (key: MessageKey) => (await store.read.otpDeliveries.load(key))?.message
+  const findRequest = ({ requestId }: MessageKey) => store.read.otpRequests.find(requestId)
+  const claim = (owner: string, key: MessageKey) =>
+    worker(owner)
+      .claimDue(100)
+      .then((claimed) => claimed.find(({ requestId }) => requestId === key.requestId))
 
   test('leases a pending message to exactly one of many workers, and no leased one', async () => {
-    const leased = await insert()
-    const waiting = await insert()
-    await finish(waiting, nothing)
-    const racingClaims = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => claim(`other-${index}`, start)),
-    )
-    expect(racingClaims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
+    const leased = await send()
+    const waiting = await send()
+    await otp.attempt(waiting, deferred)
+    expect(await find(waiting)).toMatchObject({ status: 'pending', leaseOwner: null })
+    service.clock.advance(2_000)
+    const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(100)))
+    expect(claims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
     expect((await find(leased))?.attempts).toBe(1)
   })
 
   test('leases a message again when its lease has expired, and ignores the first worker', async () => {
-    const first = await insert()
-    const [second] = (await claim('other', start + 20_000)).filter(
-      ({ requestId }) => requestId === first.requestId,
-    )
+    const first = await send()
+    service.clock.advance(messageLeaseMs)
+    const second = await claim('other', first)
     expect(second?.attempt).toBe(2)
-    expect(await finish(first, sent('main', 'late'))).toBe(false)
-    if (second) expect(await finish(second, sent('main', 'right'))).toBe(true)
+    if (!second) return
+    const other = worker('other')
+    await Promise.all([
+      otp.attempt(first, accepted('late')),
+      other.attempt(second, accepted('right', 'spare')),
+    ])
     expect(await find(first)).toMatchObject({ status: 'sent', messageId: 'right', leaseUntil: null })
+    expect(await findRequest(first)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
+    // Nor does it fail the request, or end the attempt a second time.
+    expect(await otp.attempt(first, refused)).toBeUndefined()
+    expect(await other.attempt(second, refused)).toBeUndefined()
+    expect(await findRequest(first)).toMatchObject({ status: 'pending', deliveryStatus: 'sent' })
   })
 
   test('keeps excluded providers and the time of the next attempt', async () => {
-    const message = await insert()
-    await finish(message, { ...nothing, nextAttemptAt: start + 5_000, excluded: ['sms/main', 'sms/spare'] })
-    expect(await find(message)).toMatchObject({
-      channels: ['sms', 'voice'],
-      excluded: ['sms/main', 'sms/spare'],
-    })
-    const isClaimable = async (now: number) =>
-      (await claim('other', now)).some(({ requestId }) => requestId === message.requestId)
-    expect([await isClaimable(start + 4_999), await isClaimable(start + 5_000)]).toEqual([false, true])
+    const message = await send()
+    await otp.attempt(message, { ...deferred, excluded: ['sms/main', 'sms/spare'], waitMs: 5_000 })
+    expect(await find(message)).toMatchObject({ channels: ['sms'], excluded: ['sms/main', 'sms/spare'] })
+    service.clock.advance(4_999)
+    expect(await claim('other', message)).toBeUndefined()
+    service.clock.advance(1)
+    expect(await claim('other', message)).toBeDefined()
+  })
+
+  test('fails the request when no provider takes its only message, and keeps it while another is on its way', async () => {
+    const only = await send()
+    expect(await otp.attempt(only, refused)).toMatchObject({ rejected: { code: 'DELIVERY_FAILED' } })
+    expect(await findRequest(only)).toMatchObject({ status: 'failed', failureReason: 'delivery_failed' })
+
+    const first = await send()
+    await otp.attempt(first, accepted(null))
+    service.clock.advance(31_000)
+    await otp.resend(application, { requestId: first.requestId })
+    await otp.attempt({ ...first, message: 1 }, refused)
+    expect(await findRequest(first)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
   })
 
   test('finds the message of a receipt by message id, otherwise by request id', async () => {
-    const first = await insert()
-    const second = await insert(1, first.requestId)
-    await finish(first, sent('main', 'one'))
-    await finish(second, sent('main', null))
+    const first = await send()
+    await otp.attempt(first, accepted('by-id'))
+    service.clock.advance(31_000)
+    await otp.resend(application, { requestId: first.requestId })
+    await otp.attempt({ ...first, message: 1 }, accepted(null))
     const findMessageNumber = async (provider: string, messageId: string | null, requestId: string | null) =>
       (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.message
-    expect(await findMessageNumber('main', 'one', null)).toBe(0)
+    expect(await findMessageNumber('main', 'by-id', null)).toBe(0)
     expect(await findMessageNumber('main', 'two', first.requestId)).toBe(1)
     expect(await findMessageNumber('main', null, first.requestId)).toBe(1)
-    expect(await findMessageNumber('spare', 'one', first.requestId)).toBeUndefined()
+    expect(await findMessageNumber('spare', 'by-id', first.requestId)).toBeUndefined()
     expect(await findMessageNumber('main', 'two', null)).toBeUndefined()
   })
 
   test('accepts one final status per message, the first that arrives', async () => {
-    const message = await insert()
-    await finish(message, sent('main', 'one'))
-    const failure: Failure = { class: 'unreachable', permanent: false, at: 'number', providerCode: null }
-    const receiveReceipt = (status: 'sent' | 'delivered' | 'undelivered') =>
-      store.write((tx) =>
-        tx.otpDeliveries.receive(
-          message,
-          'main',
-          { messageId: 'one', requestId: null, status, failure: status === 'undelivered' ? failure : null },
-          start,
-        ),
-      )
-    const results = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => receiveReceipt(index % 2 === 0 ? 'delivered' : 'undelivered')),
+    const message = await send()
+    await otp.attempt(message, accepted('final'))
+    // Closed, so that the message is not sent again through another provider.
+    await otp.cancel(application, message.requestId)
+    await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        otp.receive(receipt(index % 2 === 0 ? 'delivered' : 'undelivered', 'final')),
+      ),
     )
-    expect(results.filter(Boolean)).toHaveLength(1)
-    expect(await receiveReceipt('sent')).toBe(false)
+    const [first, request] = [await find(message), await findRequest(message)]
+    expect(['delivered', 'undelivered']).toContain(first?.status ?? '')
+    expect(String(request?.deliveryStatus)).toBe(String(first?.status))
+    const log = await store.read.events.list(application.developerId, { limit: 3 })
+    const types = log.filter(({ requestId }) => requestId === message.requestId).map(({ type }) => type)
+    expect(types).toEqual([`otp.${first?.status}`, 'otp.canceled', 'otp.sent'] as typeof types)
+    for (const status of ['sent', 'delivered', 'undelivered'] as const)
+      await otp.receive(receipt(status, 'final'))
+    expect([await find(message), await findRequest(message)]).toEqual([first, request])
+  })
+
+  test('moves an uncertain message forwards only: unknown, sent, delivered', async () => {
+    const message = await send()
+    await otp.attempt(message, uncertain)
+    const states = [(await find(message))?.status]
+    for (const status of ['sent', 'sent', 'delivered', 'sent', 'undelivered'] as const) {
+      await otp.receive({ ...receipt(status, 'late-id'), requestId: message.requestId })
+      states.push((await find(message))?.status)
+    }
+    expect(states).toEqual(['unknown', 'sent', 'sent', 'delivered', 'delivered', 'delivered'])
+    expect(await find(message)).toMatchObject({ messageId: 'late-id' })
+  })
+
+  test('reopens an undelivered message once for the next provider', async () => {
+    const message = await send()
+    await otp.attempt(message, accepted('lost'))
+    await Promise.all(Array.from({ length: 5 }, () => otp.receive(receipt('undelivered', 'lost'))))
+    expect(await find(message)).toMatchObject({ status: 'pending', provider: null, excluded: ['sms/main'] })
+    const claimed = await claim('other', message)
+    expect(claimed?.attempt).toBe(2)
+    if (claimed) await worker('other').attempt(claimed, accepted('found', 'spare'))
+    await otp.receive(receipt('delivered', 'found'), 'spare')
+    expect(await findRequest(message)).toMatchObject({ deliveryStatus: 'delivered', provider: 'spare' })
   })
 
   test('releases the leases of a former process, and deletes old messages', async () => {
-    const message = await insert()
+    const message = await send()
     await store.write((tx) => tx.otpDeliveries.releaseAll())
-    expect(await claim('other', start)).toContainEqual(
-      expect.objectContaining({ requestId: message.requestId }),
-    )
-    while (await store.write((tx) => tx.otpDeliveries.deleteOldest(start, 3)));
+    expect(await claim('other', message)).toMatchObject({ attempt: 2 })
+    const now = service.clock.now()
+    while (await store.write((tx) => tx.otpDeliveries.deleteOldest(now, 3)));
     expect(await find(message)).toBeUndefined()
   })
 })
-
-const createRequest = (id: string) => createPendingRequest(start, { id, deliveryStatus: 'queued' })

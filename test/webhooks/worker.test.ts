@@ -270,7 +270,7 @@ describe('the worker', () => {
     let failures = 2
     const { store } = fixture
     const flaky: typeof store = {
-      read: store.read,
+      ...store,
       write: (body) =>
         receiver.received.length > 0 && failures-- > 0
           ? Promise.reject(new Error('the disk is busy'))

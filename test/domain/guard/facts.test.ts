@@ -10,6 +10,7 @@ import { mergeGuardChanges, withPendingChanges } from '../../../src/store/pendin
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
+import { deepFreeze } from '../../helpers/freeze.ts'
 import { guardOff } from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
@@ -159,20 +160,6 @@ test('calls through one overlay decide and count as calls through the database',
   )
 }, 120_000)
 
-/** Freezes a value with all that it holds; a Map that is changed later throws too. */
-function freeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
-  if (value instanceof Map) {
-    for (const member of value.values()) freeze(member)
-    const refuse = () => {
-      throw new Error('a map was changed')
-    }
-    Object.assign(value, { set: refuse, delete: refuse, clear: refuse })
-  }
-  Object.freeze(value)
-  for (const member of Object.values(value)) freeze(member)
-}
-
 test('decisions change neither their facts nor their inputs, and return no promise', async () => {
   await fc.assert(
     fc.asyncProperty(settings, calls, async (chosen, list) => {
@@ -195,7 +182,7 @@ test('decisions change neither their facts nor their inputs, and return no promi
       }
       const apply = (changes: GuardChanges) => Promise.resolve(mergeGuardChanges(pending, changes))
       await run(judge, list, { rows: withPendingChanges(empty, pending), apply }, (...inputs) =>
-        inputs.forEach(freeze),
+        inputs.forEach(deepFreeze),
       )
     }),
     { numRuns: 100 },

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { afterFailure, afterSuccess, requireCheckBudget } from '../../../src/domain/limits/check-budget.ts'
+import { afterFailure, afterSuccess, refuseSpentBudget } from '../../../src/domain/limits/check-budget.ts'
 import type { CheckBudget } from '../../../src/domain/model/phone-record.ts'
 
 const hourMs = 3_600_000
@@ -8,18 +7,14 @@ const start = 1_800_000_000_000
 
 /** Seconds to wait, or 0 if the phone's codes may be attempted. */
 function waitSeconds(budget: CheckBudget | null, now: number, failuresMax = 25): number {
-  try {
-    requireCheckBudget(budget, failuresMax, now)
-    return 0
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    expect(error).toMatchObject({
-      code: 'RATE_LIMITED',
-      reason: 'PHONE_CHECK_BUDGET',
-      metadata: { failuresMax },
-    })
-    return error.retryAfterSeconds ?? 0
-  }
+  const refusal = refuseSpentBudget(budget, failuresMax, now)
+  if (!refusal) return 0
+  expect(refusal.rejected).toMatchObject({
+    code: 'RATE_LIMITED',
+    reason: 'PHONE_CHECK_BUDGET',
+    metadata: { failuresMax },
+  })
+  return refusal.rejected.retryAfterSeconds ?? 0
 }
 
 function failRepeatedly(times: number, now: number, budget: CheckBudget | null = null): CheckBudget | null {

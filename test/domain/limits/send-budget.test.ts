@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { afterSend, requireSendBudget, type SendBudgetMode } from '../../../src/domain/limits/send-budget.ts'
-import { ServiceError } from '../../../src/domain/model/errors.ts'
+import { afterSend, checkSendBudget, type SendBudgetMode } from '../../../src/domain/limits/send-budget.ts'
+import { isRejected } from '../../../src/domain/model/rejected.ts'
 
 const minuteMs = 60_000
 const start = 1_800_000_000_000
@@ -9,15 +9,13 @@ const start = 1_800_000_000_000
 function newPhone() {
   let sends: number[] = []
   return (now: number, mode: SendBudgetMode = 'enforce') => {
-    try {
-      const isExceeded = requireSendBudget(mode, sends, now)
-      if (mode !== 'off') sends = afterSend(sends, now)
-      return isExceeded
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      expect(error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
-      return error.retryAfterSeconds
+    const isExceeded = checkSendBudget(mode, sends, now)
+    if (isRejected(isExceeded)) {
+      expect(isExceeded.rejected).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
+      return isExceeded.rejected.retryAfterSeconds
     }
+    if (mode !== 'off') sends = afterSend(sends, now)
+    return isExceeded
   }
 }
 

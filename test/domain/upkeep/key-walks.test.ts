@@ -154,7 +154,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       expect(states.every(({ version, position }) => version === 2 && position === null)).toBe(true)
       await store.write(async (tx) => {
         for (const state of states) await tx.keyWalks.put({ ...state, version: 1 })
-        await tx.otpRequests.close(later.id, { status: 'canceled' }, clock.now())
+        await tx.otpRequests.update({ ...later, status: 'canceled' })
       })
     },
   )

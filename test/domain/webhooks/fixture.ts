@@ -3,7 +3,7 @@ import { hostOrigin, type Actor } from '../../../src/domain/model/audit.ts'
 import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import type { Subscription } from '../../../src/shared/event-kinds.ts'
-import { recordEvent } from '../../../src/domain/log/events.ts'
+import { eventChange } from '../../../src/domain/log/events.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
@@ -77,8 +77,11 @@ export async function createWebhookFixture(database: Database) {
       store.write(async (tx) => {
         const now = clock.now()
         const request = createRequest(developer.id, project.value.id, appId)
-        const seq = await recordEvent(tx, newId, type, request, now)
-        return (await loadEventIds(database, database.read)).encode(now, seq)
+        const subscribers = await tx.webhookEndpoints.subscribers(appId)
+        await tx.changes.apply([eventChange(newId, type, request, subscribers, now)])
+        const [entry] = await tx.events.list(developer.id, { limit: 1 })
+        if (!entry) throw new Error('The event was not recorded.')
+        return entry.id
       }),
 
     async deliveries(endpointId: string) {

@@ -1,9 +1,8 @@
 import { expect } from 'bun:test'
-import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { createIds, isId } from '../../../src/domain/model/ids.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { deriveCode, hashCode, matchesCode } from '../../../src/domain/model/code.ts'
-import { afterFailure, requireCheckBudget } from '../../../src/domain/limits/check-budget.ts'
+import { afterFailure, refuseSpentBudget } from '../../../src/domain/limits/check-budget.ts'
 import type { CheckBudget } from '../../../src/domain/model/phone-record.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
@@ -16,15 +15,8 @@ const code = fc.integer({ min: 0, max: 999_999 }).map((n) => String(n).padStart(
 const hourMs = 3_600_000
 
 /** Returns the seconds to wait, or 0 if codes of the phone may be checked. */
-function waitSeconds(budget: CheckBudget | null, now: number, failuresMax: number): number {
-  try {
-    requireCheckBudget(budget, failuresMax, now)
-    return 0
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    return error.retryAfterSeconds ?? 0
-  }
-}
+const waitSeconds = (budget: CheckBudget | null, now: number, failuresMax: number): number =>
+  refuseSpentBudget(budget, failuresMax, now)?.rejected.retryAfterSeconds ?? 0
 
 export const codeProperties = [
   defineProperty(

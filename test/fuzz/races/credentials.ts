@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { revalidateCaller } from '../../../src/domain/apps/authentication.ts'
+import { readRefusal } from '../../../src/domain/apps/authentication.ts'
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import type { TestResponse } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
@@ -32,14 +32,12 @@ export const credentialRaces: Race[] = revocations.flatMap(
         const { service, developer, close } = await openRaceFixture(database)
         const outcomeCounts = { done: 0, refused: 0, 'done after revocation': 0 }
 
-        /** Runs an operation that, like all of them, revalidates the caller at the end of its transaction. */
+        /** Runs an operation that, like all of them, checks the caller again inside its transaction. */
         const runOperation = (caller: CallingApplication) =>
           service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
-            const refused = await revalidateCaller(tx, caller).then(
-              () => false,
-              () => true,
-            )
-            if (refused) return 'refused'
+            const credentialState = ({ id, credentialsVersion }: CallingApplication) =>
+              tx.applications.lockAndCheckCredentials(id, credentialsVersion)
+            if (await readRefusal({ credentialState }, caller)) return 'refused'
             await tx.developers.find(caller.developerId)
             const now = await tx.applications.find(caller.developerId, caller.id)
             const isAuthorized =

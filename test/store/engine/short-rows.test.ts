@@ -121,8 +121,9 @@ test.each([
   expect(message).toMatchObject({ seq: 2, requestId: 'otp_1', application: { name: '' } })
   expect(await read.webhookDeliveries.find('whk_1', 'dlv_1')).toMatchObject({ eventId: 'evt_y' })
 
-  const entry = { type: 'otp.sent' as const, developerId: 'dev_ada', appId: 'app_1', detail: null, at: 5 }
-  const seq = await write((tx) => tx.events.insert({ ...entry, requestId: null, phone: null, status: null }))
+  const owner = { developerId: 'dev_ada', appId: 'app_1', requestId: null, phone: null }
+  const entry = { type: 'otp.sent' as const, ...owner, status: null, detail: null, at: 5 }
+  const seq = await write((tx) => tx.events.append([{ entry }]))
   const [newest] = await read.events.list('dev_ada', { limit: 1 })
   const ids = await loadEventIds(database, database.read)
   expect(newest).toMatchObject({ seq, id: ids.encode(5, 4) })

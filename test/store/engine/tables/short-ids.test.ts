@@ -6,14 +6,16 @@ import { testKeys } from '../../../helpers/keys.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 const createEntry = (appId: string | null) => ({
-  type: 'otp.sent' as const,
-  developerId: 'dev',
-  appId,
-  requestId: null,
-  phone: null,
-  status: null,
-  detail: null,
-  at: 1,
+  entry: {
+    type: 'otp.sent' as const,
+    developerId: 'dev',
+    appId,
+    requestId: null,
+    phone: null,
+    status: null,
+    detail: null,
+    at: 1,
+  },
 })
 
 test('a number assigned in a transaction that is rolled back is not cached', async () => {
@@ -32,7 +34,7 @@ test('a number assigned in a transaction that is rolled back is not cached', asy
   expect(await undone.catch((error: unknown) => String(error))).toContain('undone')
 
   await registerShortIds(database, 'app_next')
-  await store.write((tx) => tx.events.insert(createEntry('app_next')))
+  await store.write((tx) => tx.events.append([createEntry('app_next')]))
   const log = await store.read.events.list('dev', { limit: 9 })
   expect(log.map(({ appId }) => appId)).toEqual(['app_next'])
   expect(database.shortId('app_undone')).toBe(0)
@@ -44,10 +46,10 @@ test('an unknown id cannot be written, and matches no row', async () => {
   const store = createStore(database, { keys: testKeys })
   await registerShortIds(database, 'dev')
   const refused = await store
-    .write((tx) => tx.events.insert(createEntry('app_unknown')))
+    .write((tx) => tx.events.append([createEntry('app_unknown')]))
     .catch((error: unknown) => String(error))
   expect(refused).toContain('SQLITE_CONSTRAINT_CHECK')
-  await store.write((tx) => tx.events.insert(createEntry(null)))
+  await store.write((tx) => tx.events.append([createEntry(null)]))
   expect(await store.read.events.list('dev', { limit: 9, appId: 'app_unknown' })).toEqual([])
   expect(await store.read.events.list('dev_unknown', { limit: 9 })).toEqual([])
   expect(await store.read.events.list('dev', { limit: 9 })).toHaveLength(1)
