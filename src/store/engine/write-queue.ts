@@ -133,7 +133,8 @@ export function createWriteQueue(
         break
       case 'split':
         for (const job of batch) job.isAlone = job.group !== undefined
-        requeue(batch)
+        // Still the bodies first.
+        requeue(batch.toSorted((a, b) => Number(a.isAlone) - Number(b.isAlone)))
         break
       case 'failed':
         failBatch(batch, result.error)
@@ -147,9 +148,10 @@ export function createWriteQueue(
     else notifyIdle()
   }
 
+  /** Takes the jobs that wait longest: one that runs alone, or all before such a one. */
   function takeBatch(): Job[] {
     const alone = waiting.findIndex(({ isAlone }) => isAlone)
-    return alone === -1 ? waiting.splice(0, batchMax) : waiting.splice(alone, 1)
+    return waiting.splice(0, alone === -1 ? batchMax : Math.min(Math.max(alone, 1), batchMax))
   }
 
   function notifyIdle() {
