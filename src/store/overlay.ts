@@ -85,6 +85,9 @@ export function createOverlay(tx: OverlaidStores) {
   }
 
   async function add(changes: readonly Change[]): Promise<void> {
+    // Before all others, because only these can fail: a call that fails must leave nothing.
+    for (const change of changes)
+      if (change.kind === 'admission') await tx.rateLimits.insert(change.admission)
     for (const change of changes) {
       switch (change.kind) {
         case 'request': {
@@ -104,9 +107,6 @@ export function createOverlay(tx: OverlaidStores) {
           break
         case 'idempotency':
           answers.set(idempotencyRow(change.scope), change)
-          break
-        case 'admission':
-          await tx.rateLimits.insert(change.admission)
           break
         case 'counts':
           addCounts(change.developerId, change.day, change.counts)

@@ -67,9 +67,13 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     const overlay = createOverlay(tables)
     const changes = {
       async apply(list: readonly Change[]) {
-        await overlay.add(list)
-        await overlay.write()
-        overlay.clear(false)
+        try {
+          await overlay.add(list)
+          await overlay.write()
+        } finally {
+          // On SQLite the next transaction uses the same overlay, also if this one fails.
+          overlay.clear(false)
+        }
       },
     }
     return { stores: { ...tables, changes }, overlay, chains, pending }
