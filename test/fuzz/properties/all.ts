@@ -6,6 +6,7 @@ import { httpProperties } from './http.ts'
 import { listProperties } from './lists.ts'
 import { maskingProperties } from './masking.ts'
 import { otpLifecycleProperties } from './otp-lifecycle.ts'
+import { overlayProperties } from './overlay.ts'
 import { phoneProperties } from './phones.ts'
 import { rateLimitProperties } from './rate-limit.ts'
 import { textProperties } from './texts.ts'
@@ -14,6 +15,7 @@ import { webhookProperties } from './webhooks.ts'
 export const properties = [
   ...rateLimitProperties,
   ...otpLifecycleProperties,
+  ...overlayProperties,
   ...httpProperties,
   ...guardProperties,
   ...networkProperties,
