@@ -3,12 +3,7 @@ import type { HostAuditVerification } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import {
-  addListOptions,
-  listQuery,
-  printNextPageHint,
-  type ListOptions,
-} from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'

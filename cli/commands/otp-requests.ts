@@ -3,12 +3,7 @@ import { connectAsApplication } from '../client/credentials.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
-import {
-  addListOptions,
-  listQuery,
-  printNextPageHint,
-  type ListOptions,
-} from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { OtpRequest } from '../client/resources.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'

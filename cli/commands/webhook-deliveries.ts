@@ -1,12 +1,7 @@
 import { Option, type Command } from 'commander'
 import { exitCodes, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
-import {
-  addListOptions,
-  listQuery,
-  printNextPageHint,
-  type ListOptions,
-} from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
@@ -75,7 +70,10 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         }
         const { status, type } = options
         const query = { ...listQuery(options), status, type }
-        const response = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id }, query })
+        const response = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', {
+          params: { id },
+          query,
+        })
         output.printResult(response.body, () => listText(response.data, options, output))
         printNextPageHint(output, response)
       }),

@@ -62,9 +62,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
       })
       .onConflictDoUpdate({
         target: breakdownKey,
-        set: Object.fromEntries(
-          Object.entries(counts).map(([name, column]) => [name, addExcluded(column)]),
-        ),
+        set: Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, addExcluded(column)])),
       })
   })
   const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)

@@ -55,7 +55,8 @@ export const userAdded: ListChange = { add: [userList], remove: [] }
 export const userDeleted: ListChange = { add: [], remove: [userList] }
 
 /** Key of an identity: sorts by its id, and ends with the key of its record. */
-export const userKey = (identityId: string, slot: number) => `${identityId}:${slot.toString(16).padStart(14, '0')}`
+export const userKey = (identityId: string, slot: number) =>
+  `${identityId}:${slot.toString(16).padStart(14, '0')}`
 export const userSlot = (key: string) => Number.parseInt(key.slice(key.lastIndexOf(':') + 1), 16)
 
 type DeliveryStatus = (typeof webhookDeliveryStatuses)[number]

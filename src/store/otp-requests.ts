@@ -6,7 +6,14 @@ import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { loadListed } from './engine/list-index.ts'
-import { noteOwned, requestAdded, requestClosed, requestDeleted, requestList, requestLists } from './list-changes.ts'
+import {
+  noteOwned,
+  requestAdded,
+  requestClosed,
+  requestDeleted,
+  requestList,
+  requestLists,
+} from './list-changes.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import type { Tables } from './engine/tables.ts'
 

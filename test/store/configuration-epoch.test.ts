@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { revalidateCaller } from '../../src/domain/apps/authentication.ts'
+import { readRefusal } from '../../src/domain/apps/authentication.ts'
 import type { CallingApplication } from '../../src/domain/model/application.ts'
+import { unwrap } from '../../src/domain/model/rejected.ts'
 import type { Stores } from '../../src/domain/store/store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
@@ -42,7 +43,13 @@ describe('credentials that are remembered', () => {
       caller,
       rotate: async (tx: Pick<Stores, 'applications'>) =>
         expect(await tx.applications.rotate(owner.developer.id, id, fresh, 1)).toBe(true),
-      revalidate: (of: CallingApplication) => service.store.write((tx) => revalidateCaller(tx, of)),
+      revalidate: async (of: CallingApplication) =>
+        unwrap(
+          await service.store.decide({
+            read: (rows) => readRefusal(rows, of),
+            decide: (refusal) => ({ result: refusal, changes: [] }),
+          }),
+        ),
     }
   }
   const nextTurn = () => new Promise(setImmediate)
@@ -196,13 +203,8 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
       const [subscriber] = await tx.webhookEndpoints.subscribers(appId)
       if (!subscriber) throw new Error('no subscriber')
       const entry = { type: 'otp.sent', developerId: owner.developer.id, appId, at: now } as const
-      const seq = await tx.events.insert({
-        ...entry,
-        requestId: null,
-        phone: null,
-        status: null,
-        detail: null,
-      })
+      const nothing = { requestId: null, phone: null, status: null, detail: null }
+      const seq = await tx.events.append([{ entry: { ...entry, ...nothing } }])
       const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent' }
       await tx.webhookOutbox.insert({ ...delivery, now })
     })

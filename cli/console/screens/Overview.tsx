@@ -116,12 +116,7 @@ function Failures({ width, height }: { width: number; height: number }) {
       {failures.data === undefined ? (
         <LoadingOrError polled={failures} width={width} height={height - 1} />
       ) : (
-        <ListTable
-          list={list}
-          columns={columns}
-          width={width}
-          empty={['No failures.']}
-        />
+        <ListTable list={list} columns={columns} width={width} empty={['No failures.']} />
       )}
     </Box>
   )

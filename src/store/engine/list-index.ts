@@ -239,7 +239,7 @@ function* slices(tail: ListTail, sliceKeysMax: number): Generator<SliceItem[], u
     const gone = changed.removed
     const added = gone ? changed.added.filter((key) => !gone.has(key)) : changed.added
     const removed = gone ? [...gone].sort() : []
-    for (let i = 0, j = 0; i < added.length || j < removed.length; ) {
+    for (let i = 0, j = 0; i < added.length || j < removed.length;) {
       const room = Math.max(1, sliceKeysMax - keys - keysPerList)
       const item = { owner, list, added: added.slice(i, i + room), removed: removed.slice(j, j + room) }
       slice.push(item)

@@ -69,9 +69,7 @@ export function createListTail() {
     *all(): Generator<{ owner: ListOwner; list: string; keys: TailKeys }, undefined> {
       // SQLite sorts numbers before texts.
       const isText = (owner: ListOwner) => (typeof owner === 'string' ? 1 : 0)
-      const sorted = [...owners].sort(
-        ([a], [b]) => isText(a) - isText(b) || (a < b ? -1 : a > b ? 1 : 0),
-      )
+      const sorted = [...owners].sort(([a], [b]) => isText(a) - isText(b) || (a < b ? -1 : a > b ? 1 : 0))
       for (const [owner, lists] of sorted) {
         for (const name of [...lists.keys()].sort()) {
           const list = lists.get(name)

@@ -47,7 +47,12 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const ids = createShortIds(reader.client.prepare, writer)
   const admissions = createAdmissionLog(writer, ids.toNumber)
   const configuration = createEpoch()
-  const listIndex = createListIndex(reader.client.prepare, writer, (body) => queue.write(body), options.tailLimits)
+  const listIndex = createListIndex(
+    reader.client.prepare,
+    writer,
+    (body) => queue.write(body),
+    options.tailLimits,
+  )
   const queue = createWriteQueue(writer, tx, {
     participants: [
       // First, so that nothing is read from an older snapshot and remembered under the new epoch.

@@ -23,7 +23,8 @@ type Call =
   | { kind: 'close'; nth: number; status: 'verified' | 'canceled' | 'failed'; fails: boolean }
   | { kind: 'delete'; count: number }
 
-type Step = { kind: 'calls'; process: 0 | 1; calls: Call[] } | { kind: 'restart' } | { kind: 'check'; limit: number }
+type Step =
+  { kind: 'calls'; process: 0 | 1; calls: Call[] } | { kind: 'restart' } | { kind: 'check'; limit: number }
 
 const call: fc.Arbitrary<Call> = fc.oneof(
   {
@@ -43,7 +44,10 @@ const call: fc.Arbitrary<Call> = fc.oneof(
       fails: fc.nat(5).map((n) => n === 0),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), count: fc.integer({ min: 1, max: 9 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('delete' as const), count: fc.integer({ min: 1, max: 9 }) }),
+  },
 )
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -55,7 +59,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('check' as const), limit: fc.constantFrom(1, 2, 5, 50) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('check' as const), limit: fc.constantFrom(1, 2, 5, 50) }),
+  },
 )
 
 /** The rows that the lists must have, oldest first. */
@@ -86,7 +93,16 @@ const holds = defineProperty(
       let seq = 0
 
       async function record(tx: Stores, { developerId, appId }: OtpRequest, type: LogType) {
-        const entry = { type, developerId, appId, requestId: null, phone: null, status: null, detail: null, at: start }
+        const entry = {
+          type,
+          developerId,
+          appId,
+          requestId: null,
+          phone: null,
+          status: null,
+          detail: null,
+          at: start,
+        }
         await tx.events.append([{ entry }])
       }
 
@@ -101,7 +117,11 @@ const holds = defineProperty(
         const pending = model.requests.filter(({ status }) => status === 'pending')
         const request =
           one.kind === 'send'
-            ? createPendingRequest(start + ids, { ...apps[one.app], projectId: 'prj', id: `otp_${String(ids++).padStart(6, '0')}` })
+            ? createPendingRequest(start + ids, {
+                ...apps[one.app],
+                projectId: 'prj',
+                id: `otp_${String(ids++).padStart(6, '0')}`,
+              })
             : pending[one.nth % Math.max(1, pending.length)]
         if (!request) return
         await store
@@ -161,14 +181,18 @@ const holds = defineProperty(
               const isOwn = (row: { developerId: string; appId: string }) =>
                 row.developerId === developerId && (appId === undefined || row.appId === appId)
               for (const status of [undefined, ...otpStatuses]) {
-                const expected = model.requests.filter((row) => isOwn(row) && (status === undefined || row.status === status))
+                const expected = model.requests.filter(
+                  (row) => isOwn(row) && (status === undefined || row.status === status),
+                )
                 const query = { developerId, appId, status, now: start, limit }
                 const listed = await listAll<string>(async (before) =>
                   (await otpRequests.list({ ...query, before })).map(({ id }) => id),
                 )
                 expect(listed).toEqual(expected.map(({ id }) => id).toReversed())
               }
-              for (const types of [undefined, ['otp.sent'], ['otp.verified', 'otp.failed']] as Array<LogType[] | undefined>) {
+              for (const types of [undefined, ['otp.sent'], ['otp.verified', 'otp.failed']] as Array<
+                LogType[] | undefined
+              >) {
                 const expected = model.entries
                   .filter((row) => isOwn(row) && (types === undefined || types.includes(row.type)))
                   .map((row) => row.seq)

@@ -161,7 +161,7 @@ const toOutcome = (settled: PromiseSettledResult<unknown>): unknown => {
  * @returns the outcome of each step, and all tables at the end
  */
 async function run({ file, applications }: Template, batches: readonly Batch[], isBatched: boolean) {
-  const { database, dispose } = await openTestSqlite(file)
+  const { database, dispose } = await openTestSqlite({ content: file })
   const store = createStore(database, { keys: testKeys })
   const clock = testClock()
   const requests: CodeSource[] = []
