@@ -26,3 +26,9 @@ create table breakdown_counts (
   failed integer not null default 0,
   primary key (day, developer_id, app_id, country, channel, provider)
 );
+
+-- Keys are numbers in the order in which the records were made, and the hash finds a record.
+create sequence phones_keys;
+select setval('phones_keys', (select coalesce(max(key), 0) + 1 from phones), false);
+alter table phones alter column key set default nextval('phones_keys');
+create unique index phones_by_hash on phones (phone_hash);

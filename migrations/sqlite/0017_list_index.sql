@@ -176,3 +176,45 @@ insert into new_inbox_messages
   select seq, developer_id, request_id, request_visible, sent_at from inbox_messages order by seq;
 drop table inbox_messages;
 alter table new_inbox_messages rename to inbox_messages;
+
+-- Records of phones in the order in which they were made: those of one batch of calls are neighbors, and a phone that is
+-- verified soon after its send is on a page that was written a moment ago. phone_index finds them by the first 53 bits
+-- of phone_hash; otpd fills it in bulk, see phone-index.ts.
+create table new_phones (
+  key integer primary key not null,
+  phone_hash text not null,
+  developer_id integer not null check (developer_id > 0),
+  environment text not null check (environment = 'live' or environment = 'test'),
+  phone text not null,
+  country text,
+  known_sends text,
+  known_refilled_at integer,
+  known_failures integer,
+  known_locked_until integer,
+  stranger_sends text,
+  stranger_refilled_at integer,
+  stranger_failures integer,
+  stranger_locked_until integer,
+  contexts text,
+  newest_request text,
+  last_sent_at integer not null,
+  identity_id text,
+  verification_count integer,
+  first_verified_at integer,
+  last_verified_at integer,
+  applications text
+) strict;
+insert into new_phones
+  select null, phone_hash, developer_id, environment, phone, country, known_sends, known_refilled_at, known_failures,
+    known_locked_until, stranger_sends, stranger_refilled_at, stranger_failures, stranger_locked_until, contexts,
+    newest_request, last_sent_at, identity_id, verification_count, first_verified_at, last_verified_at, applications
+  from phones
+  order by last_sent_at, key;
+drop table phones;
+alter table new_phones rename to phones;
+
+create table phone_index (
+  hash integer not null,
+  key integer not null,
+  primary key (hash, key)
+) strict, without rowid;

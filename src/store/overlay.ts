@@ -2,6 +2,7 @@ import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/sto
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
+import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
@@ -26,7 +27,7 @@ type Changed<T> = { value: T; isNew: boolean }
 export function createOverlay(tx: OverlaidStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
-  const phones = new Map<number, { hash: string; record: PhoneRecord }>()
+  const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
   const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
@@ -62,7 +63,10 @@ export function createOverlay(tx: OverlaidStores) {
       )
     },
 
-    phone: (hash, ifMissing) => tx.phones.load(hash, ifMissing, phones),
+    async phone(hash, ifMissing) {
+      const own = phones.get(hash)
+      return own ? { ...own.slot, record: own.record, isNew: false } : tx.phones.load(hash, ifMissing)
+    },
     guard: withPendingChanges(tx.guard, guard),
     rateLimits: tx.rateLimits,
     subscribers: (appId) => tx.webhookEndpoints.subscribers(appId),
@@ -100,7 +104,7 @@ export function createOverlay(tx: OverlaidStores) {
           addMessage(change.message, change.isNew)
           break
         case 'phone':
-          phones.set(change.slot.key, { hash: change.slot.hash, record: change.record })
+          phones.set(change.slot.hash, change)
           break
         case 'guard':
           mergeGuardChanges(guard, change.changes)
@@ -149,7 +153,7 @@ export function createOverlay(tx: OverlaidStores) {
         else await tx.otpDeliveries.update(value)
       }
     }
-    for (const [key, { hash, record }] of inKeyOrder(phones)) await tx.phones.save({ key, hash }, record)
+    for (const { slot, record } of [...phones.values()].toSorted(byKey)) await tx.phones.save(slot, record)
     await tx.guard.apply(guard)
     for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
     for (const [, { developerId, day, sums }] of inKeyOrder(counts))
@@ -197,6 +201,10 @@ function sum<C extends Record<string, number | undefined>>(before: C | undefined
   for (const name in changes) sums[name] = (sums[name] ?? 0) + (changes[name] ?? 0)
   return sums as C
 }
+
+/** New records last, in the order in which they were made: they get the next keys. */
+const byKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
+  (a.slot.key ?? Infinity) < (b.slot.key ?? Infinity) ? -1 : a.slot.key === b.slot.key ? 0 : 1
 
 const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)
 

@@ -11,7 +11,7 @@ import { measureWal } from '../helpers/wal.ts'
 import { phoneAt } from './service.ts'
 
 /** Pages that a call may append to the write-ahead log, which is its cost on disk. The goal is 2 and 1.5. */
-const pagesMax = { send: 6.5, verify: 6.2 }
+const pagesMax = { send: 2, verify: 1.5 }
 
 const developers = 200
 /** Concurrent calls, which share a transaction. */
@@ -79,7 +79,8 @@ async function countPages(path: string, calls: readonly Call[]): Promise<number>
         service.clock.advance(batchMs)
       }
     })
-    expect(growth.commits).toBe(roundBatches)
+    // A batch is one commit; the lists are moved to their chunks in commits of their own.
+    expect(growth.commits).toBeGreaterThanOrEqual(roundBatches)
     if (round >= measuredFrom) pages += growth.pages
   }
   return pages / ((rounds - measuredFrom) * roundBatches * batchCalls)

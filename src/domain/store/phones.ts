@@ -1,14 +1,11 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
 
-/** Place of a record: its primary key, and the hash of its subscriber (`hashSubscriber`). */
-export type PhoneSlot = { key: number; hash: string }
+/** Place of a record: the hash of its subscriber (`hashSubscriber`), and the key of its row, if it has one. */
+export type PhoneSlot = { hash: string; key: number | undefined }
 
 export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
 
-/**
- * Records of phones. The primary key is the beginning of the subscriber's hash: a record is one page at a random place,
- * found without an index. Of two hashes that begin alike the second goes to the next free key (linear probing).
- */
+/** Records of phones, in the order in which they were made. */
 export type PhoneStore = {
   find(hash: string): Promise<PhoneRecord | undefined>
   /**
@@ -16,19 +13,14 @@ export type PhoneStore = {
    * about one phone count one after the other.
    *
    * @param ifMissing returned if there is no record; the caller saves it
-   * @param unsaved records by key that are not written yet
    */
-  load(
-    hash: string,
-    ifMissing: PhoneRecord,
-    unsaved?: ReadonlyMap<number, { hash: string; record: PhoneRecord }>,
-  ): Promise<LoadedPhone>
+  load(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
   save(slot: PhoneSlot, record: PhoneRecord): Promise<void>
   delete(slot: PhoneSlot): Promise<void>
   /** Lists the developer's records with an identity, newest identity first. @param before an identity id */
   listIdentities(developerId: string, limit: number, before?: string): Promise<PhoneRecord[]>
   /** Lists all records in key order, after the slot with `afterKey`. */
-  scan(afterKey: number, limit: number): Promise<Array<PhoneSlot & { record: PhoneRecord }>>
+  scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>
   /** Tells whether records were moved from 0.1.0 whose number was a pseudonym already: see `moveIdentities`. */
   hasPseudonymSlots(): Promise<boolean>
   notePseudonymSlots(): Promise<void>

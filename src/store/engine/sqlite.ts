@@ -5,6 +5,7 @@ import { createAdmissionLog } from './admission-log.ts'
 import { createEpoch } from './epoch.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
+import { createPhoneIndex } from './phone-index.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
 import { openReader } from './sqlite-reader.ts'
@@ -26,8 +27,10 @@ export type SqliteOptions = {
   onForeignCommit?: WriteQueueHooks['onForeignCommit']
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
-  /** Of the lagging index: see `TailLimits`. */
+  /** Limits of the lagging index, for tests. */
   tailLimits?: TailLimits
+  /** New records of phones that are held in memory before they are added to their index, for tests. */
+  phoneTailMax?: number
 }
 
 /**
@@ -53,6 +56,12 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     (body) => queue.write(body),
     options.tailLimits,
   )
+  const phoneIndex = createPhoneIndex(
+    reader.client.prepare,
+    writer,
+    (body) => queue.write(body),
+    options.phoneTailMax,
+  )
   const queue = createWriteQueue(writer, tx, {
     participants: [
       // First, so that nothing is read from an older snapshot and remembered under the new epoch.
@@ -60,6 +69,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       admissions.participant,
       configuration.participant,
       listIndex.participant,
+      phoneIndex.participant,
     ],
     onDiskFault: options.onDiskFault,
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
@@ -78,6 +88,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ...describeSqlite(ids),
     memory: { admissions, configuration, refresh },
     listIndex: listIndex.index,
+    phoneIndex,
     read,
     write: queue.write,
     group: queue.group,
@@ -98,7 +109,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       }
     },
     async close() {
-      await listIndex.close()
+      await Promise.all([listIndex.close(), phoneIndex.close()])
       await queue.drain()
       reader.close()
       writer.close()
@@ -123,6 +134,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
       },
     },
     listIndex: createReadonlyListIndex(reader.client.prepare),
+    phoneIndex: createPhoneIndex(reader.client.prepare, connection, undefined),
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
     group: () => () => Promise.reject(readOnlyError()),
