@@ -31,6 +31,7 @@ import { createIdempotencyReader } from '../http/idempotency.ts'
 import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
 import { createPaginate } from '../http/pagination.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
+import { createConnections } from '../webhooks/connections.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
 import { createTargetGuard } from '../webhooks/targets.ts'
@@ -107,7 +108,9 @@ export function createServices(needs: ServiceNeeds) {
   const apiTokens = createApiTokenService(base)
   const readClient = createClientReader(createClientAddressReader(config.trustedProxies))
   const targets = createTargetGuard(config.webhooks.allow)
+  const webhookConnections = createConnections()
   const send: SendWebhook = createWebhookSender({
+    connections: webhookConnections,
     guard: targets,
     resolve: createResolver(),
     clock: wall,
@@ -184,6 +187,7 @@ export function createServices(needs: ServiceNeeds) {
     projects: createProjectService(base),
     receiveCallback,
     sendWebhook: send,
+    closeWebhookConnections: webhookConnections.closeIdle,
     setupTokens: createSetupTokens(base),
     webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
     webhookEndpoints: createWebhookEndpointService({

@@ -9,13 +9,24 @@ export type Resolve = (host: string) => Promise<ResolvedAddress[]>
 /**
  * The system's resolver with a timeout. A lookup cannot be canceled, so on timeout the caller stops waiting
  * while the lookup continues. Lookups are single-flight per name, so that a name that never resolves cannot
- * pile them up.
+ * pile them up. Addresses are kept for `keepMs`, because a lookup costs more than a webhook over a kept-alive
+ * connection; failures are not.
  */
 export function createResolver(
   timeoutMs = 3_000,
   lookupAll: Resolve = (host) => lookup(host, { all: true }),
+  keepMs = 5_000,
 ): Resolve {
   const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
+  /** By name, the oldest first. */
+  const kept = new Map<string, { addresses: ResolvedAddress[]; until: number }>()
+
+  function keep(host: string, addresses: ResolvedAddress[]) {
+    kept.delete(host)
+    kept.set(host, { addresses, until: performance.now() + keepMs })
+    const [oldest] = kept.keys()
+    if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest)
+  }
 
   const lookupOnce = (host: string) => {
     let pending = inFlight.get(host)
@@ -28,10 +39,14 @@ export function createResolver(
   }
 
   return async (host) => {
+    const found = kept.get(host)
+    if (found && performance.now() < found.until) return found.addresses
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => reject(new Error('the name was not resolved in time')), timeoutMs)
     try {
-      return await Promise.race([lookupOnce(host), promise])
+      const addresses = await Promise.race([lookupOnce(host), promise])
+      keep(host, addresses)
+      return addresses
     } finally {
       clearTimeout(timer)
     }
@@ -39,3 +54,4 @@ export function createResolver(
 }
 
 const inFlightMax = 100
+const keptMax = 1_000
