@@ -28,7 +28,7 @@ import { checkIntegrity } from '../store/files/integrity.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
 import { ForeignCommitError } from '../store/engine/errors.ts'
 import { createStore } from '../store/store.ts'
-import { createWebhookWorker } from '../webhooks/worker.ts'
+import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
@@ -102,12 +102,16 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     })
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
     // URL, whose port is known once the listener is bound.
-    let wakeWebhookWorker = () => {}
+    let webhookWorker: WebhookWorker | undefined
     let wakeStreams = (_developerId: string) => {}
     let url = ''
     const store = createStore(database, {
       keys: keyring.keys,
-      onDelivery: () => wakeWebhookWorker(),
+      onDelivery: () => webhookWorker?.wake(),
+      deliveryQueue: {
+        offerLease: (now) => webhookWorker?.offerLease(now),
+        push: (deliveries) => webhookWorker?.push(deliveries),
+      },
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
@@ -158,7 +162,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
     }
 
-    const webhookWorker = createWebhookWorker({
+    webhookWorker = createWebhookWorker({
       store,
       clock,
       newId: services.newId,
@@ -167,7 +171,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       ownsAllLeases: true,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
-    wakeWebhookWorker = webhookWorker.wake
+    cleanups.push(services.closeWebhookConnections)
     await startWorkers({
       config,
       services,

@@ -164,11 +164,18 @@ export function createOverlay(tx: OverlaidStores) {
 
   /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
   async function writeEvents(): Promise<void> {
+    /** By the index of the event: what its deliveries send. */
+    const messages = events.map(() => ({ id: '', body: '' }))
     const firstSeq = await tx.events.append(
-      events.map(({ entry, deliveries, toPayload }) => ({
-        entry,
-        toPayload: deliveries.length > 0 ? toPayload : undefined,
-      })),
+      events.map(({ entry, deliveries, toPayload }, index) => {
+        if (deliveries.length === 0) return { entry, toPayload: undefined }
+        const writePayload = (id: string) => {
+          const body = toPayload(id)
+          messages[index] = { id, body }
+          return body
+        }
+        return { entry, toPayload: writePayload }
+      }),
     )
     for (const [index, { entry, inbox }] of events.entries()) {
       const { requestId, at: sentAt } = entry
@@ -176,7 +183,13 @@ export function createOverlay(tx: OverlaidStores) {
         await tx.inbox.insert({ ...inbox, seq: firstSeq + index, requestId, sentAt })
     }
     const deliveries = events.flatMap(({ entry: { type, at: now }, deliveries: own }, index) =>
-      own.map((delivery) => ({ ...delivery, eventSeq: firstSeq + index, type, now })),
+      own.map((delivery) => ({
+        ...delivery,
+        eventSeq: firstSeq + index,
+        type,
+        now,
+        message: messages[index] ?? { id: '', body: '' },
+      })),
     )
     // Lock order: endpoints by their ids.
     for (const delivery of deliveries.toSorted((a, b) => compare(a.endpointId, b.endpointId)))

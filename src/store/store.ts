@@ -2,6 +2,7 @@ import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
+import type { DeliveryQueue, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApiTokenStore } from './api-tokens.ts'
@@ -34,7 +35,7 @@ import { createSigningKeyStore } from './signing-keys.ts'
 import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
-import { createWebhookOutboxStore } from './webhook-outbox.ts'
+import { createWebhookOutboxStore, type OutboxNeeds } from './webhook-outbox.ts'
 import { createSealingStore } from './sealing.ts'
 
 /**
@@ -43,11 +44,12 @@ import { createSealingStore } from './sealing.ts'
  * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
  * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
+ * @param needs.deliveryQueue takes the webhook deliveries that it leased, after their commit
  * @param needs.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
  *   tokens, once per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
-  const { keys, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
+  const { keys, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
   // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
   // connection per transaction.
@@ -59,11 +61,16 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
-    const pending = { hasDelivery: false, developers: new Set<string>() }
+    const pending: Pending = { hasDelivery: false, developers: new Set(), leased: [], leasedByCalls: [] }
     const noteEvent = (developerId: string) => void pending.developers.add(developerId)
     const noteDelivery = () => void (pending.hasDelivery = true)
+    const outbox: OutboxNeeds = {
+      offerLease: (now) => deliveryQueue?.offerLease(now),
+      onDelivery: noteDelivery,
+      onLeased: (delivery) => void pending.leased.push(delivery),
+    }
     const chains = createAuditChains(database, executor, keys)
-    const tables = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent })
+    const tables = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent, outbox })
     const overlay = createOverlay(tables)
     const changes = {
       async apply(list: readonly Change[]) {
@@ -81,10 +88,12 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 
   /** Notifies about what a transaction wrote. On SQLite the first write of a batch to resume does so for all of them. */
   function notify({ pending }: Bound) {
-    const { hasDelivery } = pending
+    const { hasDelivery, leasedByCalls } = pending
     const developers = [...pending.developers]
     pending.hasDelivery = false
     pending.developers.clear()
+    pending.leasedByCalls = []
+    if (leasedByCalls.length > 0) deliveryQueue?.push(leasedByCalls)
     if (hasDelivery) onDelivery()
     for (const id of developers) onEvent(id)
   }
@@ -99,8 +108,17 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       await add(changes)
       return result
     },
-    write: (tx) => boundTo(tx).overlay.write(),
-    end: (tx, isCommitted) => boundTo(tx).overlay.clear(isCommitted),
+    async write(tx) {
+      const { overlay, pending } = boundTo(tx)
+      pending.leased = []
+      await overlay.write()
+      pending.leasedByCalls = pending.leased
+    },
+    end(tx, isCommitted) {
+      const { overlay, pending } = boundTo(tx)
+      overlay.clear(isCommitted)
+      if (!isCommitted) pending.leasedByCalls = []
+    },
   })
 
   return {
@@ -108,15 +126,19 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 
     async write(body) {
       let tx: QueryExecutor | undefined
+      let leased: LeasedDelivery[] = []
       const result = await database.write(async (executor) => {
         tx = executor
-        const { stores, chains } = boundTo(executor)
+        const { stores, chains, pending } = boundTo(executor)
         // On SQLite a body that threw has left its entries.
         chains.discard()
+        pending.leased = []
         const value = await body(stores)
         await chains.flush()
+        leased = pending.leased
         return value
       })
+      if (leased.length > 0) deliveryQueue?.push(leased)
       if (tx) notify(boundTo(tx))
       return result
     },
@@ -137,11 +159,21 @@ type Bound = {
   overlay: Overlay
   chains: AuditChains
   /** Notifications to send after the commit. */
-  pending: { hasDelivery: boolean; developers: Set<string> }
+  pending: Pending
+}
+
+type Pending = {
+  hasDelivery: boolean
+  developers: Set<string>
+  /** Deliveries leased by the body or the calls that run now; those of a body that is rolled back are dropped. */
+  leased: LeasedDelivery[]
+  /** Deliveries leased by the calls of the transaction that commits. */
+  leasedByCalls: LeasedDelivery[]
 }
 
 export type StoreNeeds = {
   keys: Pick<Keys, 'audit' | 'seals' | 'webhookHeader'>
+  deliveryQueue?: DeliveryQueue
   onDelivery?(): void
   onEvent?(developerId: string): void
   onUnreadable?(value: UnreadableValue): void
@@ -156,12 +188,14 @@ function bindStores(
     sealing,
     noteDelivery,
     noteEvent,
+    outbox,
   }: {
     chains: AuditChains
     keys: StoreNeeds['keys']
     sealing: Sealing
     noteDelivery(): void
     noteEvent(developerId: string): void
+    outbox: OutboxNeeds
   },
 ): OverlaidStores {
   return {
@@ -195,6 +229,6 @@ function bindStores(
     totpSecrets: createTotpSecretStore(database, executor),
     webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
-    webhookOutbox: createWebhookOutboxStore(database, executor, sealing, noteDelivery),
+    webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
   }
 }

@@ -11,9 +11,10 @@ import { deliveryLists, noteDelivery } from './list-changes.ts'
 import {
   attemptBodyColumn,
   attemptRow,
-  loadMessages,
+  openMessages,
+  prepareRecordAttempt,
   recomputeDueAt,
-  recordAttempt,
+  selectMessages,
 } from './webhook-delivery-rows.ts'
 import { minuteMs } from '../shared/durations.ts'
 
@@ -47,6 +48,7 @@ export function createWebhookDeliveryStore(
     createdAt: deliveries.createdAt,
     deliveredAt: deliveries.deliveredAt,
   }
+  const recordAttempt = prepareRecordAttempt(database, executor, sealing)
   const matchesDelivery = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
   type Query = Parameters<WebhookDeliveryStore['list']>[1]
@@ -116,7 +118,8 @@ export function createWebhookDeliveryStore(
     },
 
     async load(endpointId, id) {
-      const [message] = await loadMessages(database, executor, sealing, matchesDelivery(endpointId, id))
+      const rows = await selectMessages(database, executor, matchesDelivery(endpointId, id))
+      const [message] = await openMessages(database, executor, sealing, rows)
       return message
     },
 
@@ -150,7 +153,7 @@ export function createWebhookDeliveryStore(
         .returning({ attempts: deliveries.attempts, type: deliveries.type })
       if (!updated) return false
       if (isDelivered) noteDelivery(database, { id, endpointId, type: updated.type }, 'delivered')
-      await recordAttempt(database, executor, sealing, id, updated.attempts, attempt)
+      await recordAttempt(id, updated.attempts, attempt)
       await recomputeDueAt(database, executor, [endpointId])
       return true
     },

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
+import type { EndpointTarget, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { openWebhookSecret } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
@@ -47,23 +48,24 @@ export async function recomputeDueAt(
     .where(inArray(webhookEndpoints.id, endpointIds))
 }
 
-/**
- * Stores an attempt of a delivery.
- *
- * @param number counts the attempts of the delivery, from 1
- */
-export async function recordAttempt(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  deliveryId: string,
-  number: number,
-  { at, statusCode, error, durationMs, body }: WebhookAttempt,
-): Promise<void> {
-  const sealedBody = sealing.sealText(attemptBodyColumn, attemptRow(deliveryId, number), body)
-  await executor
-    .insert(database.tables.webhookAttempts)
-    .values({ deliveryId, number, at, statusCode, error, durationMs, body: sealedBody })
+/** Prepares the statement that stores an attempt; `number` counts the attempts of the delivery, from 1. */
+export function prepareRecordAttempt(database: Database, executor: QueryExecutor, sealing: Sealing) {
+  const p = sql.placeholder
+  const insert = database.prepare(() =>
+    executor.insert(database.tables.webhookAttempts).values({
+      deliveryId: p('deliveryId'),
+      number: p('number'),
+      at: p('at'),
+      statusCode: p('statusCode'),
+      error: p('error'),
+      durationMs: p('durationMs'),
+      body: p('body'),
+    }),
+  )
+  return async (deliveryId: string, number: number, attempt: WebhookAttempt): Promise<void> => {
+    const body = sealing.sealText(attemptBodyColumn, attemptRow(deliveryId, number), attempt.body)
+    await insert({ ...attempt, deliveryId, number, body })
+  }
 }
 
 /** The beginning of the response. It is sealed because receivers may repeat what they received. */
@@ -73,19 +75,14 @@ export const attemptBodyColumn = 'webhook_attempts.body'
 export const attemptRow = (deliveryId: string, number: number) => `${deliveryId} ${number}`
 
 /**
- * Loads the webhook messages of deliveries, with the current URL, headers and signing secret. Omits deliveries whose
- * event has no payload. What cannot be decrypted is null.
+ * Builds the query for the webhook messages of deliveries, with the current URL, headers and signing secret. Omits
+ * deliveries whose event has no payload.
  *
  * @param condition restricts deliveries and their endpoints
  */
-export async function loadMessages(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  condition: SQL | undefined,
-) {
+export function selectMessages(database: Database, executor: QueryExecutor, condition: SQL | undefined) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
-  const rows = await executor
+  return executor
     .select({
       deliveryId: deliveries.id,
       endpointId: endpoints.id,
@@ -103,15 +100,37 @@ export async function loadMessages(
     .innerJoin(applications, eq(applications.id, endpoints.appId))
     .innerJoin(events, eq(events.seq, deliveries.eventSeq))
     .where(and(condition, isNotNull(events.payload)))
+}
+
+/** Decrypts what `selectMessages` found. What cannot be decrypted is null. */
+export async function openMessages(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+  rows: Awaited<ReturnType<typeof selectMessages>>,
+): Promise<StoredWebhookMessage[]> {
   const ids = await loadEventIds(database, executor)
   return rows.map((row) => {
-    const { eventId, appId, secret, headers, body, requestId, type, ...message } = withEventId(ids, row)
+    const { eventId, body, requestId, type, deliveryId, ...target } = withEventId(ids, row)
     return {
-      ...message,
+      deliveryId,
       id: eventId,
-      secret: openWebhookSecret(sealing, appId, secret),
-      headers: openHeaders(sealing, message.endpointId, headers),
+      ...openTarget(sealing, target),
       body: sealing.openText('events.payload', payloadRow({ requestId, type, at: row.eventAt }), body),
     }
   })
+}
+
+/** Decrypts the secret and the headers of an endpoint. What cannot be decrypted is null. */
+export function openTarget(
+  sealing: Sealing,
+  row: { endpointId: string; appId: string; url: string; secret: string; headers: string | null },
+): EndpointTarget {
+  const { endpointId, appId, url, secret, headers } = row
+  return {
+    endpointId,
+    url,
+    secret: openWebhookSecret(sealing, appId, secret),
+    headers: openHeaders(sealing, endpointId, headers),
+  }
 }

@@ -1,45 +1,64 @@
-import { and, count, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
+import { and, count, eq, isNotNull, min, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type {
   ClaimedDelivery,
   DeliveryClaimRequest,
+  DeliveryQueue,
+  LeasedDelivery,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
+import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { dueDeliveries, dueEndpoints } from './due-deliveries.ts'
 import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
-  leasedDeliveries,
-  loadMessages,
-  recomputeDueAt,
-  recordAttempt,
+  openMessages,
+  openTarget,
+  prepareRecordAttempt,
+  selectMessages,
 } from './webhook-delivery-rows.ts'
 
 /**
- * Creates the outbox. Every change to an endpoint's pending deliveries first updates the endpoint, which locks its
- * row, so that its due time is computed from the current deliveries. Without the lock, a race on PostgreSQL could
- * leave a due delivery that no worker looks for.
+ * Creates the outbox. Every change to an endpoint's pending deliveries first locks the endpoint's row, so that its due
+ * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could leave a due delivery that
+ * no worker looks for.
  *
- * @param onDelivery called when a delivery becomes due, before the transaction commits
+ * @param needs.offerLease leases deliveries when they are inserted
+ * @param needs.onDelivery called when a delivery becomes due, before the transaction commits
+ * @param needs.onLeased called with each delivery that was inserted with a lease, before the transaction commits
  */
 export function createWebhookOutboxStore(
   database: Database,
   executor: QueryExecutor,
   sealing: Sealing,
-  onDelivery: () => void,
+  needs: OutboxNeeds,
 ): WebhookOutboxStore {
-  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
+  const { offerLease, onDelivery, onLeased } = needs
+  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications } = database.tables
   const p = sql.placeholder
 
   // Runs for every event with a subscriber. Without a condition on `due_at`, which would be evaluated before a
-  // concurrent transaction changes it.
+  // concurrent transaction changes it. The result is later than `now` only if nothing else is due, and the endpoint is
+  // not failing.
   const setDue = database.prepare(() =>
     executor
       .update(endpoints)
-      .set({ dueAt: sql`case when due_at <= ${p('now')} then due_at else ${p('now')} end` })
+      .set({
+        dueAt: sql`case when due_at <= ${p('now')} then due_at
+          when failing_since is null then case when due_at <= ${p('leaseUntil')} then due_at else ${p('leaseUntil')} end
+          else ${p('now')} end`,
+      })
       .where(eq(endpoints.id, p('endpointId')))
-      .returning({ id: endpoints.id }),
+      .returning({ dueAt: endpoints.dueAt }),
+  )
+  // The condition on `lease_until` is explained at `leasedDeliveries`.
+  const countLeased = database.prepare(() =>
+    executor
+      .select({ count: count() })
+      .from(deliveries)
+      .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
   const insert = database.prepare(() =>
     executor.insert(deliveries).values({
@@ -50,20 +69,99 @@ export function createWebhookOutboxStore(
       status: 'pending',
       nextAttemptAt: p('now'),
       createdAt: p('now'),
+      leaseOwner: p('leaseOwner'),
+      leaseUntil: p('leaseUntil'),
+      claims: p('claims'),
     }),
   )
   const findDue = database.prepare(() =>
     executor
       .select({ id: endpoints.id })
       .from(endpoints)
-      .where(inArray(endpoints.id, dueEndpoints(database.skipLocked))),
+      .where(sql`${endpoints.id} in ${dueEndpoints(database.skipLocked)}`),
   )
-  const lockEndpoint = database.prepare(() =>
+  type Endpoints = { endpointIds: readonly string[] }
+  const clearExpiredLeases = prepareFiltered(
+    database,
+    ({ endpointIds, now }: FilterPlaceholders<Endpoints & { now: number }>) =>
+      executor
+        .update(deliveries)
+        .set(noLease)
+        .where(
+          sql`${deliveries.endpointId} in ${endpointIds} and ${deliveries.leaseOwner} is not null and ${deliveries.leaseUntil} <= ${now}`,
+        ),
+  )
+  const leaseDue = prepareFiltered(
+    database,
+    ({ owner, leaseUntil, ...due }: FilterPlaceholders<Endpoints & DeliveryClaimRequest>) =>
+      executor
+        .update(deliveries)
+        .set({ leaseOwner: owner, leaseUntil, claims: sql`${deliveries.claims} + 1` })
+        .where(sql`${deliveries.id} in ${dueDeliveries(due)}`)
+        .returning({
+          id: deliveries.id,
+          endpointId: deliveries.endpointId,
+          claim: deliveries.claims,
+          failures: deliveries.failures,
+        }),
+  )
+  const recomputeDue = prepareFiltered(database, ({ endpointIds }: FilterPlaceholders<Endpoints>) =>
     executor
       .update(endpoints)
-      .set({ dueAt: sql`due_at` })
-      .where(eq(endpoints.id, p('endpointId'))),
+      .set({ dueAt: earliestDue })
+      .where(sql`${endpoints.id} in ${endpointIds}`),
   )
+  const findNextDue = database.prepare(() =>
+    executor
+      .select({ at: min(endpoints.dueAt) })
+      .from(endpoints)
+      .where(sql`status = 'enabled' and due_at is not null`),
+  )
+  const load = prepareFiltered(database, ({ ids }: FilterPlaceholders<{ ids: readonly string[] }>) =>
+    selectMessages(
+      database,
+      executor,
+      and(sql`${deliveries.id} in ${ids}`, sql`${endpoints.status} = 'enabled'`),
+    ),
+  )
+  const loadTargets = prepareFiltered(database, ({ endpointIds }: FilterPlaceholders<Endpoints>) =>
+    executor
+      .select({
+        endpointId: endpoints.id,
+        appId: endpoints.appId,
+        url: endpoints.url,
+        secret: applications.webhookSecret,
+        headers: endpoints.headers,
+      })
+      .from(endpoints)
+      .innerJoin(applications, eq(applications.id, endpoints.appId))
+      .where(sql`${endpoints.id} in ${endpointIds} and ${endpoints.status} = 'enabled'`),
+  )
+
+  /** Matches the delivery while the claim's lease is the latest one (fencing). */
+  const isLeasedByClaim = and(
+    eq(deliveries.id, p('id')),
+    sql`${deliveries.status} = 'pending'`,
+    eq(deliveries.leaseOwner, p('owner')),
+    eq(deliveries.claims, p('claim')),
+  )
+  const recordResult = database.prepare(() =>
+    executor
+      .update(deliveries)
+      .set({
+        ...noLease,
+        status: sql`${p('status')}`,
+        attempts: sql`${deliveries.attempts} + 1`,
+        failures: sql`${p('failures')}`,
+        lastStatusCode: sql`${p('statusCode')}`,
+        lastError: sql`${p('error')}`,
+        nextAttemptAt: sql`${p('nextAttemptAt')}`,
+        deliveredAt: sql`${p('deliveredAt')}`,
+      })
+      .where(isLeasedByClaim)
+      .returning({ attempts: deliveries.attempts, type: deliveries.type }),
+  )
+  const recordAttempt = prepareRecordAttempt(database, executor, sealing)
   const updateEndpointState = database.prepare(() =>
     executor
       .update(endpoints)
@@ -75,48 +173,27 @@ export function createWebhookOutboxStore(
       .where(eq(endpoints.id, p('endpointId')))
       .returning({ failingSince: endpoints.failingSince }),
   )
-
-  /** Matches the delivery while the claim's lease is the latest one (fencing). */
-  const isLeasedBy = (claim: ClaimedDelivery & { owner: string }) =>
-    and(
-      eq(deliveries.id, claim.id),
-      eq(deliveries.status, 'pending'),
-      eq(deliveries.leaseOwner, claim.owner),
-      eq(deliveries.claims, claim.claim),
-    )
-  const noLease = { leaseOwner: null, leaseUntil: null }
-
-  async function claimFromEndpoints(
-    endpointIds: string[],
-    { owner, now, leaseUntil, limit }: DeliveryClaimRequest,
-  ) {
-    const hasExpiredLease = and(isNotNull(deliveries.leaseOwner), lte(deliveries.leaseUntil, now))
-    await executor
-      .update(deliveries)
-      .set(noLease)
-      .where(and(inArray(deliveries.endpointId, endpointIds), hasExpiredLease))
-    const claimed = await executor
-      .update(deliveries)
-      .set({ leaseOwner: owner, leaseUntil, claims: sql`${deliveries.claims} + 1` })
-      .where(inArray(deliveries.id, dueDeliveries(endpointIds, now, limit)))
-      .returning({
-        id: deliveries.id,
-        endpointId: deliveries.endpointId,
-        claim: deliveries.claims,
-        failures: deliveries.failures,
-      })
-    await recomputeDueAt(database, executor, endpointIds)
-    return claimed
-  }
+  const clearLease = database.prepare(() => executor.update(deliveries).set(noLease).where(isLeasedByClaim))
+  const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   return {
-    async insert(delivery) {
-      const updated = await setDue({ endpointId: delivery.endpointId, now: delivery.now })
+    async insert({ message, ...delivery }) {
+      const { id, endpointId, now } = delivery
+      const lease = offerLease(now)
+      const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
       // The endpoint was deleted concurrently, after its subscription was read.
-      if (updated.length === 0) return
-      await insert(delivery)
+      if (!endpoint) return
       noteDelivery(database, delivery, 'added')
-      onDelivery()
+      const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
+      const [leased] = canBeLeased ? await countLeased({ endpointId }) : []
+      if (lease && leased && leased.count < sendsPerEndpointMax) {
+        const { owner, leaseUntil } = lease
+        await insert({ ...delivery, leaseOwner: owner, leaseUntil, claims: 1 })
+        onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message })
+      } else {
+        await insert({ ...delivery, leaseOwner: null, leaseUntil: null, claims: 0 })
+        onDelivery()
+      }
     },
 
     async claim({ limit, ...request }) {
@@ -126,16 +203,15 @@ export function createWebhookOutboxStore(
         const endpointIds = (await findDue({ now: request.now, limit: remaining })).map(({ id }) => id)
         // Repeats because endpoints that looked due may have had nothing to lease, and must not use up the limit.
         if (endpointIds.length === 0) break
-        claimed.push(...(await claimFromEndpoints(endpointIds, { ...request, limit: remaining })))
+        await clearExpiredLeases({ endpointIds, now: request.now })
+        claimed.push(...(await leaseDue({ endpointIds, ...request, limit: remaining })))
+        await recomputeDue({ endpointIds })
       }
       return claimed
     },
 
     async nextDueAt() {
-      const [row] = await executor
-        .select({ at: min(endpoints.dueAt) })
-        .from(endpoints)
-        .where(sql`status = 'enabled' and due_at is not null`)
+      const [row] = await findNextDue()
       return row?.at ?? undefined
     },
 
@@ -157,42 +233,39 @@ export function createWebhookOutboxStore(
       return { pending: row.pending, oldestAt: oldest?.createdAt ?? null }
     },
 
-    load: (ids) =>
-      loadMessages(
-        database,
-        executor,
-        sealing,
-        and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled')),
-      ),
+    load: async (ids) =>
+      ids.length === 0 ? [] : openMessages(database, executor, sealing, await load({ ids })),
 
-    async release(claim) {
-      await lockEndpoint({ endpointId: claim.endpointId })
-      await executor.update(deliveries).set(noLease).where(isLeasedBy(claim))
-      await recomputeDueAt(database, executor, [claim.endpointId])
+    loadTargets: async (endpointIds) =>
+      endpointIds.length === 0
+        ? []
+        : (await loadTargets({ endpointIds })).map((row) => openTarget(sealing, row)),
+
+    async release({ id, endpointId, owner, claim }) {
+      await lockEndpoint(endpointId)
+      await clearLease({ id, owner, claim })
+      await recomputeDue({ endpointIds: [endpointId] })
     },
 
-    async finish({ attempt, retryAt, now, ...claim }) {
-      const { endpointId } = claim
-      await lockEndpoint({ endpointId })
-      const isDelivered = attempt.error === null
+    async finish({ attempt, retryAt, now, id, endpointId, owner, claim, failures }) {
+      await lockEndpoint(endpointId)
+      const { error, statusCode } = attempt
+      const isDelivered = error === null
       const status = isDelivered ? 'delivered' : retryAt === null ? 'failed' : 'pending'
-      const [updated] = await executor
-        .update(deliveries)
-        .set({
-          ...noLease,
-          status,
-          attempts: sql`${deliveries.attempts} + 1`,
-          failures: claim.failures + (isDelivered ? 0 : 1),
-          lastStatusCode: attempt.statusCode,
-          lastError: attempt.error,
-          nextAttemptAt: isDelivered ? null : retryAt,
-          deliveredAt: isDelivered ? now : null,
-        })
-        .where(isLeasedBy(claim))
-        .returning({ attempts: deliveries.attempts, type: deliveries.type })
+      const [updated] = await recordResult({
+        id,
+        owner,
+        claim,
+        status,
+        failures: failures + (isDelivered ? 0 : 1),
+        statusCode,
+        error,
+        nextAttemptAt: isDelivered ? null : retryAt,
+        deliveredAt: isDelivered ? now : null,
+      })
       if (updated && status !== 'pending')
-        noteDelivery(database, { id: claim.id, endpointId, type: updated.type }, status)
-      if (updated) await recordAttempt(database, executor, sealing, claim.id, updated.attempts, attempt)
+        noteDelivery(database, { id, endpointId, type: updated.type }, status)
+      if (updated) await recordAttempt(id, updated.attempts, attempt)
       const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
       const [endpoint] = await updateEndpointState({ endpointId, now, outcome })
       return updated ? (endpoint?.failingSince ?? null) : null
@@ -204,39 +277,16 @@ export function createWebhookOutboxStore(
         .update(endpoints)
         .set({ dueAt: 0 })
         .where(
-          inArray(
-            endpoints.id,
-            executor.select({ id: deliveries.endpointId }).from(deliveries).where(isLeased),
-          ),
+          sql`${endpoints.id} in ${executor.select({ id: deliveries.endpointId }).from(deliveries).where(isLeased)}`,
         )
       await executor.update(deliveries).set(noLease).where(isLeased)
     },
   }
 }
 
-/**
- * Selects and locks endpoints with a due delivery. The due time is stored with the endpoint, so endpoints without due
- * deliveries cost nothing.
- */
-const dueEndpoints = (skipLocked: SQL) => sql`(
-  select id from webhook_endpoints where status = 'enabled' and due_at <= ${sql.placeholder('now')}
-  order by case when failing_since is null then 0 else 1 end, due_at limit ${sql.placeholder('limit')} ${skipLocked}
-)`
-
-/** Selects the one or two oldest due deliveries of each endpoint, up to the maximum of leased ones. */
-function dueDeliveries(endpointIds: string[], now: number, limit: number): SQL {
-  const nth = (offset: number) => sql`
-    select (
-      select d.id from webhook_deliveries d
-      where d.endpoint_id = webhook_endpoints.id and d.status = 'pending' and d.lease_owner is null
-        and d.next_attempt_at <= ${now}
-      order by d.next_attempt_at, d.id limit 1 offset ${sql.raw(String(offset))}
-    ) as id from webhook_endpoints
-    where webhook_endpoints.id in (${sql.join(
-      endpointIds.map((id) => sql`${id}`),
-      sql`, `,
-    )}) and (select count(*) from ${leasedDeliveries}) < ${sql.raw(String(sendsPerEndpointMax - offset))}`
-  return sql`(
-    select due.id from (${nth(0)} union all ${nth(1)}) as due where due.id is not null limit ${limit}
-  )`
+export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
+  onDelivery(): void
+  onLeased(delivery: LeasedDelivery): void
 }
+
+const noLease = { leaseOwner: null, leaseUntil: null }

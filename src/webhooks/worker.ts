@@ -6,11 +6,16 @@ import type { Store } from '../domain/store/store.ts'
 import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
 import { disableEndpoint, failingMaxMs } from '../domain/webhooks/auto-disable.ts'
 import { sendStored } from '../domain/webhooks/send-stored.ts'
-import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
+import type {
+  ClaimedDelivery,
+  DeliveryLease,
+  LeasedDelivery,
+  StoredWebhookMessage,
+} from '../domain/store/webhook-outbox.ts'
 import { retryDelayMs } from './retry.ts'
 
-/** Limit per process; the outbox limits deliveries per endpoint. */
-const inFlightMax = 50
+/** Limit per process, of connections and memory; the outbox limits deliveries per endpoint. */
+const inFlightMax = 200
 
 /**
  * Lease of a claimed delivery. Longer than an exchange can take, so that no other process claims a delivery that
@@ -18,19 +23,27 @@ const inFlightMax = 50
  */
 const leaseMs = 30_000
 
+/** Time that a lease must have left when its delivery is sent: longer than an exchange can take. */
+const leaseLeftMinMs = 16_000
+
 /** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
 type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAt: number | null }
+
+/** A leased delivery that waits for its turn; without `message` it is read from the outbox. */
+type QueuedDelivery = ClaimedDelivery & Pick<LeasedDelivery, 'leaseUntil'> & Partial<LeasedDelivery>
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
 /**
- * Sends the deliveries of the outbox: at least once, in no guaranteed order. It leases due deliveries, sends
- * them, and retries failures on the schedule of `retry.ts`. An endpoint that responds 410, or only fails for
- * 120 hours, is disabled. Deliveries leased by a crashed process are sent again when the lease expires.
+ * Sends the deliveries of the outbox: at least once, in no guaranteed order. It leases due deliveries, sends them, and
+ * retries failures on the schedule of `retry.ts`. An endpoint that responds 410, or only fails for 120 hours, is
+ * disabled. Deliveries leased by a crashed process are sent again when the lease expires.
+ *
+ * While it has capacity to spare, deliveries are leased by the transaction that inserts them and pushed to it, so they
+ * need not be claimed and read. With a backlog the outbox decides what comes next.
  *
  * @param needs.random returns a number in [0, 1); jitter of the retries
- * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and
- *   released
+ * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and released
  * @param needs.pollMs longest interval between polls for deliveries that no `wake` announced
  * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
@@ -47,31 +60,44 @@ export function createWebhookWorker(needs: {
   const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
+  const queue: QueuedDelivery[] = []
   const inFlight = new Set<Promise<void>>()
   /** Finished sends that are not yet recorded in the database. */
   const unrecorded = new Set<CompletedSend>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let isStarted = false
+  /** Whether more may be due than the last claim could lease. */
+  let hasBacklog = true
+  /** Whether a batch could not be recorded: the results are then recorded one by one, so that one cannot block the others. */
+  let recordsOneByOne = false
+  let isSendScheduled = false
   const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
+
+  const capacity = () => inFlightMax - inFlight.size - queue.length
 
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
-    const recordings = [...unrecorded].map(recordResult)
+    const recordings = recordResults()
     const claimed = await claimDue()
-    const recorded = await Promise.all(recordings)
-    await sendAll(claimed).catch(onError)
-    // With concurrent transactions, a recording may free capacity only after the claim; then another round is
-    // due.
-    return claimed.length > 0 || recorded.includes(true)
+    const isRecorded = await recordings
+    queue.push(...claimed)
+    sendQueued()
+    // With concurrent transactions, a recording may free capacity only after the claim; then another round is due.
+    return claimed.length > 0 || isRecorded
   }
 
-  async function claimDue(): Promise<ClaimedDelivery[]> {
-    const limit = isStarted ? inFlightMax - inFlight.size : 0
-    if (limit === 0) return []
+  async function claimDue(): Promise<QueuedDelivery[]> {
+    const limit = isStarted ? capacity() : 0
+    if (limit <= 0) {
+      hasBacklog = true
+      return []
+    }
     try {
       const now = clock.now()
-      const claim = { owner, now, leaseUntil: now + leaseMs, limit }
-      return await store.write((tx) => tx.webhookOutbox.claim(claim))
+      const leaseUntil = now + leaseMs
+      const claimed = await store.write((tx) => tx.webhookOutbox.claim({ owner, now, leaseUntil, limit }))
+      hasBacklog = claimed.length === limit
+      return claimed.map((claim) => ({ ...claim, leaseUntil }))
     } catch (error) {
       // The next poll retries.
       onError(error)
@@ -92,59 +118,108 @@ export function createWebhookWorker(needs: {
   }
 
   /**
-   * Records a finished send.
+   * Records the finished sends in one transaction.
    *
-   * @returns false on a database error; the recording is retried, and once the lease expires the delivery is
-   *   too
+   * @returns whether any was recorded; after a database error the recording is retried, and once the lease expires the
+   *   delivery is too
    */
-  async function recordResult(completed: CompletedSend): Promise<boolean> {
-    const { claim, attempt, retryAt } = completed
+  async function recordResults(): Promise<boolean> {
+    // Sorted, so that concurrent nodes lock endpoints in the same order (no deadlock).
+    if (unrecorded.size === 0) return false
+    const completed = [...unrecorded].toSorted(
+      ({ claim: { endpointId: a } }, { claim: { endpointId: b } }) => (a < b ? -1 : a > b ? 1 : 0),
+    )
+    const batches = recordsOneByOne ? completed.map((one) => [one]) : [completed]
+    recordsOneByOne = false
+    return (await Promise.all(batches.map(recordBatch))).includes(true)
+  }
+
+  async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
+    const now = clock.now()
     try {
-      if (!attempt) {
-        await store.write((tx) => tx.webhookOutbox.release({ ...claim, owner }))
-        unrecorded.delete(completed)
-        return true
-      }
-      const now = clock.now()
-      const outcome = { ...claim, owner, attempt, retryAt, now }
-      const failingSince = await store.write((tx) => tx.webhookOutbox.finish(outcome))
-      unrecorded.delete(completed)
-      if (failingSince === null) return true
-      const isGone = attempt.statusCode === 410
-      if (!isGone && now - failingSince < failingMaxMs) return true
-      await disableEndpoint(store, claim.endpointId, isGone ? 'gone' : 'failing', now)
+      const failing = await store.write(async ({ webhookOutbox }) => {
+        const failingEndpoints: FailingEndpoint[] = []
+        for (const { claim, attempt, retryAt } of completed) {
+          if (!attempt) await webhookOutbox.release({ ...claim, owner })
+          else {
+            const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
+            const { endpointId: id } = claim
+            if (since !== null) failingEndpoints.push({ id, since, isGone: attempt.statusCode === 410 })
+          }
+        }
+        return failingEndpoints
+      })
+      for (const one of completed) unrecorded.delete(one)
+      await disableFailed(failing, now)
       return true
     } catch (error) {
       onError(error)
+      recordsOneByOne = true
       return false
     }
   }
 
-  /**
-   * Loads URL and secret after the claim is committed, because a secret rotated before then must no longer
-   * sign. A delivery is released unsent if its endpoint was deleted or disabled.
-   */
-  async function sendAll(claimed: ClaimedDelivery[]) {
-    if (claimed.length === 0) return
-    const stored = await store.read.webhookOutbox.load(claimed.map(({ id }) => id))
-    const messages = new Map(stored.map((message) => [message.deliveryId, message]))
-    for (const claim of claimed) {
-      const message = messages.get(claim.id)
-      if (!message) {
-        unrecorded.add({ claim, retryAt: null })
-        continue
-      }
-      const done = deliver(claim, message).finally(() => {
+  async function disableFailed(failing: FailingEndpoint[], now: number) {
+    for (const { id, since, isGone } of failing) {
+      if (isGone || now - since >= failingMaxMs)
+        await disableEndpoint(store, id, isGone ? 'gone' : 'failing', now)
+    }
+  }
+
+  /** Starts as many queued deliveries as may be in flight. */
+  function sendQueued() {
+    const next = queue.splice(0, Math.max(0, inFlightMax - inFlight.size))
+    if (next.length === 0) return
+    const loaded = loadMessages(next)
+    for (const claim of next) {
+      const done = deliver(claim, loaded).finally(() => {
         inFlight.delete(done)
+        sendQueued()
         wake()
       })
       inFlight.add(done)
     }
   }
 
-  async function deliver(claim: ClaimedDelivery, message: StoredWebhookMessage) {
+  /**
+   * Loads URL and secret after the claim is committed, because a secret rotated before then must no longer sign. An
+   * endpoint that was deleted or disabled has no message.
+   *
+   * @returns messages by delivery id; undefined on a database error: they are sent again when the leases expire
+   */
+  async function loadMessages(
+    claims: QueuedDelivery[],
+  ): Promise<Map<string, StoredWebhookMessage> | undefined> {
+    const isWhole = (claim: QueuedDelivery) => claim.message !== undefined
+    const { webhookOutbox } = store.read
     try {
+      const [targets, stored] = await Promise.all([
+        webhookOutbox.loadTargets([...new Set(claims.filter(isWhole).map(({ endpointId }) => endpointId))]),
+        webhookOutbox.load(claims.filter((claim) => !isWhole(claim)).map(({ id }) => id)),
+      ])
+      const messages = new Map(stored.map((message) => [message.deliveryId, message]))
+      const targetsById = new Map(targets.map((target) => [target.endpointId, target]))
+      for (const { id, endpointId, message } of claims) {
+        const target = targetsById.get(endpointId)
+        if (target && message) messages.set(id, { ...target, ...message, deliveryId: id })
+      }
+      return messages
+    } catch (error) {
+      onError(error)
+      return undefined
+    }
+  }
+
+  async function deliver(claim: QueuedDelivery, loaded: ReturnType<typeof loadMessages>) {
+    try {
+      const messages = await loaded
+      if (!messages) return
       const at = clock.now()
+      const message = messages.get(claim.id)
+      if (!message || !isStarted || claim.leaseUntil - at < leaseLeftMinMs) {
+        unrecorded.add({ claim, retryAt: null })
+        return
+      }
       const response = await sendStored(send, message, abort.signal)
       if (abort.signal.aborted) unrecorded.add({ claim, retryAt: null })
       else unrecorded.add(toCompletedSend(claim, at, response))
@@ -165,7 +240,7 @@ export function createWebhookWorker(needs: {
 
   /** Resolves when nothing is in flight or waiting to be recorded. */
   async function whenIdle(): Promise<void> {
-    if (!running() && inFlight.size === 0) return
+    if (!running() && inFlight.size + queue.length === 0) return
     await Promise.allSettled([...inFlight, running()])
     await whenIdle()
   }
@@ -180,6 +255,22 @@ export function createWebhookWorker(needs: {
 
     /** Signals that a delivery may be due. Calls are coalesced, so frequent calls are cheap. */
     wake,
+
+    /** See `DeliveryQueue`. Offers only what could be sent at once; a batch of writes may still exceed it. */
+    offerLease: (now: number): DeliveryLease | undefined =>
+      isStarted && !hasBacklog && capacity() > 0 ? { owner, leaseUntil: now + leaseMs } : undefined,
+
+    /** See `DeliveryQueue`. */
+    push(deliveries: LeasedDelivery[]): void {
+      queue.push(...deliveries)
+      // The writes of a batch resume one after the other: their deliveries are loaded together.
+      if (isSendScheduled) return
+      isSendScheduled = true
+      queueMicrotask(() => {
+        isSendScheduled = false
+        sendQueued()
+      })
+    },
 
     whenIdle,
 
@@ -197,3 +288,5 @@ export function createWebhookWorker(needs: {
     },
   }
 }
+
+type FailingEndpoint = { id: string; since: number; isGone: boolean }

@@ -114,6 +114,17 @@ describe('a connection that the receiver closed while it was idle', () => {
     expect(receiver.connected).toHaveLength(2)
   })
 
+  test('is replaced by a new one, not by another idle one', async () => {
+    const receiver = await startReceiver((socket, number) =>
+      number === 1 ? socket.write(okResponse) : socket.end(),
+    )
+    const { send, connections } = createTestSender()
+    await Promise.all([send(receiver.url), send(receiver.url)])
+    expect(connections.idleCount()).toBe(2)
+    expect(await send(receiver.url)).toMatchObject(delivered)
+    expect(receiver.received).toHaveLength(4)
+  })
+
   test('is not replaced once a byte of the response has arrived', async () => {
     const receiver = await startReceiver((socket, number) =>
       number === 1 ? socket.write(okResponse) : socket.end('H'),

@@ -33,8 +33,16 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
   async function startNode(send: SendWebhook) {
     const database = openPostgres(opened.url)
     const { clock, newId } = fixture
+    const store = createStore(database, {
+      keys: testKeys,
+      onDelivery: () => worker.wake(),
+      deliveryQueue: {
+        offerLease: (now) => worker.offerLease(now),
+        push: (deliveries) => worker.push(deliveries),
+      },
+    })
     const worker = createWebhookWorker({
-      store: createStore(database, { keys: testKeys, onDelivery: () => worker.wake() }),
+      store,
       send,
       clock,
       newId,

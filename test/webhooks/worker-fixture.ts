@@ -4,7 +4,7 @@ import type { Clock } from '../../src/domain/model/clock.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { createResolver } from '../../src/webhooks/resolve.ts'
 import { createWebhookSender } from '../../src/webhooks/sender.ts'
-import { createWebhookWorker } from '../../src/webhooks/worker.ts'
+import { createWebhookWorker, type WebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestSqlite } from '../helpers/databases.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { createWebhookFixture } from '../domain/webhooks/fixture.ts'
@@ -16,6 +16,8 @@ export type WorkerOptions = {
   store?: Store
   random?: () => number
   clock?: Clock
+  /** Leases deliveries when they are inserted, and gets them after the commit. */
+  takesQueue?: boolean
 }
 
 export type WebhookWorkerFixture = Awaited<ReturnType<typeof createWebhookWorkerFixture>>
@@ -23,7 +25,11 @@ export type WebhookWorkerFixture = Awaited<ReturnType<typeof createWebhookWorker
 /** Real receivers, and workers that poll only when woken. Everything ends with `dispose`. */
 export async function createWebhookWorkerFixture() {
   const opened = await openTestSqlite()
-  const fixture = await createWebhookFixture(opened.database)
+  let queueWorker: WebhookWorker | undefined
+  const fixture = await createWebhookFixture(opened.database, {
+    offerLease: (now) => queueWorker?.offerLease(now),
+    push: (deliveries) => queueWorker?.push(deliveries),
+  })
   const cleanups: Array<() => Promise<unknown>> = []
   const errors: unknown[] = []
 
@@ -37,7 +43,7 @@ export async function createWebhookWorkerFixture() {
       return receiver
     },
 
-    makeWorker(options: WorkerOptions = {}) {
+    makeWorker({ takesQueue = false, ...options }: WorkerOptions = {}) {
       const { clock, guard, store, newId } = fixture
       const worker = createWebhookWorker({
         store,
@@ -50,6 +56,7 @@ export async function createWebhookWorkerFixture() {
         pollMs: 3_600_000,
         ...options,
       })
+      if (takesQueue) queueWorker = worker
       cleanups.push(() => worker.stop(0))
       return worker
     },

@@ -127,7 +127,7 @@ describe('the worker', () => {
     expect(new Set(await listStatuses(endpoint))).toEqual(new Set(['delivered']))
   })
 
-  test('has at most fifty in flight in total', async () => {
+  test('has at most two hundred in flight in total', async () => {
     const started: string[] = []
     const gate = createGate()
     const worker = makeWorker({
@@ -138,18 +138,18 @@ describe('the worker', () => {
       },
     })
     const app = await fixture.createApplication()
-    for (let i = 0; i < 40; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
+    for (let i = 0; i < 120; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
     await fixture.record(app.id)
     await fixture.record(app.id)
     await worker.start()
-    while (started.length < 50) await new Promise(setImmediate)
+    while (started.length < 200) await new Promise(setImmediate)
     for (let i = 0; i < 50; i++) {
       worker.wake()
       await new Promise(setImmediate)
     }
-    expect(started).toHaveLength(50)
+    expect(started).toHaveLength(200)
     gate.open()
-    while (started.length < 80) await new Promise(setImmediate)
+    while (started.length < 240) await new Promise(setImmediate)
   })
 
   test('does not let a hanging receiver delay others', async () => {

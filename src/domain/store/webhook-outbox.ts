@@ -21,6 +21,41 @@ export type DeliveryClaimRequest = {
   limit: number
 }
 
+/** The worker and the time that a lease names. `leaseUntil` is later than `now` of the insertion. */
+export type DeliveryLease = { owner: string; leaseUntil: number }
+
+export type NewDelivery = {
+  id: string
+  endpointId: string
+  eventSeq: number
+  type: string
+  now: number
+  /** Event id and body of the message, as the log entry has them. */
+  message: { id: string; body: string }
+}
+
+/** A delivery that the transaction that inserted it also leased, with its message, which need not be read again. */
+export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; message: NewDelivery['message'] }
+
+/**
+ * The worker's queue in memory. It only saves work: the outbox has each delivery, and a queue that is lost is found
+ * there when the leases expire, or at the next start.
+ */
+export type DeliveryQueue = {
+  /** Returns a lease if a delivery could be sent at once; undefined leaves it to the next claim. */
+  offerLease(now: number): DeliveryLease | undefined
+  /** Takes deliveries with such a lease, after the commit. */
+  push(deliveries: LeasedDelivery[]): void
+}
+
+/** Where to send the webhooks of an endpoint. Secret and headers are null if they cannot be decrypted. */
+export type EndpointTarget = {
+  endpointId: string
+  url: string
+  secret: string | null
+  headers: EndpointHeaders | null
+}
+
 export type DeliveryOutcome = ClaimedDelivery & {
   owner: string
   attempt: WebhookAttempt
@@ -30,28 +65,22 @@ export type DeliveryOutcome = ClaimedDelivery & {
   now: number
 }
 
-/** A message as stored. Secret, headers and body are null if they cannot be decrypted. */
-export type StoredWebhookMessage = {
+/** A message as stored. The body is null if it cannot be decrypted. */
+export type StoredWebhookMessage = EndpointTarget & {
   deliveryId: string
-  endpointId: string
   /** Event id. */
   id: string
-  url: string
-  secret: string | null
-  headers: EndpointHeaders | null
   body: string | null
 }
 
 /** Transactional outbox: each event writes one row per subscribed endpoint in its own transaction. */
 export type WebhookOutboxStore = {
-  /** Adds a delivery in the event's transaction. Call it in the order of endpoint ids (lock order). */
-  insert(delivery: {
-    id: string
-    endpointId: string
-    eventSeq: number
-    type: string
-    now: number
-  }): Promise<void>
+  /**
+   * Adds a delivery in the event's transaction. Call it in the order of endpoint ids (lock order). The delivery is leased
+   * and queued at once if the queue offers a lease and the endpoint is healthy, has nothing else that is due, and has
+   * fewer than two leases.
+   */
+  insert(delivery: NewDelivery): Promise<void>
 
   /**
    * Leases due deliveries until `leaseUntil`; at most two per endpoint are leased at once, across all processes.
@@ -68,6 +97,9 @@ export type WebhookOutboxStore = {
 
   /** Loads the messages of deliveries that still exist and whose endpoint is still enabled, with current settings. */
   load(ids: string[]): Promise<StoredWebhookMessage[]>
+
+  /** Loads the current settings of endpoints that are still enabled. */
+  loadTargets(endpointIds: string[]): Promise<EndpointTarget[]>
 
   /** Releases a lease without an attempt. */
   release(claim: ClaimedDelivery & { owner: string }): Promise<void>

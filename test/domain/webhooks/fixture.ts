@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm'
 import { createApplicationService } from '../../../src/domain/apps/applications.ts'
 import { hostOrigin, type Actor } from '../../../src/domain/model/audit.ts'
 import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
@@ -10,7 +11,7 @@ import type { Random } from '../../../src/domain/model/random.ts'
 import { createProjectService } from '../../../src/domain/apps/projects.ts'
 import { createWebhookEndpointService } from '../../../src/domain/webhooks/endpoints.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
-import { createStore } from '../../../src/store/store.ts'
+import { createStore, type StoreNeeds } from '../../../src/store/store.ts'
 import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
@@ -18,12 +19,19 @@ import { testKeys } from '../../helpers/keys.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
-/** Creates a developer and a project, and functions that add to them: the real services on a real database. */
-export async function createWebhookFixture(database: Database) {
+/**
+ * Creates a developer and a project, and functions that add to them: the real services on a real database.
+ *
+ * @param deliveryQueue leases deliveries that are inserted
+ */
+export async function createWebhookFixture(
+  database: Database,
+  deliveryQueue?: NonNullable<StoreNeeds['deliveryQueue']>,
+) {
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
-  const store = createStore(database, { keys: testKeys })
+  const store = createStore(database, { keys: testKeys, ...(deliveryQueue && { deliveryQueue }) })
   const plan = {
     projects: 100,
     applications: 1_000,
@@ -73,16 +81,24 @@ export async function createWebhookFixture(database: Database) {
     },
 
     /** Records an event of a sample request of the application. @returns the id of the event */
-    record: (appId: string, type: LogType = 'otp.verified'): Promise<string> =>
-      store.write(async (tx) => {
-        const now = clock.now()
-        const request = createRequest(developer.id, project.value.id, appId)
-        const subscribers = await tx.webhookEndpoints.subscribers(appId)
-        await tx.changes.apply([eventChange(newId, type, request, subscribers, now)])
-        const [entry] = await tx.events.list(developer.id, { limit: 1 })
-        if (!entry) throw new Error('The event was not recorded.')
-        return entry.id
-      }),
+    async record(appId: string, type: LogType = 'otp.verified'): Promise<string> {
+      const now = clock.now()
+      const request = createRequest(developer.id, project.value.id, appId)
+      await store.decide({
+        read: (rows) => rows.subscribers(appId),
+        decide: (subscribers) => ({
+          result: undefined,
+          changes: [eventChange(newId, type, request, subscribers, now)],
+        }),
+      })
+      const { events } = database.tables
+      const [entry] = await database.read
+        .select({ seq: events.seq })
+        .from(events)
+        .where(eq(events.requestId, request.id))
+      if (!entry) throw new Error('The event was not recorded.')
+      return (await loadEventIds(database, database.read)).encode(now, entry.seq)
+    },
 
     async deliveries(endpointId: string) {
       const { webhookDeliveries, events } = database.tables
