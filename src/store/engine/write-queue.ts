@@ -1,5 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { CallGroup, QueryExecutor } from './database.ts'
+import { watchForeignCommits } from './foreign-commits.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
@@ -70,10 +71,7 @@ export function createWriteQueue(
   const undo = connection.prepare('ROLLBACK TO job')
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
   const countChanges = () => changes.get()?.count
-  const dataVersion = connection.prepare<{ data_version: number }, []>('PRAGMA data_version')
-  /** Versions that `onForeignCommit` and that the participants know of. */
-  let seenDataVersion: number | undefined
-  let noticedDataVersion: number | undefined
+  const foreignCommits = watchForeignCommits(connection, participants, onForeignCommit)
 
   let waiting: Job[] = []
   /** Whether a batch is scheduled or running. */
@@ -162,7 +160,7 @@ export function createWriteQueue(
   function beginBatch(): boolean {
     try {
       begin.run()
-      noteForeignCommit()
+      foreignCommits.noteInTransaction()
       return true
     } catch (error) {
       if (isBusy(error)) {
@@ -182,37 +180,6 @@ export function createWriteQueue(
       }
       return false
     }
-  }
-
-  /** SQLite changes `data_version` for each commit of another connection, and not for our own. */
-  function noteForeignCommit() {
-    const version = dataVersion.get()?.data_version
-    notifyParticipants(version)
-    if (version === seenDataVersion) return
-    try {
-      onForeignCommit(connection)
-    } catch (error) {
-      throw new ForeignCommitError(error)
-    }
-    seenDataVersion = version
-  }
-
-  function notifyParticipants(version: number | undefined) {
-    if (version === noticedDataVersion) return
-    noticedDataVersion = version
-    for (const participant of participants) participant.onForeignCommit?.()
-  }
-
-  /** Tells the participants of other connections' commits, also between two batches. */
-  function noticeForeignCommits() {
-    // While a batch holds the write lock, no other connection commits.
-    if (connection.inTransaction) return
-    // If the version cannot be read, it counts as a new one: NaN equals nothing.
-    let version: number | undefined = Number.NaN
-    try {
-      version = dataVersion.get()?.data_version
-    } catch {}
-    notifyParticipants(version)
   }
 
   /**
@@ -310,5 +277,5 @@ export function createWriteQueue(
     return new Promise((resolve) => idleWaiters.push(resolve))
   }
 
-  return { write, group, drain, noticeForeignCommits }
+  return { write, group, drain, noticeForeignCommits: foreignCommits.notice }
 }
