@@ -25,9 +25,13 @@ describeEachDatabase('the identities of 0.1.0', (database) => {
   let live: TestApplication
   let second: TestApplication
   let sandbox: TestApplication
-  beforeAll(async () => {
+  /** Starts a server, which reads once what 0.1.0 left. */
+  async function start() {
     service = await createTestService({ database: database(), plans: unlimitedPlans, env: guardOffEnv })
     otp = createOtpClient(service)
+  }
+  beforeAll(async () => {
+    await start()
     ada = await service.createDeveloper()
     live = await service.createApplication(ada)
     second = await service.createApplication(ada)
@@ -52,7 +56,11 @@ describeEachDatabase('the identities of 0.1.0', (database) => {
       for (const app of apps) await tx.insert(identityApplications).values({ identityId: id, appId: app.id })
     })
   const oldId = (n: number) => `idn_01k4282jeme2yb8tqmmgk${String(n).padStart(4, '0')}`
-  const move = () => moveIdentities({ store: service.store, keys: testKeys, random: service.random })
+  /** Moves the identities as a server does when it starts. */
+  async function move() {
+    await start()
+    return moveIdentities({ store: service.store, keys: testKeys, random: service.random })
+  }
   const list = async () => (await service.request<UserData[]>('GET', '/v1/users?limit=200', { as: ada })).data
   const get = async (phone: string, as = ada) =>
     (await service.request<UserData>('GET', `/v1/users/${encodeURIComponent(phone)}`, { as })).data
@@ -131,7 +139,6 @@ describeEachDatabase('the identities of 0.1.0', (database) => {
   test('leave the limits of their phones spent: the strictest of the applications holds for strangers', async () => {
     const phone = '+14155556040'
     await insertOld(oldId(40), phone, 1, [live])
-    await move()
     const now = service.clock.now()
     const insertBudget = (app: TestApplication, failures: number, lockedUntil: number | null) =>
       database().write(async (tx) => {
@@ -145,6 +152,7 @@ describeEachDatabase('the identities of 0.1.0', (database) => {
       })
     await insertBudget(live, 3, null)
     await insertBudget(second, 24, now + dayMs)
+    await move()
     const check = async (as: TestApplication) => {
       const { requestId } = await otp.sendOrThrow(as, { phone })
       return (await otp.verifyRightCode(as, requestId)).status

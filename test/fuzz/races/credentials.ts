@@ -35,8 +35,8 @@ export const credentialRaces: Race[] = revocations.flatMap(
         /** Runs an operation that, like all of them, checks the caller again inside its transaction. */
         const runOperation = (caller: CallingApplication) =>
           service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
-            const credentialState = ({ id, credentialsVersion }: CallingApplication) =>
-              tx.applications.lockAndCheckCredentials(id, credentialsVersion)
+            const credentialState = ({ id, credentialsVersion, epoch }: CallingApplication) =>
+              tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)
             if (await readRefusal({ credentialState }, caller)) return 'refused'
             await tx.developers.find(caller.developerId)
             const now = await tx.applications.find(caller.developerId, caller.id)
