@@ -63,7 +63,7 @@ describe('adding a migration file', () => {
   /** Copies the migrations with the code that reads them, and adds a file for each database. */
   function copyWithMigration(file: string) {
     const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
-    for (const path of ['migrations', 'src/store/engine', 'src/domain/model']) {
+    for (const path of ['migrations', 'src/store/engine', 'src/domain/model', 'src/shared']) {
       cpSync(join(root, path), join(folder, path), { recursive: true })
     }
     for (const dialect of ['sqlite', 'postgres']) {
