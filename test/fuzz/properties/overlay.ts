@@ -160,9 +160,12 @@ const toOutcome = (settled: PromiseSettledResult<unknown>): unknown => {
  *
  * @returns the outcome of each step, and all tables at the end
  */
-async function run({ file, applications }: Template, batches: readonly Batch[], isBatched: boolean) {
+async function run({ file, ...template }: Template, batches: readonly Batch[], isBatched: boolean) {
   const { database, dispose } = await openTestSqlite({ content: file })
   const store = createStore(database, { keys: testKeys })
+  // Authenticated by this server.
+  const epoch = store.read.applications.credentialEpoch()
+  const applications = template.applications.map((one) => ({ ...one, epoch }))
   const clock = testClock()
   const requests: CodeSource[] = []
   const outcomes: unknown[] = []
