@@ -1,3 +1,4 @@
+import { admissionLogProperties } from './admission-log.ts'
 import { codeProperties } from './codes.ts'
 import { configProperties } from './config.ts'
 import { networkProperties } from './network.ts'
@@ -14,6 +15,7 @@ import { webhookProperties } from './webhooks.ts'
 
 export const properties = [
   ...rateLimitProperties,
+  ...admissionLogProperties,
   ...otpLifecycleProperties,
   ...overlayProperties,
   ...httpProperties,
