@@ -100,6 +100,9 @@ export function migrateSqlite(
   const pending = pendingMigrations(available, readAppliedMigrations(connection))
   if (pending.length === 0) return pending
   connection.run('PRAGMA foreign_keys = OFF')
+  // Rebuilding a table frees pages with phone numbers. When SQLite uses such a page again, as it does for a tree that grows
+  // by a level, FAST leaves the old content in its gaps.
+  connection.run('PRAGMA secure_delete = ON')
   connection.run('BEGIN IMMEDIATE')
   try {
     applyMigrations(connection, pending, now)
@@ -116,6 +119,7 @@ export function migrateSqlite(
     throw error
   } finally {
     connection.run('PRAGMA foreign_keys = ON')
+    connection.run('PRAGMA secure_delete = FAST')
   }
   return pending
 }
