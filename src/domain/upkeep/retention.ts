@@ -34,7 +34,7 @@ export type PurgeThrottle = {
   yieldToRequests(): Promise<boolean>
 }
 
-/** Days of which the breakdown is kept: a year, and a month to compare it with. */
+/** The breakdown is kept for so many days: a year, and a month to compare it with. */
 const breakdownDays = 400
 
 export type Retention = ReturnType<typeof createRetention>
