@@ -8,7 +8,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
-import { loadListed } from './engine/list-index.ts'
+import { loadListed } from './engine/key-cursors.ts'
 import { entryAdded, entryDeleted, keySeq, logList, logTypeList, noteOwned, seqKey } from './list-changes.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
@@ -89,11 +89,14 @@ export function createEventStore(
   )
 
   type Row = Awaited<ReturnType<typeof listPage>>[number]
-  const toEntry = ({ developerId: _, ...row }: Row, ids: EventIds): LogEntry => ({
-    ...row,
-    id: row.id ?? ids.encode(row.at, row.seq),
-    phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
-  })
+  function toEntry(row: Row, ids: EventIds): LogEntry {
+    const { developerId: _, ...entry } = row
+    return {
+      ...entry,
+      id: row.id ?? ids.encode(row.at, row.seq),
+      phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
+    }
+  }
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
   async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
@@ -104,11 +107,14 @@ export function createEventStore(
     )
     const rows = onlyOwn((await Promise.all(pages)).flat(), owner) ?? []
     const sign = query.afterSeq === undefined ? -1 : 1
-    const sorted = rows.sort((a, b) => sign * (a.seq - b.seq))
+    const sorted = rows.toSorted((a, b) => sign * (a.seq - b.seq))
     return sorted.slice(0, query.limit).map((row) => toEntry(row, ids))
   }
 
-  const openedEntries = database.listIndex && createOpenedEntries(database.listIndex)
+  const isInTransaction = executor !== database.read
+  // Only committed entries are kept: the number of one that is rolled back is used again.
+  const openedEntries =
+    isInTransaction || !database.listIndex ? undefined : createOpenedEntries(database.listIndex)
 
   /** Loads the entries of keys on SQLite. */
   async function loadEntries(keys: readonly string[], ids: EventIds) {
@@ -146,7 +152,7 @@ export function createEventStore(
     async list(developerId, query) {
       const ids = await loadEventIds(database, executor)
       const { listIndex } = database
-      if (!listIndex || !openedEntries) return loadPage(developerId, query, ids)
+      if (!listIndex) return loadPage(developerId, query, ids)
       const { appId, types, limit, beforeSeq, afterSeq } = query
       const keys = listIndex.keys(
         listOwner(ownerShortId(database, { developerId, appId })),
@@ -154,9 +160,11 @@ export function createEventStore(
         afterSeq === undefined
           ? { before: beforeSeq === undefined ? undefined : seqKey(beforeSeq) }
           : { after: seqKey(afterSeq) },
+        isInTransaction,
       )
       const listed = await loadListed(keys, limit, async (batch) => {
-        const opened = await openedEntries.get(batch, (missing) => loadEntries(missing, ids))
+        const load = (missing: readonly string[]) => loadEntries(missing, ids)
+        const opened = await (openedEntries ? openedEntries.get(batch, load) : load(batch))
         return onlyOwn([...opened.values()], { developerId }) && opened
       })
       return listed.map(({ entry }) => entry)

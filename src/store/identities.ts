@@ -8,9 +8,11 @@ export function createOldIdentityStore(database: Database, executor: QueryExecut
   const { identities, identityApplications: links, applications, otpRequests } = database.tables
   const environments = new Map<string, 'live' | 'test'>()
 
+  const isInTransaction = executor !== database.read
+
   function findRequest(appId: string) {
     const { listIndex } = database
-    const newest = listIndex?.keys(database.shortId(appId), requestLists, {})()
+    const newest = listIndex?.keys(database.shortId(appId), requestLists, {}, isInTransaction)()
     return executor
       .select({ environment: otpRequests.environment })
       .from(otpRequests)

@@ -5,7 +5,7 @@ import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { loadListed } from './engine/list-index.ts'
+import { loadListed } from './engine/key-cursors.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inboxList, keySeq, messageAdded, messageDeleted, noteOwned, seqKey } from './list-changes.ts'
 import { toOtpRequest } from './otp-requests.ts'
@@ -52,16 +52,22 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
       selectMessages(and(sql`${inbox.seq} in ${seqs}`, gt(inbox.sentAt, since))),
   )
 
+  const isInTransaction = executor !== database.read
+
   async function listRows(filter: PageFilter) {
     const { listIndex } = database
     if (!listIndex) return listPage(filter)
     const { developerId, since, limit, before } = filter
     const range = { before: before === undefined ? undefined : seqKey(before) }
-    return loadListed(listIndex.keys(developerId, [inboxList], range), limit, async (batch) => {
-      const rows = await listSeqs({ seqs: batch.map(keySeq), since })
-      // The rest is older still.
-      return rows.length === 0 ? undefined : new Map(rows.map((row) => [seqKey(row.message.seq), row]))
-    })
+    return loadListed(
+      listIndex.keys(developerId, [inboxList], range, isInTransaction),
+      limit,
+      async (batch) => {
+        const rows = await listSeqs({ seqs: batch.map(keySeq), since })
+        // The rest is older still.
+        return rows.length === 0 ? undefined : new Map(rows.map((row) => [seqKey(row.message.seq), row]))
+      },
+    )
   }
 
   return {

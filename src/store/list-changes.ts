@@ -110,3 +110,12 @@ export function noteOwned(
   const developer = database.shortId(developerId)
   database.listIndex.note(change, appId === null ? [developer] : [developer, database.shortId(appId)], key)
 }
+
+/** Records that a developer's identity is, or is no longer, in the record with this key. */
+export const noteUser = (
+  database: Database,
+  change: ListChange,
+  developerId: string,
+  identityId: string,
+  slot: number,
+): void => noteOwned(database, change, { developerId, appId: null }, userKey(identityId, slot))

@@ -43,7 +43,7 @@ export function createOpenedEntries(listIndex: ListIndex) {
       const dropsBefore = drops
       for (const [key, { isComplete, ...opened }] of await load(missing)) {
         found.set(key, opened)
-        // What was dropped meanwhile may have been read before.
+        // An entry that was dropped meanwhile may have been read before.
         if (isComplete && drops === dropsBefore) entries.set(key, opened)
       }
       for (const key of entries.keys()) {

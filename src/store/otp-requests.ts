@@ -5,7 +5,7 @@ import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { loadListed } from './engine/list-index.ts'
+import { loadListed } from './engine/key-cursors.ts'
 import {
   noteOwned,
   requestAdded,
@@ -115,6 +115,7 @@ export function createOtpRequestStore(
       })
       .where(eq(otp.id, p('id'))),
   )
+  const isInTransaction = executor !== database.read
   const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
     and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))
   // PostgreSQL
@@ -159,7 +160,7 @@ export function createOtpRequestStore(
     const { listIndex } = database
     if (!listIndex) return onlyOwn(await listPage({ ...filter, ...shortIds, before, limit }), owner) ?? []
     const lists = status === undefined ? requestLists : [requestList[status]]
-    const keys = listIndex.keys(listOwner(shortIds), lists, { before })
+    const keys = listIndex.keys(listOwner(shortIds), lists, { before }, isInTransaction)
     return loadListed(keys, limit, async (batch) => {
       const rows = await listKeys({ ...filter, keys: batch })
       return onlyOwn(rows, owner) && new Map(rows.map((row) => [row.id, row]))
@@ -184,7 +185,7 @@ export function createOtpRequestStore(
       const { now, before, limit } = query
       const overdue = await listOverdue({ ...ownerShortId(database, query), now, before, limit })
       const byId = new Map([...rows, ...(onlyOwn(overdue, query) ?? [])].map((row) => [row.id, row]))
-      const newestFirst = [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1))
+      const newestFirst = [...byId.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1))
       return newestFirst.slice(0, limit).map(toRequest)
     },
 

@@ -3,10 +3,10 @@ import { type PhoneRecord } from '../domain/model/phone-record.ts'
 import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { loadListed } from './engine/list-index.ts'
+import { loadListed } from './engine/key-cursors.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
-import { noteOwned, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
+import { noteUser, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'
 
@@ -100,7 +100,8 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     const { listIndex } = database
     if (!listIndex) return listPage(filter)
     const { developerId, limit, before } = filter
-    return loadListed(listIndex.keys(developerId, [userList], { before }), limit, async (keys) => {
+    const listed = listIndex.keys(developerId, [userList], { before }, executor !== database.read)
+    return loadListed(listed, limit, async (keys) => {
       const rows = await listSlots({ keys: keys.map(userSlot) })
       return new Map(rows.map((row) => [userKey(row.identityId ?? '', row.key), row]))
     })
@@ -111,7 +112,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     if (!database.listIndex || identity === null) return
     const [row] = await findIdentity({ key })
     if (row?.identityId === identity.id) return
-    noteOwned(database, userAdded, { developerId, appId: null }, userKey(identity.id, key))
+    noteUser(database, userAdded, developerId, identity.id, key)
   }
 
   /** Condition that finds a record: on SQLite by its key, as its hash has no ordinary index. */
@@ -163,8 +164,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         .returning({ key: phones.key, developerId: phones.developerId, identityId: phones.identityId })
       for (const { key, developerId, identityId } of deleted) {
         index?.remove(hash, key)
-        if (identityId !== null)
-          noteOwned(database, userDeleted, { developerId, appId: null }, userKey(identityId, key))
+        if (identityId !== null) noteUser(database, userDeleted, developerId, identityId, key)
       }
     },
 

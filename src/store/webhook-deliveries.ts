@@ -6,7 +6,7 @@ import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { loadListed } from './engine/list-index.ts'
+import { loadListed } from './engine/key-cursors.ts'
 import { deliveryLists, noteDelivery } from './list-changes.ts'
 import {
   attemptBodyColumn,
@@ -78,11 +78,13 @@ export function createWebhookDeliveryStore(
       selectListed(and(sql`${deliveries.id} in ${ids}`, status && eq(deliveries.status, status))),
   )
 
+  const isInTransaction = executor !== database.read
+
   function listRows(endpointId: string, query: Query) {
     const { listIndex } = database
     const { status, type, limit, before } = query
     if (!listIndex || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
-    const keys = listIndex.keys(endpointId, deliveryLists({ status, type }), { before })
+    const keys = listIndex.keys(endpointId, deliveryLists({ status, type }), { before }, isInTransaction)
     return loadListed(keys, limit, async (ids) => {
       const rows = await listIds({ ids, status })
       return new Map(rows.map((row) => [row.id, row]))

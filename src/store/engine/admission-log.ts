@@ -11,17 +11,20 @@ import type { TransactionParticipant } from './transaction-participant.ts'
 const pruneEvery = 32
 const prunedRows = 64
 
-/** Admissions of one subject and policy. The running batch appends to `times`; the others are committed. */
+/** Admissions of one subject and policy, as transactions outside the running batch see them. */
 type Window = {
   /** Oldest first. Those before `head` are deleted. */
   times: number[]
   head: number
   /** Sequence number of `times[0]`. */
   firstSeq: number
-  committedLength: number
-  /** Committed `times`, if the running batch does not only append. */
-  committedTimes: number[] | undefined
 }
+
+/** Changes of the running batch to a window: it keeps the oldest `kept` admissions, and appends some. */
+type PendingWindow = { kept: number; added: number[]; expiredUntil: number }
+
+/** A change of the running batch. `at` is undefined if all admissions are forgotten. */
+type Change = { key: number; at: number | undefined; expiredUntil: number }
 
 /** Reads the log: with the changes of the running batch, or only what is committed. */
 export type AdmissionView = {
@@ -44,19 +47,16 @@ export type AdmissionLog = ReturnType<typeof createAdmissionLog>
  */
 export function createAdmissionLog(connection: SqliteConnection, toNumber: (subject: string) => number) {
   const windows = new Map<number, Window>()
-  /** Changes of the running batch, as pairs of a key and a time. A negative key forgets all admissions. */
-  let changes: number[] = []
+  let pending = new Map<number, PendingWindow>()
+  let changes: Change[] = []
+  /** Number of changes before the running job. */
   let changesBeforeJob = 0
-  /** Keys of the windows that the running batch changed. */
-  const changedKeys = new Set<number>()
-  /** Admissions up to this time leave memory when the batch ends; all windows are looked through if a sweep is due. */
-  let expiredUntil = -Infinity
-  let isSweepDue = false
   /** Newest row that `windows` contains, and the one that the running batch has written. */
   let replayedSeq = 0
   let writtenSeq = 0
   let isCurrent = false
   let batches = 0
+  let sweepUntil = -Infinity
 
   // Prepared at the first use: a host command may open the database for something else.
   const statements = lazy(() => ({
@@ -79,88 +79,72 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
   function catchUp() {
     if (isCurrent) return
     for (const { seq, entries } of statements().readAfter.iterate(replayedSeq)) {
-      const [base = 0, ...pairs]: number[] = JSON.parse(entries)
-      for (let i = 0; i < pairs.length; i += 2) applyChange(pairs[i] ?? 0, base + (pairs[i + 1] ?? 0))
+      const [base = 0, ...numbers]: number[] = JSON.parse(entries)
+      for (let i = 0; i + 1 < numbers.length; i += 2) {
+        const key = numbers[i] ?? 0
+        const at = key < 0 ? undefined : base + (numbers[i + 1] ?? 0)
+        applyChange({ key: Math.abs(key), at, expiredUntil: -Infinity })
+      }
+      applyPending()
       replayedSeq = seq
     }
-    commitWindows()
     isCurrent = true
   }
 
   const toKey = (subject: string, policy: StoredPolicy) =>
     toNumber(subject) * 4 + storedPolicies.indexOf(policy)
 
-  function note(key: number, at: number) {
-    changes.push(key, at)
-    applyChange(key, at)
+  function note(change: Change) {
+    changes.push(change)
+    applyChange(change)
   }
 
-  function applyChange(signedKey: number, at: number) {
-    const key = Math.abs(signedKey)
-    let window = windows.get(key)
-    if (!window) windows.set(key, (window = newWindow()))
-    changedKeys.add(key)
-    const { times } = window
-    if (signedKey < 0) truncate(window, window.head)
-    else if ((times.at(-1) ?? 0) > at)
-      truncate(window, window.head + countUntil(times, window.head, times.length, at))
-    if (signedKey > 0) times.push(at)
-  }
-
-  function commitWindows() {
-    for (const key of changedKeys) {
-      const window = windows.get(key)
-      if (!window) continue
-      window.committedTimes = undefined
-      window.committedLength = window.times.length
-      deleteExpired(key, window)
+  function applyChange({ key, at, expiredUntil }: Change) {
+    let window = pending.get(key)
+    if (!window) pending.set(key, (window = { kept: count(windows.get(key)), added: [], expiredUntil }))
+    const { added } = window
+    if (at === undefined) {
+      window.kept = 0
+      window.added = []
+      return
     }
-    changedKeys.clear()
+    while ((added.at(-1) ?? at) > at) added.pop()
+    if (added.length === 0) {
+      const committed = windows.get(key) ?? emptyWindow
+      while (window.kept > 0 && timeAt(committed, window.kept - 1) > at) window.kept--
+    }
+    added.push(at)
+    window.expiredUntil = expiredUntil
   }
 
-  function rollBackWindows() {
-    for (const key of changedKeys) {
-      const window = windows.get(key)
-      if (!window) continue
-      if (window.committedTimes) window.times = window.committedTimes
-      window.committedTimes = undefined
-      window.times.length = window.committedLength
+  /** Takes the pending changes over into `windows`. */
+  function applyPending() {
+    for (const [key, { kept, added, expiredUntil }] of pending) {
+      let window = windows.get(key)
+      if (!window) windows.set(key, (window = { times: [], head: 0, firstSeq: 1 }))
+      window.times.length = window.head + kept
+      for (const at of added) window.times.push(at)
+      dropExpired(window, expiredUntil)
       if (count(window) === 0) windows.delete(key)
     }
-    changedKeys.clear()
+    pending.clear()
   }
 
-  function deleteExpired(key: number, window: Window) {
-    const { times } = window
-    while (window.head < times.length && (times[window.head] ?? 0) <= expiredUntil) window.head++
-    if (window.head === times.length) windows.delete(key)
-    if (window.head < 64 || window.head * 2 < times.length) return
-    times.splice(0, window.head)
-    window.firstSeq += window.head
-    window.committedLength -= window.head
-    window.head = 0
-  }
-
-  const view = (isCommitted: boolean): AdmissionView => {
-    function find(
-      subject: string,
-      policy: StoredPolicy,
-      until: number,
-      offset: number,
-    ): Admission | undefined {
+  const view = (changesOf: (key: number) => PendingWindow | undefined): AdmissionView => {
+    const read = (subject: string, policy: StoredPolicy) => {
       catchUp()
-      const window = windows.get(toKey(subject, policy))
-      if (!window) return undefined
-      const { head, firstSeq } = window
-      const times = (isCommitted && window.committedTimes) || window.times
-      const end = isCommitted ? window.committedLength : times.length
-      const index = head + countUntil(times, head, end, until) + offset
-      const at = times[index]
-      return at === undefined || index < head || index >= end ? undefined : { at, seq: firstSeq + index }
+      const key = toKey(subject, policy)
+      return { window: windows.get(key) ?? emptyWindow, changes: changesOf(key) }
     }
     return {
-      newest: (subject, policy, until) => find(subject, policy, until, -1),
-      oldestAfter: find,
+      newest(subject, policy, until) {
+        const { window, changes } = read(subject, policy)
+        return admissionAt(window, changes, countUntil(window, changes, until) - 1)
+      },
+      oldestAfter(subject, policy, after, skip) {
+        const { window, changes } = read(subject, policy)
+        return admissionAt(window, changes, countUntil(window, changes, after) + skip)
+      },
     }
   }
 
@@ -171,17 +155,22 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
 
     onJobRollback() {
       if (changes.length === changesBeforeJob) return
-      const kept = changes.slice(0, changesBeforeJob)
-      rollBackWindows()
-      changes = []
-      for (let i = 0; i < kept.length; i += 2) note(kept[i] ?? 0, kept[i + 1] ?? 0)
+      changes.length = changesBeforeJob
+      pending = new Map()
+      for (const change of changes) applyChange(change)
     },
 
     beforeCommit() {
       if (changes.length === 0) return
       let base = 0
-      for (let i = 1; i < changes.length; i += 2) base = Math.max(base, changes[i] ?? 0)
-      const entries = [base, ...changes.map((value, i) => (i % 2 === 0 ? value : value - base))]
+      let expiredUntil = -Infinity
+      for (const change of changes) {
+        base = Math.max(base, change.at ?? 0)
+        expiredUntil = Math.max(expiredUntil, change.expiredUntil)
+      }
+      const entries = [base]
+      for (const { key, at } of changes)
+        entries.push(at === undefined ? -key : key, at === undefined ? 0 : at - base)
       writtenSeq = Number(statements().append.run(base, JSON.stringify(entries)).lastInsertRowid)
       if (batches++ % pruneEvery === 0) statements().prune.run(expiredUntil, prunedRows)
     },
@@ -189,19 +178,21 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
     onCommit() {
       if (changes.length > 0) {
         changes = []
+        applyPending()
         replayedSeq = writtenSeq
-        commitWindows()
       }
-      if (isSweepDue) for (const [key, window] of windows) deleteExpired(key, window)
-      isSweepDue = false
-      expiredUntil = -Infinity
+      if (sweepUntil === -Infinity) return
+      for (const [key, window] of windows) {
+        dropExpired(window, sweepUntil)
+        if (count(window) === 0) windows.delete(key)
+      }
+      sweepUntil = -Infinity
     },
 
     onRollback() {
       changes = []
-      rollBackWindows()
-      isSweepDue = false
-      expiredUntil = -Infinity
+      pending = new Map()
+      sweepUntil = -Infinity
     },
 
     onForeignCommit() {
@@ -211,17 +202,14 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
 
   return {
     participant,
-    committed: view(true),
+    committed: view(() => undefined),
     /** For the running batch. */
-    uncommitted: view(false),
+    uncommitted: view((key) => pending.get(key)),
 
-    insert(admission: NewAdmission) {
+    insert({ subject, policy, at, expiredUntil }: NewAdmission) {
       catchUp()
-      const { subject, policy, at } = admission
-      const key = toKey(subject, policy)
-      if (key < storedPolicies.length) throw new Error(`an admission (${policy}) has an unknown subject`)
-      expiredUntil = Math.max(expiredUntil, admission.expiredUntil)
-      note(key, at)
+      if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
+      note({ key: toKey(subject, policy), at, expiredUntil })
     },
 
     forget(subject: string): number {
@@ -229,8 +217,8 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
       let forgotten = 0
       for (const policy of storedPolicies) {
         const key = toKey(subject, policy)
-        const admissions = count(windows.get(key))
-        if (admissions > 0) note(-key, 0)
+        const admissions = total(windows.get(key), pending.get(key))
+        if (admissions > 0) note({ key, at: undefined, expiredUntil: -Infinity })
         forgotten += admissions
       }
       return forgotten
@@ -246,48 +234,63 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
     /** As many admissions at `now` replace the later ones of each window. */
     clampToNow(now: number) {
       catchUp()
-      for (const [key, { times, head }] of windows) {
-        const later = times.length - head - countUntil(times, head, times.length, now)
-        for (let i = 0; i < later; i++) note(key, now)
+      for (const key of new Set([...windows.keys(), ...pending.keys()])) {
+        const [window, changes] = [windows.get(key) ?? emptyWindow, pending.get(key)]
+        const later = total(window, changes) - countUntil(window, changes, now)
+        for (let i = 0; i < later; i++) note({ key, at: now, expiredUntil: -Infinity })
       }
       statements().clamp.run(now)
     },
 
     deleteOldest(until: number, batchSize: number): boolean {
       catchUp()
-      expiredUntil = Math.max(expiredUntil, until)
-      isSweepDue = true
+      sweepUntil = until
       return statements().prune.run(until, batchSize).changes === batchSize
     },
   }
 }
 
-const newWindow = (): Window => ({
-  times: [],
-  head: 0,
-  firstSeq: 1,
-  committedLength: 0,
-  committedTimes: undefined,
-})
+const emptyWindow: Window = { times: [], head: 0, firstSeq: 1 }
 
 const count = (window: Window | undefined) => (window ? window.times.length - window.head : 0)
 
-/** Removes the newest admissions, and keeps those that are committed for the others and for a rollback. */
-function truncate(window: Window, length: number): void {
-  if (length < window.committedLength) window.committedTimes ??= window.times.slice(0, window.committedLength)
-  window.times.length = length
+const total = (window: Window | undefined, changes: PendingWindow | undefined) =>
+  changes ? changes.kept + changes.added.length : count(window)
+
+const timeAt = ({ times, head }: Window, index: number) => times[head + index] ?? 0
+
+/** @param index from the oldest admission that is not deleted */
+function admissionAt(
+  window: Window,
+  changes: PendingWindow | undefined,
+  index: number,
+): Admission | undefined {
+  if (index < 0 || index >= total(window, changes)) return undefined
+  return { at: timeIn(window, changes, index), seq: window.firstSeq + window.head + index }
 }
 
-/** Counts the times from `start` to `end` that are not later than `until`, by binary search. */
-function countUntil(times: readonly number[], start: number, end: number, until: number): number {
-  let low = start
-  let high = end
+const timeIn = (window: Window, changes: PendingWindow | undefined, index: number) =>
+  changes && index >= changes.kept ? (changes.added[index - changes.kept] ?? 0) : timeAt(window, index)
+
+/** Counts the admissions up to a time, by binary search. */
+function countUntil(window: Window, changes: PendingWindow | undefined, time: number): number {
+  let low = 0
+  let high = total(window, changes)
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((times[middle] ?? 0) > until) high = middle
+    if (timeIn(window, changes, middle) > time) high = middle
     else low = middle + 1
   }
-  return low - start
+  return low
+}
+
+function dropExpired(window: Window, until: number) {
+  const { times } = window
+  while (window.head < times.length && timeAt(window, 0) <= until) window.head++
+  if (window.head < 64 || window.head * 2 < times.length) return
+  times.splice(0, window.head)
+  window.firstSeq += window.head
+  window.head = 0
 }
 
 function lazy<T>(create: () => T): () => T {

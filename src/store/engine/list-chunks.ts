@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { ascendingKeys, descendingKeys, noKeys, type KeyCursor } from './key-cursors.ts'
 
 /** Characters after which a chunk is full. A row of up to 1,000 bytes stays within its page of the b-tree. */
 const chunkCharactersMax = 850
@@ -61,37 +62,6 @@ export function createListChunkReader(prepare: PrepareRead) {
       }
     },
   }
-}
-
-/** Returns the next key; undefined at the end. A closure, since generators take several times as long. */
-export type KeyCursor = () => string | undefined
-
-const noKeys: KeyCursor = () => undefined
-
-/** Reads sorted keys from the end. The array may grow meanwhile. */
-export function descendingKeys(keys: readonly string[], before: string | undefined): KeyCursor {
-  let index = before === undefined ? keys.length : lowerBound(keys, before)
-  return () => (index > 0 ? keys[--index] : undefined)
-}
-
-/** Reads sorted keys from the beginning. What is added to the array meanwhile is not read. */
-export function ascendingKeys(keys: readonly string[], after: string): KeyCursor {
-  let index = lowerBound(keys, after)
-  if (keys[index] === after) index++
-  const { length } = keys
-  return () => (index < length ? keys[index++] : undefined)
-}
-
-/** Returns the index of the first key that is not below `bound`. */
-function lowerBound(keys: readonly string[], bound: string): number {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((keys[middle] ?? '') < bound) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** Changes sorted sets of keys. Applying the same change again changes nothing. */

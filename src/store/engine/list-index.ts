@@ -1,10 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { ascendingKeys, descendingKeys, mergeCursors, without, type KeyCursor } from './key-cursors.ts'
 import {
-  ascendingKeys,
   createListChunkReader,
   createListChunkWriter,
-  descendingKeys,
-  type KeyCursor,
   type ListOwner,
   type PrepareRead,
 } from './list-chunks.ts'
@@ -53,8 +51,12 @@ export type ListIndex = {
    * @param key sorts the list; without spaces
    */
   note(change: ListChange, owners: readonly ListOwner[], key: string): void
-  /** Reads the keys in one or more lists of an owner, without duplicates: the greatest first, or ascending with `after`. */
-  keys(owner: ListOwner, lists: readonly string[], range: ListRange): KeyCursor
+  /**
+   * Reads the keys in one or more lists of an owner, without duplicates: the greatest first, or ascending with `after`.
+   *
+   * @param inTransaction whether to include the changes of the open transaction, for a reader inside it
+   */
+  keys(owner: ListOwner, lists: readonly string[], range: ListRange, inTransaction: boolean): KeyCursor
   /** Calls back with the key of each row that was removed from a list, by this process or another, once it is committed. */
   onRemoved(list: string, callback: (key: string) => void): void
 }
@@ -94,24 +96,29 @@ export function createListReader(prepare: PrepareRead) {
     }
   }
 
-  function keys(owner: ListOwner, lists: readonly string[], range: ListRange): KeyCursor {
+  /** @param uncommitted changes of the transaction that reads */
+  function keys(
+    owner: ListOwner,
+    lists: readonly string[],
+    range: ListRange,
+    uncommitted?: ListTail,
+  ): KeyCursor {
     catchUp()
     const isAscending = 'after' in range
     const read = (added: readonly string[]) =>
       isAscending ? ascendingKeys(added, range.after) : descendingKeys(added, range.before)
     const sources = lists.flatMap((list) => {
-      const newest = tail.keys(owner, list)
-      const older = moving?.keys(owner, list)
       const stored = isAscending
         ? chunks.ascending(owner, list, range.after)
         : chunks.descending(owner, list, range.before)
-      return [
-        ...(newest ? [without(read(newest.added), newest.removed)] : []),
-        ...(older ? [without(without(read(older.added), older.removed), newest?.removed)] : []),
-        without(without(stored, older?.removed), newest?.removed),
-      ]
+      // A newer tail hides the keys that it removed.
+      const tails = [moving, tail, uncommitted].flatMap((one) => one?.keys(owner, list) ?? [])
+      return tails.reduce(
+        (older, { added, removed }) => [...older, read(added)].map((next) => without(next, removed)),
+        [stored],
+      )
     })
-    return merge(sources, isAscending)
+    return mergeCursors(sources, isAscending)
   }
 
   return {
@@ -143,7 +150,7 @@ export function createListReader(prepare: PrepareRead) {
 export function createReadonlyListIndex(prepare: PrepareRead): ListIndex {
   const { keys, onRemoved } = createListReader(prepare)
   return {
-    keys,
+    keys: (owner, lists, range) => keys(owner, lists, range),
     onRemoved,
     note() {
       throw new Error('the database is open for reading only')
@@ -200,7 +207,12 @@ export function createListIndex(
 
   const index: ListIndex = {
     note: (change, owners, key) => void entries.push({ change, owners, key }),
-    keys: reader.keys,
+    keys(owner, lists, range, inTransaction) {
+      if (!inTransaction || entries.length === 0) return reader.keys(owner, lists, range)
+      const uncommitted = createListTail()
+      for (const entry of entries) uncommitted.apply(entry)
+      return reader.keys(owner, lists, range, uncommitted)
+    },
     onRemoved: reader.onRemoved,
   }
 
@@ -238,7 +250,7 @@ function* slices(tail: ListTail, sliceKeysMax: number): Generator<SliceItem[], u
   for (const { owner, list, keys: changed } of tail.all()) {
     const gone = changed.removed
     const added = gone ? changed.added.filter((key) => !gone.has(key)) : changed.added
-    const removed = gone ? [...gone].sort() : []
+    const removed = gone ? [...gone].toSorted() : []
     for (let i = 0, j = 0; i < added.length || j < removed.length;) {
       const room = Math.max(1, sliceKeysMax - keys - keysPerList)
       const item = { owner, list, added: added.slice(i, i + room), removed: removed.slice(j, j + room) }
@@ -253,63 +265,4 @@ function* slices(tail: ListTail, sliceKeysMax: number): Generator<SliceItem[], u
     }
   }
   if (slice.length > 0) yield slice
-}
-
-const without = (next: KeyCursor, removed: ReadonlySet<string> | undefined): KeyCursor =>
-  removed === undefined
-    ? next
-    : () => {
-        let key = next()
-        while (key !== undefined && removed.has(key)) key = next()
-        return key
-      }
-
-/** Merges sorted sources, without duplicates. */
-function merge(sources: readonly KeyCursor[], isAscending: boolean): KeyCursor {
-  const heads = sources.map((next) => next())
-  const isFirst = isAscending
-    ? (head: string, first: string) => head < first
-    : (head: string, first: string) => head > first
-  return () => {
-    let first: string | undefined
-    for (const head of heads) {
-      if (head !== undefined && (first === undefined || isFirst(head, first))) first = head
-    }
-    if (first === undefined) return undefined
-    for (let i = 0; i < heads.length; i++) {
-      // A source may repeat a key that was changed twice.
-      while (heads[i] === first) heads[i] = sources[i]?.()
-    }
-    return first
-  }
-}
-
-/**
- * Loads the first rows of a list that match.
- *
- * @param load loads the rows of some keys that exist and match; undefined ends the list
- */
-export async function loadListed<R>(
-  next: KeyCursor,
-  limit: number,
-  load: (keys: string[]) => Promise<Map<string, R> | undefined>,
-): Promise<R[]> {
-  const rows: R[] = []
-  for (;;) {
-    const batch: string[] = []
-    while (batch.length < limit) {
-      const key = next()
-      if (key === undefined) break
-      batch.push(key)
-    }
-    if (batch.length === 0) return rows
-    const found = await load(batch)
-    if (!found) return rows
-    for (const key of batch) {
-      const row = found.get(key)
-      if (row !== undefined && rows.push(row) === limit) return rows
-    }
-    // Nothing more to ask for.
-    if (batch.length < limit) return rows
-  }
 }

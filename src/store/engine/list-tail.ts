@@ -31,7 +31,7 @@ export function createListTail() {
     const { added, sortedCount } = list
     if (sortedCount < added.length) {
       // A new array: a reader may be iterating over the old one.
-      list.added = mergeKeys(added.slice(0, sortedCount), added.slice(sortedCount).sort())
+      list.added = mergeKeys(added.slice(0, sortedCount), added.slice(sortedCount).toSorted())
       list.sortedCount = list.added.length
     }
     return list
@@ -69,9 +69,9 @@ export function createListTail() {
     *all(): Generator<{ owner: ListOwner; list: string; keys: TailKeys }, undefined> {
       // SQLite sorts numbers before texts.
       const isText = (owner: ListOwner) => (typeof owner === 'string' ? 1 : 0)
-      const sorted = [...owners].sort(([a], [b]) => isText(a) - isText(b) || (a < b ? -1 : a > b ? 1 : 0))
+      const sorted = [...owners].toSorted(([a], [b]) => isText(a) - isText(b) || (a < b ? -1 : a > b ? 1 : 0))
       for (const [owner, lists] of sorted) {
-        for (const name of [...lists.keys()].sort()) {
+        for (const name of [...lists.keys()].toSorted()) {
           const list = lists.get(name)
           if (list) yield { owner, list: name, keys: toKeys(list) }
         }

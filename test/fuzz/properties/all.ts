@@ -1,4 +1,3 @@
-import { admissionLogProperties } from './admission-log.ts'
 import { codeProperties } from './codes.ts'
 import { configProperties } from './config.ts'
 import { networkProperties } from './network.ts'
@@ -15,7 +14,6 @@ import { webhookProperties } from './webhooks.ts'
 
 export const properties = [
   ...rateLimitProperties,
-  ...admissionLogProperties,
   ...otpLifecycleProperties,
   ...overlayProperties,
   ...httpProperties,

@@ -3,7 +3,6 @@ import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import type { RateLimit, StoredPolicy } from '../../../src/domain/model/rate-limit.ts'
 import type { Store, Stores } from '../../../src/domain/store/store.ts'
-import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestSqlite, registerShortIds } from '../../helpers/databases.ts'
 import { defineProperty } from '../property.ts'
@@ -87,45 +86,36 @@ export const rateLimitProperties = [
 
   defineProperty(
     'if the clock is set back across restarts, no real window has more than N calls, and no wait exceeds 60 s',
-    40,
+    400,
     async () => {
-      const { path, dispose, database } = await openTestSqlite()
-      await registerShortIds(database, subject)
+      const { store, close } = await openStore()
       const step = fc.record({
         gap,
         setBackMs: fc.option(fc.integer({ min: 0, max: 10 * windowMs }), { freq: 6 }),
       })
-      const openProcess = () => {
-        const own = openSqlite(path, { onDiskFault: () => {} })
-        return { own, store: createStore(own, { keys: testKeys }) }
-      }
       const property = fc.asyncProperty(
         fc.integer({ min: 1, max: 8 }),
         fc.array(step, { minLength: 1, maxLength: 80 }),
-        async (limit, steps) => {
-          let { own, store } = openProcess()
-          const admitted: number[] = []
-          let real = start
-          let offset = 0
-          for (const { gap: gapMs, setBackMs } of steps) {
-            real += gapMs
-            if (setBackMs !== null) {
-              offset -= setBackMs
-              await own.close()
-              ;({ own, store } = openProcess())
-              await store.write((tx) => tx.rateLimits.clampToNow(real + offset))
+        (limit, steps) =>
+          inTransaction(store, async (tx) => {
+            const admitted: number[] = []
+            let real = start
+            let offset = 0
+            for (const { gap: gapMs, setBackMs } of steps) {
+              real += gapMs
+              if (setBackMs !== null) {
+                offset -= setBackMs
+                await tx.rateLimits.clampToNow(real + offset)
+              }
+              const waitSeconds = await tryAdmit(tx, limit, real + offset)
+              if (waitSeconds === undefined) admitted.push(real)
+              else expect(waitSeconds).toBeLessThanOrEqual(60)
+              const recent = admitted.filter((at) => at > real - windowMs)
+              expect(recent.length).toBeLessThanOrEqual(limit)
             }
-            const waitSeconds = await store.write((tx) => tryAdmit(tx, limit, real + offset))
-            if (waitSeconds === undefined) admitted.push(real)
-            else expect(waitSeconds).toBeLessThanOrEqual(60)
-            const recent = admitted.filter((at) => at > real - windowMs)
-            expect(recent.length).toBeLessThanOrEqual(limit)
-          }
-          await store.write((tx) => tx.rateLimits.forget(subject))
-          await own.close()
-        },
+          }),
       )
-      return { property, close: dispose }
+      return { property, close }
     },
   ),
 ]
