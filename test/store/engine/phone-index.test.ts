@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const dispose of disposals) await dispose()
 })
 
-/** Hashes of which some begin with the same 53 bits. */
+/** Makes hashes: every eighth begins with the same 53 bits. */
 const toHash = (n: number) => `${String(n % 8).padStart(12, 'p')}${String(n).padStart(12, 'q')}`
 
 type Step = { kind: 'save' | 'delete' | 'roll back'; n: number } | { kind: 'restart' | 'another process' }
