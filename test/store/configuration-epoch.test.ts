@@ -62,14 +62,15 @@ describe('credentials that are remembered', () => {
     expect(revalidate(caller)).rejects.toMatchObject(unauthenticated)
   })
 
-  test('are refused to a call behind the rotation in the same batch', async () => {
+  test('are refused to the calls of the batch that rotates them', async () => {
     const { caller, revalidate, rotate } = await openCase()
-    const [before, , behind] = await Promise.allSettled([
+    // The bodies of a batch run before its calls.
+    const outcomes = await Promise.allSettled([
       revalidate(caller),
       service.store.write(rotate),
       revalidate(caller),
     ])
-    expect([before.status, behind.status]).toEqual(['fulfilled', 'rejected'])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected'])
   })
 
   test('are refused after the commit to a call that was authenticated between the rotation and its commit', async () => {
