@@ -38,6 +38,7 @@ export function openStore(
           onForeignCommit: keyring.refresh,
           secureDelete: true,
           tailLimits: { entriesMax: Infinity, sliceKeysMax: 0 },
+          phoneTailMax: Infinity,
         })
   const store = createStore(database, { keys: keyring.keys })
   return {

@@ -1,8 +1,11 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { ascendingKeys, descendingKeys, noKeys, type KeyCursor } from './key-cursors.ts'
 
-/** Characters after which a chunk is full. A row of up to 1,000 bytes stays within its page of the b-tree. */
-const chunkCharactersMax = 850
+/**
+ * Characters after which a chunk is full. A chunk is rewritten whole for the keys that it gains: longer ones cost more
+ * time, shorter ones more room.
+ */
+const chunkCharactersMax = 400
 
 /** Greater than every key. */
 const greatestKey = '~'

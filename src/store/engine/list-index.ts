@@ -26,8 +26,8 @@ export type TailLimits = {
   sliceKeysMax: number
 }
 
-/** A slice is a few milliseconds of work. */
-const tailLimitsDefault: TailLimits = { entriesMax: 32_768, sliceKeysMax: 4_000 }
+/** A slice is a millisecond or two of work, so that no call waits long for it. */
+const tailLimitsDefault: TailLimits = { entriesMax: 32_768, sliceKeysMax: 1_000 }
 
 /** Finding the place of a list takes as long as writing so many keys. */
 const keysPerList = 20

@@ -4,8 +4,8 @@ import type { TransactionParticipant } from './transaction-participant.ts'
 
 /** New records after which they are added to the table. With more of them, fewer pages are written for each. */
 const tailMax = 32_768
-/** Rows that one write transaction adds: a few milliseconds of work. */
-const sliceRows = 4_000
+/** Rows that one write transaction adds: a millisecond of work. */
+const sliceRows = 1_000
 
 /** Name in `meta` of the key up to which the table has all records. */
 const filledUntil = 'phone_index_until'
@@ -42,6 +42,7 @@ export function hashPrefix(hash: string): number {
  *
  * @param prepare prepares a query that sees committed data only
  * @param write runs a body in a write transaction; undefined if the database is open for reading only
+ * @param limit Infinity in host commands: only one process may fill the table
  */
 export function createPhoneIndex(
   prepare: PrepareRead,
@@ -52,7 +53,6 @@ export function createPhoneIndex(
   // Prepared at the first use: a host command may open a database that has not been migrated.
   const reads = lazy(() => ({
     newest: prepare('select key, phone_hash from phones where key > ? order by key'),
-    lastKey: prepare('select max(key) from phones'),
     until: prepare('select value from meta where name = ?'),
     find: prepare('select key from phone_index where hash = ?'),
   }))
@@ -75,6 +75,7 @@ export function createPhoneIndex(
   let fill: Promise<void> | undefined
   let isClosed = false
 
+  const readLastKey = () => Number(writes().lastKey.values()[0]?.[0] ?? 0)
   const readUntil = () => Number(reads().until.values(filledUntil)[0]?.[0] ?? 0)
 
   /** Reads the records that the table does not have: at first, and after another process has committed. */
@@ -86,9 +87,15 @@ export function createPhoneIndex(
 
   /** Adds the tail to the table. */
   async function addTail(run: (body: () => Promise<void>) => Promise<void>) {
-    const until = Number(reads().lastKey.values()[0]?.[0] ?? 0)
-    const rows = [...tail].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
-    rows.sort((a, b) => a.prefix - b.prefix)
+    let until = 0
+    let rows: Array<{ prefix: number; hash: string; key: number }> = []
+    // While no other process can add records, so that the tail has all of them.
+    await run(async () => {
+      catchUp()
+      until = readLastKey()
+      rows = [...tail].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
+    })
+    rows = rows.toSorted((a, b) => a.prefix - b.prefix)
     for (let start = 0; start < rows.length; start += sliceRows) {
       if (isClosed) return
       const slice = rows.slice(start, start + sliceRows)
@@ -133,7 +140,7 @@ export function createPhoneIndex(
     },
     add(hash) {
       catchUp()
-      nextKey ??= Math.max(Number(writes().lastKey.values()[0]?.[0] ?? 0), readUntil()) + 1
+      nextKey ??= Math.max(readLastKey(), readUntil()) + 1
       const key = nextKey++
       tail.set(hash, key)
       return key
