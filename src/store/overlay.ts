@@ -38,6 +38,7 @@ export function createOverlay(tx: OverlaidStores) {
     decisions: new Map(),
   }
   let events: NewEvent[] = []
+  let hasChanges = false
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
 
@@ -89,6 +90,7 @@ export function createOverlay(tx: OverlaidStores) {
   }
 
   async function add(changes: readonly Change[]): Promise<void> {
+    if (changes.length > 0) hasChanges = true
     // Before all others, because only these can fail: a call that fails must leave nothing.
     for (const change of changes)
       if (change.kind === 'admission') await tx.rateLimits.insert(change.admission)
@@ -199,12 +201,13 @@ export function createOverlay(tx: OverlaidStores) {
   /** Forgets the changes: the transaction has ended. */
   function clear(isCommitted: boolean) {
     if (!isCommitted) legacy = undefined
+    hasChanges = false
     for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
   }
 
-  return { rows, add, write, clear }
+  return { rows, add, hasChanges: () => hasChanges, write, clear }
 }
 
 /** Adds counts to those so far, which may have others. */

@@ -108,6 +108,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       await add(changes)
       return result
     },
+    hasChanges: (tx) => boundTo(tx).overlay.hasChanges(),
     async write(tx) {
       const { overlay, pending } = boundTo(tx)
       pending.leased = []

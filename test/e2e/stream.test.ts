@@ -3,6 +3,8 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { formatEntries } from '../../src/store/engine/list-tail.ts'
+import { seqKey } from '../../src/store/list-changes.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 import { readEventStream } from '../helpers/event-stream.ts'
 
@@ -195,8 +197,16 @@ function writeBigEntries(developerId: string) {
         "update counters set value = value + ? where name = 'event_seq' returning value",
       )
       const { value } = counter.get(bigEntries) ?? { value: 0 }
-      for (let number = 1; number <= bigEntries; number++)
-        insert.run(value - bigEntries + number, developerId, detail)
+      const owner = database.query<{ number: number }, [string]>('select number from short_ids where id = ?')
+      const owners = [owner.get(developerId)?.number ?? 0]
+      const change = { add: ['log', 'log otp.sent'], remove: [] }
+      const changes = []
+      for (let number = 1; number <= bigEntries; number++) {
+        const seq = value - bigEntries + number
+        insert.run(seq, developerId, detail)
+        changes.push({ change, owners, key: seqKey(seq) })
+      }
+      database.run('insert into list_changes (changes) values (?)', [formatEntries(changes)])
     })
     .immediate()
   database.close()

@@ -98,14 +98,18 @@ describeEachDatabase('a decision', (database) => {
       'of more sends than the budget of the phone allows',
       async () => {
         const phone = newPhone()
-        return Promise.all(Array.from({ length: 6 }, () => refusal(otp.send(application, { phone }))))
+        const outcomes = Array.from({ length: 6 }, () => refusal(otp.send(application, { phone })))
+        return (await Promise.all(outcomes)).toSorted()
       },
-      [...Array<string>(5).fill('ok'), 'RATE_LIMITED'],
+      ['RATE_LIMITED', ...Array<string>(5).fill('ok')],
     ],
     [
       'of more sends than the plan allows',
-      () => Promise.all(Array.from({ length: 10 }, () => refusal(send()))),
-      [...Array<string>(9).fill('ok'), 'RATE_LIMITED'],
+      async () => {
+        const outcomes = Array.from({ length: 10 }, () => refusal(send()))
+        return (await Promise.all(outcomes)).toSorted()
+      },
+      ['RATE_LIMITED', ...Array<string>(9).fill('ok')],
     ],
     [
       'of a resend',
@@ -132,9 +136,10 @@ describeEachDatabase('a decision', (database) => {
       async () => {
         const id = await send()
         const codes = await Promise.all(Array.from({ length: 6 }, () => otp.code(id, 1)))
-        return Promise.all(codes.map((code) => refusal(otp.verify(application, id, code))))
+        const outcomes = codes.map((code) => refusal(otp.verify(application, id, code)))
+        return (await Promise.all(outcomes)).toSorted()
       },
-      [...Array<string>(5).fill('INVALID_CODE'), 'ATTEMPTS_EXHAUSTED'],
+      ['ATTEMPTS_EXHAUSTED', ...Array<string>(5).fill('INVALID_CODE')],
     ],
     [
       'of a cancellation, and of an unknown request',

@@ -103,7 +103,10 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
       const closed = request?.status === 'verified' ? 'ALREADY_VERIFIED' : 'OTP_CANCELED'
       const resends = request?.resends ?? 0
       expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(1 + resends)
-      expect(outcomes.filter((outcome) => outcome === closed)).toHaveLength(5 - resends)
+      // The second resend comes too soon after the first, unless the request was closed before it.
+      const tooSoon = outcomes.filter((outcome) => outcome === 'RATE_LIMITED RESEND_TOO_SOON').length
+      expect(tooSoon).toBeLessThanOrEqual(resends)
+      expect(outcomes.filter((outcome) => outcome === closed)).toHaveLength(5 - resends - tooSoon)
       const messages = await rowsOf('otpDeliveries')
       expect(messages.map(({ message }) => message)).toEqual(resends === 1 ? [0, 1] : [0])
       const sent = Array.from({ length: 1 + resends }, () => 'otp.sent')

@@ -90,6 +90,18 @@ describeEachDatabase('the records of phones', (database) => {
     expect(await lastSentAt()).toEqual([undefined, 2, undefined])
   })
 
+  test('are not made by a call that changes nothing', async () => {
+    await register()
+    const hash = 'refused'.padEnd(24, 'r')
+    const result = await store().decide({
+      read: async (rows) => (await rows.phone(hash, empty)).isNew,
+      decide: (isNew) => ({ result: isNew, changes: [] }),
+    })
+    expect(result).toBe(true)
+    const all = await store().read.phones.scan(-1, 1_000)
+    expect(all.filter((one) => one.hash === hash)).toEqual([])
+  })
+
   test('are locked from the first call on, so that two that create one count both', async () => {
     await register()
     for (let round = 0; round < 20; round++) {

@@ -22,6 +22,8 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 export type CallGroup<C = unknown> = {
   /** Reads what a call needs and keeps what it changes. Writes nothing; a throw fails this call alone. */
   decide(tx: QueryExecutor, call: C): Promise<unknown>
+  /** Tells whether the calls since the last end changed anything. */
+  hasChanges(tx: QueryExecutor): boolean
   /** Writes what the calls since the last end changed. */
   write(tx: QueryExecutor): Promise<void>
   /** Ends the calls of a transaction: what they changed is in the database, or is to be forgotten. */

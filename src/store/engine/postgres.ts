@@ -49,6 +49,16 @@ export function openPostgres(url: string): Database {
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 
+/** Rolls back the transaction of a call that changed nothing, and with it the rows that were inserted to be locked. */
+class NothingToCommit extends Error {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    super('nothing to commit')
+    this.result = result
+  }
+}
+
 /** Implements `Database` over any drizzle PostgreSQL database: node-postgres here, PGlite in the tests. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
   // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
@@ -68,13 +78,20 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
     read: asExecutor(db),
     write,
     group<C>(calls: CallGroup<C>) {
-      return <R>(call: C) =>
-        write(async (tx) => {
-          const result = await calls.decide(tx, call)
-          await calls.write(tx)
-          // The result of this very call.
-          return result as R
-        })
+      return async <R>(call: C) => {
+        try {
+          return await write(async (tx) => {
+            // The result of this very call.
+            const result = (await calls.decide(tx, call)) as R
+            if (!calls.hasChanges(tx)) throw new NothingToCommit(result)
+            await calls.write(tx)
+            return result
+          })
+        } catch (error) {
+          if (error instanceof NothingToCommit) return error.result as R
+          throw error
+        }
+      }
     },
     prepare(build) {
       let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined

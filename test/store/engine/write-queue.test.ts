@@ -20,6 +20,7 @@ function createGroup(tables: Database['tables']) {
       pending.push(call)
       return pending.map(({ name }) => name)
     },
+    hasChanges: () => pending.length > 0,
     async write(tx) {
       told.push(`write ${pending.map(({ name }) => name).join(' ')}`)
       for (const { name, failsIn } of pending) {
