@@ -58,8 +58,11 @@ export const providers: FaultFamily = {
           ),
         ).finally(() => controller.abort())
         const concurrent: CallResult[] = []
-        do concurrent.push(...(await sendSequentially(server.url, other, 10)))
-        while (!controller.signal.aborted)
+        // With pauses: what a flat-out load leaves to the collector is not the hanging provider's memory.
+        do {
+          concurrent.push(...(await sendSequentially(server.url, other, 10)))
+          await Bun.sleep(20)
+        } while (!controller.signal.aborted)
         const responses = await calls
         const health = await stopWatch()
         const growthMb = residentMb(server.pid) - memoryBefore

@@ -3,7 +3,7 @@ import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 
 /** New records after which they are added to the table. With more of them, fewer pages are written for each. */
-const tailMax = 32_768
+const tailMax = 16_384
 /** Rows that one write transaction adds: a millisecond of work. */
 const sliceRows = 1_000
 
