@@ -49,20 +49,19 @@ export async function readPhone(
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
 ): Promise<LoadedPhone> {
-  const empty = emptyRecord(subscriber, subscriber.country)
-  const loaded = await rows.phone(hashSubscriber(keys, subscriber), empty)
+  const loaded = await readMovedPhone(rows, keys, subscriber)
   const oldHashes = () => oldPhoneHashes(keys, subscriber.phone)
   if (loaded.record.lastSentAt === 0 && (await rows.hasCheckBudgets(oldHashes)))
     throw new MisplacedPhoneError(subscriber)
   if (loaded.isNew)
     for (const hash of await otherHashes(rows, keys, subscriber))
       if (await rows.hasPhone(hash)) throw new MisplacedPhoneError(subscriber)
-  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
+  return loaded
 }
 
 /** Reads the record of a phone that `loadPhone` has just put in its place. */
 export async function readMovedPhone(
-  rows: PhoneReader,
+  rows: Pick<RowReader, 'phone'>,
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
 ): Promise<LoadedPhone> {
@@ -81,7 +80,7 @@ type PhoneReader = Pick<RowReader, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 
 export async function loadPhone(
   tx: Pick<Stores, 'checkBudgets' | 'phones'>,
   keys: PhoneKeys,
-  subscriber: Subscriber & { country: string | null },
+  subscriber: PhoneToLoad,
 ): Promise<LoadedPhone> {
   const empty = emptyRecord(subscriber, subscriber.country)
   const loaded = await tx.phones.load(hashSubscriber(keys, subscriber), empty)
