@@ -2,6 +2,7 @@ import { eq, getTableColumns, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { GuardFault, type GuardCountry, type GuardCounts } from '../domain/model/guard.ts'
 import type { GuardStore } from '../domain/store/guard.ts'
+import { inKeyOrder } from './engine/key-order.ts'
 import type { QueryExecutor, Database, PreparedQuery } from './engine/database.ts'
 
 const unusedCounts = { unverified: 0, verified: 0, slot: 0, pending: 0, pendingBefore: 0, firstAt: 0 }
@@ -114,10 +115,10 @@ export function createGuardRows(
           converts: converts ? 1 : 0,
           ...country,
         })
-        await putCountries(inKeyOrder(changes.countries, toRow))
-        await putCounts(inKeyOrder(changes.counts, (subject, row) => ({ ...row, subject })))
-        await putContexts(inKeyOrder(changes.contexts, (context, day) => ({ context, day })))
-        for (const decision of inKeyOrder(changes.decisions, (_, row) => row)) await addDecision(decision)
+        await putCountries(toRows(changes.countries, toRow))
+        await putCounts(toRows(changes.counts, (subject, row) => ({ ...row, subject })))
+        await putContexts(toRows(changes.contexts, (context, day) => ({ context, day })))
+        for (const decision of toRows(changes.decisions, (_, row) => row)) await addDecision(decision)
       } catch (error) {
         throw new GuardFault(error)
       }
@@ -129,11 +130,8 @@ export function createGuardRows(
 export const isUnused = ({ unverified, firstAt }: Pick<GuardCounts, 'unverified' | 'firstAt'>) =>
   unverified === 0 && firstAt === 0
 
-function inKeyOrder<V, R>(rows: ReadonlyMap<string, V>, toRow: (key: string, value: V) => R): R[] {
-  const entries = [...rows]
-  if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return entries.map(([key, value]) => toRow(key, value))
-}
+const toRows = <V, R>(rows: ReadonlyMap<string, V>, toRow: (key: string, value: V) => R): R[] =>
+  Array.from(inKeyOrder(rows), ([key, value]) => toRow(key, value))
 
 /** Prepares a query on a list of keys for each length that occurs: at most five. */
 function preparePerLength<R>(

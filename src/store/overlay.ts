@@ -7,6 +7,7 @@ import type { OtpRequest } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
+import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
 
@@ -194,7 +195,7 @@ export function createOverlay(tx: OverlaidStores) {
       })),
     )
     // Lock order: endpoints by their ids.
-    for (const delivery of deliveries.toSorted((a, b) => compare(a.endpointId, b.endpointId)))
+    for (const delivery of deliveries.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
       await tx.webhookOutbox.insert(delivery)
   }
 
@@ -221,8 +222,3 @@ function sum<C extends Record<string, number | undefined>>(before: C | undefined
 /** New records last, in the order in which they were made: they get the next keys. */
 const byKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
   (a.slot.key ?? Infinity) < (b.slot.key ?? Infinity) ? -1 : a.slot.key === b.slot.key ? 0 : 1
-
-const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)
-
-const inKeyOrder = <K extends string | number, V>(map: ReadonlyMap<K, V>) =>
-  map.size > 1 ? [...map].toSorted(([a], [b]) => compare(a, b)) : map

@@ -5,6 +5,7 @@ import {
   type NewAdmission,
   type StoredPolicy,
 } from '../../domain/model/rate-limit.ts'
+import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
@@ -291,9 +292,4 @@ function dropExpired(window: Window, until: number) {
   times.splice(0, window.head)
   window.firstSeq += window.head
   window.head = 0
-}
-
-function lazy<T>(create: () => T): () => T {
-  let value: T | undefined
-  return () => (value ??= create())
 }

@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { lazy } from './lazy.ts'
 import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 
@@ -160,9 +161,4 @@ export function createPhoneIndex(
       await fill
     },
   }
-}
-
-function lazy<T>(create: () => T): () => T {
-  let value: T | undefined
-  return () => (value ??= create())
 }
