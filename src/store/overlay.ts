@@ -221,4 +221,4 @@ function sum<C extends Record<string, number | undefined>>(before: C | undefined
 
 /** New records last, in the order in which they were made: they get the next keys. */
 const byKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
-  (a.slot.key ?? Infinity) < (b.slot.key ?? Infinity) ? -1 : a.slot.key === b.slot.key ? 0 : 1
+  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity)

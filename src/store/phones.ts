@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, isNotNull, lt, sql } from 'drizzle-orm'
-import { type PhoneRecord } from '../domain/model/phone-record.ts'
+import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -89,12 +89,6 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .from(phones)
       .where(sql`${phones.key} in ${keys}`),
   )
-  const findIdentity = database.prepare(() =>
-    executor
-      .select({ identityId: phones.identityId })
-      .from(phones)
-      .where(eq(phones.key, p('key'))),
-  )
 
   async function listRows(filter: PageFilter): Promise<PhoneRow[]> {
     const { listIndex } = database
@@ -105,14 +99,6 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const rows = await listSlots({ keys: keys.map(userSlot) })
       return new Map(rows.map((row) => [userKey(row.identityId ?? '', row.key), row]))
     })
-  }
-
-  /** Lists an identity whose record was saved under a key that did not have it. */
-  async function noteIdentity(key: number, { developerId, identity }: PhoneRecord): Promise<void> {
-    if (!database.listIndex || identity === null) return
-    const [row] = await findIdentity({ key })
-    if (row?.identityId === identity.id) return
-    noteUser(database, userAdded, developerId, identity.id, key)
   }
 
   /** Condition that finds a record: on SQLite by its key, as its hash has no ordinary index. */
@@ -143,18 +129,19 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         await database.lock(executor, phones, phones.phoneHash, hash)
       }
       const row = await findRow(hash)
-      if (!row) return { key: undefined, hash, record: ifMissing, isNew: true }
-      return { key: row.key, hash, record: toRecord(row), isNew: isUnused(row) }
+      return { hash, row, record: row ? toRecord(row) : ifMissing, isNew: !row || isUnused(row) }
     },
 
     async save(slot, record) {
       const { hash } = slot
       if (!index) return void (await upsert(toColumns(hash, record)))
-      // A slot that was loaded before its record was inserted has no key.
-      const stored = slot.key ?? (await findRow(hash))?.key
-      const key = stored ?? index.add(hash)
-      await noteIdentity(key, record)
-      await (stored === undefined ? insert : update)({ key, ...toColumns(hash, record) })
+      // A slot that was loaded before its record was inserted has no row.
+      const row = slot.row ?? (await findRow(hash))
+      const key = row?.key ?? index.add(hash)
+      const { developerId, identity } = record
+      if (identity !== null && identity.id !== row?.identityId)
+        noteUser(database, userAdded, developerId, identity.id, key)
+      await (row ? update : insert)({ key, ...toColumns(hash, record) })
     },
 
     async delete({ hash }) {

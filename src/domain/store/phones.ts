@@ -1,7 +1,10 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
 
-/** Place of a record: the hash of its subscriber (`hashSubscriber`), and the key of its row, if it has one. */
-export type PhoneSlot = { hash: string; key: number | undefined }
+/**
+ * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,
+ * and the id of the identity.
+ */
+export type PhoneSlot = { hash: string; row: { key: number; identityId: string | null } | undefined }
 
 export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
 

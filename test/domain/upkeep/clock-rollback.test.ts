@@ -46,7 +46,8 @@ describeEachDatabase('the clock-rollback repair', (database) => {
     }
     await store.write(async (tx) => {
       const checks = { refilledAt: sentAt + 3_600_000, consecutiveFailures: 100, lockedUntil }
-      await tx.phones.save(phone, withLane(phone.record, 'stranger', { checks }))
+      const loaded = await tx.phones.load(phone.hash, phone.record)
+      await tx.phones.save(loaded, withLane(loaded.record, 'stranger', { checks }))
       await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
     })
     const clock = testClock(sentAt - 7_200_000)
