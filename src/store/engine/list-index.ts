@@ -71,8 +71,8 @@ export function createListReader(prepare: PrepareRead) {
   const changesAfter = prepare('select seq, changes from list_changes where seq > ? order by seq')
   const callbacks = new Map<string, Array<(key: string) => void>>()
   let lastSeq = 0
-  /** The tail that is being moved to the chunks, and the one that gathers changes. */
-  let moving: ListTail | undefined
+  /** The tail that is being moved to the chunks, with its last row of `list_changes`, and the one that gathers changes. */
+  let moving: { tail: ListTail; until: number } | undefined
   let tail = createListTail()
 
   function apply(entry: ListEntry): void {
@@ -112,7 +112,7 @@ export function createListReader(prepare: PrepareRead) {
         ? chunks.ascending(owner, list, range.after)
         : chunks.descending(owner, list, range.before)
       // A newer tail hides the keys that it removed.
-      const tails = [moving, tail, uncommitted].flatMap((one) => one?.keys(owner, list) ?? [])
+      const tails = [moving?.tail, tail, uncommitted].flatMap((one) => one?.keys(owner, list) ?? [])
       return tails.reduce(
         (older, { added, removed }) => [...older, read(added)].map((next) => without(next, removed)),
         [stored],
@@ -123,7 +123,6 @@ export function createListReader(prepare: PrepareRead) {
 
   return {
     keys,
-    catchUp,
     /** Applies the committed entries of a row of `list_changes`. */
     commit(seq: number, entries: readonly ListEntry[]): void {
       if (seq !== lastSeq + 1) return catchUp()
@@ -132,15 +131,14 @@ export function createListReader(prepare: PrepareRead) {
     },
     tailSize: () => tail.size(),
     /** Starts to move the tail, or goes on where a move failed. @returns it, with its last row of `list_changes` */
-    beginMove(): ListTail {
+    beginMove(): { tail: ListTail; until: number } {
       if (!moving) {
-        moving = tail
+        moving = { tail, until: lastSeq }
         tail = createListTail()
       }
       return moving
     },
     endMove: () => void (moving = undefined),
-    lastSeq: () => lastSeq,
     onRemoved: (list: string, callback: (key: string) => void) =>
       void callbacks.set(list, [...(callbacks.get(list) ?? []), callback]),
   }
@@ -177,23 +175,19 @@ export function createListIndex(
   let entries: ListEntry[] = []
   let savedEntries = 0
   let seq = 0
-  let moveUntil = 0
   let move: Promise<void> | undefined
   let isClosed = false
 
   /** Moves the tail to the chunks. The last row of `list_changes` stays, so that its number is not used again. */
   async function moveTail(): Promise<void> {
-    const isRetry = moveUntil > 0
-    const moving = reader.beginMove()
-    if (!isRetry) moveUntil = reader.lastSeq()
-    for (const slice of slices(moving, sliceKeysMax)) {
+    const { tail, until } = reader.beginMove()
+    for (const slice of slices(tail, sliceKeysMax)) {
       if (isClosed) return
       await write(async () => {
         for (const { owner, list, added, removed } of slice) chunks.update(owner, list, added, removed)
       })
     }
-    await write(async () => void deleteChanges.run(moveUntil))
-    moveUntil = 0
+    await write(async () => void deleteChanges.run(until))
     reader.endMove()
   }
 
