@@ -25,9 +25,8 @@ export type SenderOptions = {
 }
 
 /**
- * Sends webhooks to untrusted URLs, protected against SSRF and DNS rebinding: the addresses
- * of the name are checked for each webhook, all must be allowed, and the connection, new or kept alive, goes to one of
- * these addresses.
+ * Sends webhooks to untrusted URLs, protected against SSRF and DNS rebinding: every address of the name is checked for
+ * each webhook, and must be allowed; the connection, new or kept alive, goes to one of them.
  *
  * It writes HTTP/1.1 on sockets of its own: Bun's `fetch` obeys the proxy variables of the environment (a proxy would
  * resolve the name itself), pools connections by other rules and decompresses responses; a keep-alive agent of

@@ -44,7 +44,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
     (await readOpened(database(), table)).filter(({ requestId }) => requestId === id)
   const eventTypes = async () => (await rowsOf('events')).map(({ type }) => String(type)).toSorted()
 
-  test('compare a code five times, whatever the order of wrong and right ones', async () => {
+  test('compare a code five times, with wrong and right ones in any order', async () => {
     for (const right of kind === 'PGlite' ? [0, 4, 5] : [0, 1, 2, 3, 4, 5, 6]) {
       id = (await otp.send(application, { phone: newPhone() })).requestId
       const codes = await Promise.all(

@@ -129,7 +129,7 @@ describe('a head', () => {
     expect(read(`${ok}\r\n${flood}\r\n`).state).toBe('malformed')
   })
 
-  test('is parsed in linear time, whatever is in it', () => {
+  test('is parsed in linear time, with any content', () => {
     const startedAt = performance.now()
     for (const filler of [' ', '\t', ':', 'a', '\r']) read(`${ok}\r\nx:${filler.repeat(16_000)}\0\r\n\r\n`)
     expect(performance.now() - startedAt).toBeLessThan(1_000)

@@ -17,8 +17,8 @@ export type GuardFacts = {
 const noRows: ReadonlyMap<string, never> = new Map<string, never>()
 
 /**
- * Reads what a call of the guard needs, and locks what it may change: the country, then prefix and network in the order
- * of their keys, then the total.
+ * Reads what a call of the guard needs, and locks what it may change: the country, then prefix and network (the lower key
+ * first), then the total.
  *
  * @returns undefined without keys: the message is exempt
  * @throws GuardFault

@@ -76,7 +76,7 @@ export type MessageOutcome = Pick<
 >
 
 /**
- * Updates the delivery state of a request, whatever its status: that of the newest message, or of an older one that was
+ * Updates the delivery state of a request in any status: the state of its newest message, or of an older one that was
  * delivered. `delivered` is final.
  *
  * @returns undefined if it stays as it is

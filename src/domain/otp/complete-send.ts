@@ -6,7 +6,7 @@ import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import { type Outcome, type Replay } from './send-once.ts'
+import type { Outcome, Replay } from './send-once.ts'
 
 export type SendResult = SentOtp & {
   /** Only in `test` applications, whose messages are never sent. */

@@ -1,5 +1,5 @@
 import { inboxProvider, type Delivery } from '../model/delivery.ts'
-import { type Rejected } from '../model/rejected.ts'
+import type { Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { deriveStoredCode } from '../model/code.ts'

@@ -10,7 +10,7 @@ import type { Sender } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, readRate } from './rate-limits.ts'
-import { type OtpRequest } from '../model/request.ts'
+import type { OtpRequest } from '../model/request.ts'
 import type { Change, RowReader, Subscriber } from '../store/operation.ts'
 
 /** Reads what the decisions about a message of either operation need. */

@@ -1,4 +1,4 @@
-import { type DispatchResult, type FailureClass } from '../model/delivery.ts'
+import type { DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange } from '../log/counts.ts'
@@ -12,7 +12,7 @@ import {
   type MessageOutcome,
 } from '../model/message.ts'
 import { closeRequest, type ClosableRequest } from './lifecycle.ts'
-import { type OtpRequest } from '../model/request.ts'
+import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Facts of the end of an attempt. */

@@ -76,7 +76,7 @@ const typeByStatus = { verified: 'otp.verified', canceled: 'otp.canceled', faile
 class Failure extends Error {}
 
 const holds = defineProperty(
-  'lists are those of the rows, at every moment, whatever fails, restarts or writes from another process',
+  'lists are those of the rows at every moment, through failures, restarts and writes of another process',
   60,
   async () => {
     let ids = 0
