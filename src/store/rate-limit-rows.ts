@@ -3,6 +3,7 @@ import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { columnNames } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
 const pruneEvery = 8
@@ -41,14 +42,11 @@ export function createRateLimitRows(
       .where(and(matchesLimiter, gt(admissions.at, integerParam('after'))))
       .orderBy(asc(admissions.at), orderByLimit1(asc(admissions.seq))),
   )
-  const insert = database.prepare(() =>
-    executor.insert(admissions).values({
-      subject: sql.placeholder('subject'),
-      policy: sql.placeholder('policy'),
-      at: sql.placeholder('at'),
-      seq: sql.placeholder('seq'),
-    }),
-  )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: admissions,
+    columns: columnNames(admissions),
+  })
 
   const deleteAfter = database.prepare(() =>
     executor.delete(admissions).where(and(matchesLimiter, gt(admissions.at, integerParam('at')))),

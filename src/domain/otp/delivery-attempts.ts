@@ -68,7 +68,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         })
     const settled = await store.decide({
       read: async (rows): Promise<SettleFacts> => ({
-        now: clock.now(),
+        now: rows.now(clock),
         closable: await readClosable(rows, claim.requestId),
         messages: await rows.messages(claim.requestId),
       }),

@@ -77,7 +77,7 @@ export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store<'otp
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const isReopened = await store.decide({
       read: async (rows) => ({
-        now: clock.now(),
+        now: rows.now(clock),
         closable: await readClosable(rows, key.requestId),
         messages: await rows.messages(key.requestId),
       }),

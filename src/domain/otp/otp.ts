@@ -46,7 +46,7 @@ export function createOtpService(needs: OtpNeeds) {
           const refusal = await readRefusal(rows, application)
           const request = await readOwnRequest(rows, application, requestId)
           const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now: clock.now(), refusal, closable: request && { request, subscribers } }
+          return { now: rows.now(clock), refusal, closable: request && { request, subscribers } }
         },
         decide({ now, refusal, closable }): Decision<OtpRequest | Rejected> {
           if (refusal) return { result: refusal, changes: [] }
@@ -107,7 +107,7 @@ export function createOtpService(needs: OtpNeeds) {
 
   function expire(id: string): Promise<void> {
     return store.decide({
-      read: async (rows) => ({ now: clock.now(), closable: await readClosable(rows, id) }),
+      read: async (rows) => ({ now: rows.now(clock), closable: await readClosable(rows, id) }),
       decide({ now, closable }): Decision<void> {
         const closed = closable && refuseIfClosed(newId, closable, now)
         return { result: undefined, changes: closed?.changes ?? [] }
