@@ -3,6 +3,7 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
+import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
@@ -41,6 +42,8 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     decisions: new Map(),
   }
   let events: NewEvent[] = []
+  /** On PostgreSQL. */
+  let admissions: NewAdmission[] = []
   let hasChanges = false
   const rows: RowReader = {
     ...stored.rows,
@@ -75,8 +78,11 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     // Before all others, because only these can fail: a call that fails must leave nothing.
     for (const change of changes) {
       if (change.kind !== 'admission') continue
-      await tx.rateLimits.insert(change.admission)
-      stored.noteAdmission?.(change.admission)
+      if (!stored.noteAdmission) await tx.rateLimits.insert([change.admission])
+      else {
+        stored.noteAdmission(change.admission)
+        admissions.push(change.admission)
+      }
     }
     for (const change of changes) {
       switch (change.kind) {
@@ -129,6 +135,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
 
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
   async function write(): Promise<void> {
+    await tx.rateLimits.insert(admissions)
     for (const [, { value, isNew }] of inKeyOrder(requests)) {
       if (isNew) await tx.otpRequests.insert(value)
       else await tx.otpRequests.update(value)
@@ -197,6 +204,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
+    admissions = []
   }
 
   return { rows, add, hasChanges: () => hasChanges, write, clear }

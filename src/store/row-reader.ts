@@ -7,7 +7,10 @@ export type StoredRows = {
   rows: RowReader
   /** Reads what calls will need, before they are decided. */
   readAhead?(read: (rows: RowReader) => Promise<unknown>): Promise<void>
-  /** Adds an admission, which later calls of the transaction must see. */
+  /**
+   * Keeps an admission for later calls of the transaction. Without it, admissions are written at once, and so are known
+   * to them.
+   */
   noteAdmission?(admission: NewAdmission): void
   /** Ends the calls of a transaction. */
   end(isCommitted: boolean): void

@@ -32,6 +32,12 @@ const sessionSettings = {
 }
 
 /**
+ * Statements of writers find their rows by keys. A plan that was made while a table was still empty would read all of it
+ * until the server has gathered statistics.
+ */
+const writerSettings = { ...sessionSettings, enable_seqscan: 'off' }
+
+/**
  * Opens two pools: one that writes, whose connections are pipelined, and one that only reads, so that lists are answered
  * while all writers wait for a lock.
  */
@@ -53,7 +59,7 @@ export function connectPostgres(
     max: writersMax,
     pipeline: true,
     // A pooler drops start-up options: each transaction sets them there.
-    ...(!isPooled && { options: toOptions(sessionSettings) }),
+    ...(!isPooled && { options: toOptions(writerSettings) }),
   })
   const readers = createPool({
     ...shared,
@@ -65,7 +71,7 @@ export function connectPostgres(
   const beginSql = isPooled
     ? [
         'begin',
-        ...Object.entries(sessionSettings).map(([name, value]) => `set local ${name} = '${value}'`),
+        ...Object.entries(writerSettings).map(([name, value]) => `set local ${name} = '${value}'`),
       ].join('; ')
     : 'begin'
   const sessions = new WeakMap<PoolClient, PostgresSession>()

@@ -3,7 +3,7 @@ import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Preparable, QueryExecutor } from './database.ts'
 
 /** A write of one whole row, as the databases run it: one row at a time, or many rows in one statement. */
-export type RowWrite<T extends SQLiteTable = SQLiteTable> = RowInsert<T> | RowUpdate<T>
+export type RowWrite<T extends SQLiteTable = SQLiteTable> = RowInsert<T> | RowUpdate<T> | RowDelete<T>
 
 export type RowInsert<T extends SQLiteTable = SQLiteTable> = {
   kind: 'insert'
@@ -34,6 +34,15 @@ export type RowUpdate<T extends SQLiteTable = SQLiteTable> = {
   computed?: Computed
   /** Whether a row that is written again right away may be left out, because that would change nothing. */
   isRepeatable?: boolean
+}
+
+export type RowDelete<T extends SQLiteTable = SQLiteTable> = {
+  kind: 'delete'
+  table: T
+  /** Columns that a row has a value for. */
+  columns: ReadonlyArray<keyof T['_']['columns'] & string>
+  /** Tells which rows of the table go. @param value the value of a column */
+  where: (value: (name: string) => SQL) => SQL
 }
 
 /** By the names of columns. */
@@ -68,6 +77,7 @@ const excluded = (column: SQLiteColumn) => sql`excluded.${sql.identifier(column.
 
 /** Names of the columns that decide which row is written; undefined for an insert that fails if it exists. */
 export function keyOf(write: RowWrite): readonly string[] | undefined {
+  if (write.kind === 'delete') return undefined
   if (write.kind === 'update') return write.key
   const { table, onConflict } = write
   if (!onConflict) return undefined
@@ -83,6 +93,8 @@ export function buildOneRow(executor: QueryExecutor, write: RowWrite): Preparabl
     const insert = executor.insert(write.table).values(values as never)
     return withConflict(insert, write.onConflict)
   }
+  if (write.kind === 'delete')
+    return executor.delete(write.table).where(write.where((name) => sql`${p(name)}`))
   const set = Object.fromEntries(write.set.map((name) => [name, sql`${sql.param(p(name), columns[name])}`]))
   const matchesKey = write.key.map((name) => eq(columns[name] as SQLiteColumn, p(name)))
   return executor
@@ -97,7 +109,7 @@ export type ManyRows = { statement: Preparable<unknown>; toValues(rows: readonly
 /** Builds the statement of PostgreSQL that writes any number of rows. */
 export function buildManyRows(executor: QueryExecutor, write: RowWrite): ManyRows {
   const columns = getTableColumns(write.table)
-  const given = write.kind === 'insert' ? write.columns : [...write.key, ...write.set]
+  const given = write.kind === 'update' ? [...write.key, ...write.set] : write.columns
   const givenColumns = given.map((name) => columns[name] as SQLiteColumn)
   const arrays = givenColumns.map(
     (column, index) => sql`${sql.placeholder(`c${index}`)}::${sql.raw(column.getSQLType())}[]`,
@@ -109,7 +121,7 @@ export function buildManyRows(executor: QueryExecutor, write: RowWrite): ManyRow
   const rows = sql`unnest(${sql.join(arrays, sql`, `)}) as row_values(${names})`
   const valueOf = (name: string) => sql.raw(`row_values.c${given.indexOf(name)}`)
   return {
-    statement: write.kind === 'insert' ? insertMany(write) : updateMany(write),
+    statement: buildStatement(),
     toValues: (list) =>
       Object.fromEntries(
         givenColumns.map((column, index) => [
@@ -117,6 +129,22 @@ export function buildManyRows(executor: QueryExecutor, write: RowWrite): ManyRow
           list.map((row) => encode(column, row[given[index] ?? ''])),
         ]),
       ),
+  }
+
+  function buildStatement(): Preparable<unknown> {
+    switch (write.kind) {
+      case 'insert':
+        return insertMany(write)
+      case 'update':
+        return updateMany(write)
+      case 'delete':
+        // drizzle has no `using`. Rows are found by their place, which the database sees as one lookup each.
+        return executor
+          .delete(write.table)
+          .where(
+            sql`ctid = any(array(select ${write.table}.ctid from ${rows}, ${write.table} where ${write.where(valueOf)}))`,
+          )
+    }
   }
 
   function insertMany({ table, computed = {}, onlyIf, onConflict }: RowInsert): Preparable<unknown> {
