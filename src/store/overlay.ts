@@ -158,10 +158,10 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
 
   /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
   async function lockEndpoints(): Promise<void> {
-    for (const { entry, deliveries } of events) {
-      const ids = deliveries.map(({ endpointId }) => endpointId)
-      await tx.webhookOutbox.lockEndpoints(ids, entry.at)
-    }
+    const [first] = events
+    const ids = events.flatMap(({ deliveries }) => deliveries.map(({ endpointId }) => endpointId))
+    if (first && ids.length > 0)
+      await tx.webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
   }
 
   /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */

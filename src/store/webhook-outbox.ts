@@ -91,7 +91,6 @@ export function createWebhookOutboxStore(
     key: ['id'],
     set: ['dueAt'],
     computed: { dueAt: (now) => sql`least(${endpoints.dueAt}, ${now})` },
-    isRepeatable: true,
   })
   const unleased = { leaseOwner: null, leaseUntil: null, claims: 0 }
   const findDue = database.prepare(() =>

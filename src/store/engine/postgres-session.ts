@@ -22,7 +22,6 @@ type PreparedRows = {
   run(values: Row): Promise<unknown>
   toValues: ManyRows['toValues']
   key: readonly string[] | undefined
-  isRepeatable: boolean
 }
 
 /**
@@ -52,7 +51,6 @@ export function createPostgresSession(executor: QueryExecutor, isFlushedFirst: b
 
   function gather(write: PreparedRows, row: Row): void {
     const key = write.key?.map((name) => String(row[name])).join('\n')
-    if (gathered?.write === write && write.isRepeatable && gathered.keys.has(key ?? '')) return
     // One statement must not write a row twice.
     if (gathered?.write !== write || (key !== undefined && gathered.keys.has(key))) {
       flush()
@@ -73,13 +71,12 @@ export function createPostgresSession(executor: QueryExecutor, isFlushedFirst: b
       return (row: Row): void => {
         if (!prepared) {
           const { statement, toValues } = buildManyRows(executor, write)
-          const isRepeatable = write.kind === 'update' && write.isRepeatable === true
           const { toError } = write.kind === 'insert' ? write : {}
           const send = prepare(statement)
           const run = toError
             ? (values: Row) => send(values).catch((error) => Promise.reject(toError(error)))
             : send
-          prepared = { run, toValues, key: keyOf(write), isRepeatable }
+          prepared = { run, toValues, key: keyOf(write) }
         }
         gather(prepared, row)
       }

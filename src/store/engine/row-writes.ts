@@ -32,8 +32,6 @@ export type RowUpdate<T extends SQLiteTable = SQLiteTable> = {
   set: ReadonlyArray<keyof T['_']['columns'] & string>
   /** On PostgreSQL: see `RowInsert`. */
   computed?: Computed
-  /** Whether a row that is written again right away may be left out, because that would change nothing. */
-  isRepeatable?: boolean
 }
 
 export type RowDelete<T extends SQLiteTable = SQLiteTable> = {
