@@ -19,6 +19,7 @@ import {
 } from './metrics.ts'
 import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
+import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
@@ -73,7 +74,8 @@ const streamsPollMs = 2_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { log, version } = needs
+  const { version } = needs
+  let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const wall = needs.clock ?? { now: Date.now }
@@ -90,6 +92,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   try {
     storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault })
     const { database, keyring, clock } = storage
+    if (storage.isShared) log = withoutOutages(log)
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
     // URL, whose port is known once the listener is bound.
     let webhookWorker: WebhookWorker | undefined

@@ -48,6 +48,8 @@ export type PostgresOptions = {
   statements: 'named' | 'unnamed'
   /** Name of this process among the connections of the server. */
   applicationName: string
+  /** Called with the driver's code of each call that fails because the database is unavailable. */
+  onUnavailable?(code: string): void
 }
 
 /** Opens a migrated PostgreSQL database. Each write is one transaction; the server does group commit itself. */
@@ -56,6 +58,8 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
   const pool = new Pool({ connectionString: url, max: connections, application_name: applicationName })
   // The pool drops a connection that breaks while idle; a query in progress rejects with the error itself.
   pool.on('error', () => {})
+  // One that breaks while it is in use would otherwise end the process.
+  pool.on('connect', (client) => void client.on('error', () => {}))
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 
