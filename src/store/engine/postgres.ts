@@ -41,9 +41,19 @@ const postgresColumns = {
 /** The members that drizzle's PostgreSQL databases share for every driver. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
 
+export type PostgresOptions = {
+  /** Connections of this process at most. */
+  connections: number
+  /** Whether statements are prepared under names, which some connection poolers lose. */
+  statements: 'named' | 'unnamed'
+  /** Name of this process among the connections of the server. */
+  applicationName: string
+}
+
 /** Opens a migrated PostgreSQL database. Each write is one transaction; the server does group commit itself. */
-export function openPostgres(url: string): Database {
-  const pool = new Pool({ connectionString: url, max: 20 })
+export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
+  const { connections = 20, applicationName = 'otpd' } = options
+  const pool = new Pool({ connectionString: url, max: connections, application_name: applicationName })
   // The pool drops a connection that breaks while idle; a query in progress rejects with the error itself.
   pool.on('error', () => {})
   return wrapPostgres(drizzle(pool), () => pool.end())
