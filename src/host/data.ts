@@ -16,6 +16,7 @@ import {
   systemErrorCode,
 } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
+import { migratePostgresUp, postgresMigrationStatus } from './migrate-postgres.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
@@ -92,6 +93,7 @@ export async function restore(
  * @throws StartRefused when the database is damaged, newer, or from another build
  */
 export async function migrationStatus({ config }: Needs): Promise<HostMigrationStatus> {
+  if (config.database) return postgresMigrationStatus(config.database.url)
   const dataDir = requireDataDir(config)
   try {
     return readMigrationStatus(dataFiles(dataDir).database)
@@ -101,11 +103,18 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
 }
 
 /**
- * Backs up the database and applies the pending migrations, as the server does at start.
+ * Applies the pending migrations, as the server does at start: on PostgreSQL while nodes serve, and on SQLite after a
+ * backup.
  *
+ * @param onDrain called with the name of a migration that waits until older nodes have drained
  * @throws OperationRefused SERVER_RUNNING; StartRefused
  */
-export async function migrateUp({ config, warn = () => {} }: Needs): Promise<HostMigrationResult> {
+export async function migrateUp(
+  { config, warn = () => {} }: Needs,
+  onDrain: (name: string) => void = () => {},
+): Promise<HostMigrationResult> {
+  if (config.database)
+    return { migrated: await migratePostgresUp(config.database.url, onDrain), backup: null }
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {

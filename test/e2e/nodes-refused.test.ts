@@ -206,12 +206,14 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
     try {
       const node = await other.startNode()
       await node.stop()
-      await other.query(`insert into migrations values ('9999_future', 'x', 0)`)
+      await other.query(`insert into migrations values ('9999_future', 'x', 0, 9999)`)
       const newer = await serve({
         OTPD_DATABASE_URL: other.url,
         OTPD_MASTER_KEY_FILE: other.env.OTPD_MASTER_KEY_FILE,
       })
-      expect(newer.output).toContain('The database is newer than this otpd: it has migration 9999_future.')
+      expect(newer.output).toContain(
+        'The database is newer than this otpd: its nodes must know migration 9999.',
+      )
       expect(newer.exitCode).toBe(9)
       await other.query(`delete from migrations where name > '0017'`)
       const older = await serve({ OTPD_DATABASE_URL: other.url, OTPD_NO_MIGRATE: '1' })

@@ -42,6 +42,7 @@ async function tryConnect(url: string, applicationName: string): Promise<Client>
     connectionString: url,
     application_name: applicationName,
     connectionTimeoutMillis: attemptMs,
+    keepAlive: true,
   })
   // A connection that breaks while idle; the next query rejects.
   client.on('error', () => {})
@@ -51,6 +52,22 @@ async function tryConnect(url: string, applicationName: string): Promise<Client>
   } catch (error) {
     await client.end().catch(() => {})
     throw error
+  }
+}
+
+/** Opens a connection for work on the schema, without limits of time. @throws StartRefused */
+export const connectTo = (url: string): Promise<Client> =>
+  connectClient(url, { applicationName: 'otpd/migrate', waitMs: 0 })
+
+/** Runs `work` on a connection of its own. @throws StartRefused for an expected failure */
+export async function withPostgres<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connectTo(url)
+  try {
+    return await work(client)
+  } catch (error) {
+    throw toStartError(error)
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 
@@ -92,6 +109,11 @@ const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: s
     /^(42P05|26000)$/,
     'a connection pooler does not keep prepared statements',
     'The pooler does not keep statements: OTPD_DATABASE_STATEMENTS=unnamed.',
+  ],
+  [
+    /^55P03$/,
+    'another transaction keeps a table locked',
+    'Try again, or end that transaction: pg_stat_activity shows it.',
   ],
   [
     /^25006$/,

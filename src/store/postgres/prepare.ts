@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { migratePostgres } from '../engine/migrate-postgres.ts'
-import { connectClient, toStartError } from './connect.ts'
+import { connectClient, connectTo, toStartError } from './connect.ts'
 import {
   measureClock,
   readServerFacts,
@@ -53,7 +53,10 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     await requireTransactions(client)
     if (options.statements === 'named')
       await withSecondClient(options, (other) => requireNamedStatements(client, other))
-    const { isNew, migrated } = await migratePostgres(client, { migrate: options.migrate })
+    const { isNew, migrated } = await migratePostgres(client, {
+      migrate: options.migrate,
+      connect: () => connectTo(url),
+    })
     return { migrated: isNew ? [] : migrated, clockAheadMs, clockWarning }
   } catch (error) {
     throw toStartError(error)
