@@ -4,7 +4,8 @@ import { StartRefused } from '../store/files/data-dir.ts'
 import { toStartError } from '../store/postgres/connect.ts'
 import { openSharedKeyring, type SharedKeyring } from '../store/postgres/keyring.ts'
 import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
-import { createOutageReporter } from './outage-log.ts'
+import { registerThisNode } from './node-registry.ts'
+import { createOutageReporter, withoutOutages } from './outage-log.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 
 /** How long a start waits for a server that is away. */
@@ -17,9 +18,9 @@ const awayMaxMs = 30_000
  * @throws StartRefused with the cause and a remedy; DatabaseUnreachable the server stayed away for 30 seconds
  */
 export async function openSharedDatabase(
-  config: Pick<Config, 'migrate' | 'node' | 'secrets'>,
+  config: Config,
   { url, connections, statements, isUnsafe }: DatabaseConfig,
-  { log, clock: nodeClock, cleanups, onFault }: StorageNeeds,
+  { log, version, clock: nodeClock, cleanups, onFault }: StorageNeeds,
 ): Promise<Storage> {
   const { masterKey } = config.secrets
   if (masterKey === null) throw new Error('a shared database needs a configured master key')
@@ -54,6 +55,16 @@ export async function openSharedDatabase(
       now: clock.now(),
       onReplaced: () => log.info('the keys were replaced, and were read again'),
     })
+    const updateRow = await registerThisNode(config, {
+      database,
+      keys: keyring.keys,
+      clock,
+      version,
+      log: withoutOutages(log),
+      cleanups,
+    })
+    // Data keys are replaced only while there is no node, so none has changed them since.
+    await keyring.refresh()
     return {
       database,
       keyring: { ...keyring, refresh: () => refreshOrFail(keyring, onFault) },
@@ -62,7 +73,7 @@ export async function openSharedDatabase(
       isShared: true,
       dataDir: null,
       setupTokenFile: null,
-      watch: () => {},
+      watch: async () => updateRow,
       toStartError,
     }
   } catch (error) {

@@ -184,11 +184,13 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
-    storage.watch()
+    const onReload = await storage.watch()
     const reload = async (changed: Reloadable) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
+      const { budgets, guard } = changed
+      await onReload({ ...config, budgets, delivery, guard })
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }

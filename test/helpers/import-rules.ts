@@ -88,7 +88,13 @@ const importRules: readonly ImportRule[] = [
   // Prepares a PostgreSQL database that nodes share, as the files around SQLite do.
   {
     area: 'src/store/postgres',
-    imports: [...domain('model'), 'src/store/engine', 'src/store/files/data-dir.ts'],
+    imports: [
+      ...domain('model'),
+      'src/store/engine',
+      'src/store/files/audit-verification.ts',
+      'src/store/files/data-dir.ts',
+      'src/store/files/data-keys.ts',
+    ],
     packages: storagePackages,
   },
   // The SQL of each table implements an interface of src/domain/store; it knows no capability.

@@ -16,6 +16,7 @@ import type { CallGroup, QueryExecutor, Database } from './database.ts'
 import { toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
+import { defineNodeTable } from './tables/nodes.ts'
 
 /**
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
@@ -37,6 +38,9 @@ const postgresColumns = {
     fromDriver: (list) => list?.split(' ') ?? null,
   }),
 } as unknown as ColumnKit
+
+/** Rows of the nodes that share a database. */
+export const nodeTable = defineNodeTable(postgresColumns)
 
 /** The members that drizzle's PostgreSQL databases share for every driver. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }

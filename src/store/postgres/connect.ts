@@ -1,4 +1,4 @@
-import { Client } from 'pg'
+import { Client, types } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { MigrationError } from '../engine/migrate.ts'
 import { StartRefused } from '../files/data-dir.ts'
@@ -43,6 +43,10 @@ async function tryConnect(url: string, applicationName: string): Promise<Client>
     application_name: applicationName,
     connectionTimeoutMillis: attemptMs,
     keepAlive: true,
+    types: {
+      getTypeParser: (type: number, format?: 'text' | 'binary') =>
+        type === types.builtins.INT8 ? Number : types.getTypeParser(type, format),
+    },
   })
   // A connection that breaks while idle; the next query rejects.
   client.on('error', () => {})

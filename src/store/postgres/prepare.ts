@@ -1,5 +1,6 @@
 import type { Client } from 'pg'
-import { migratePostgres } from '../engine/migrate-postgres.ts'
+import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
+import { OperationRefused } from '../files/data-dir.ts'
 import { connectClient, connectTo, toStartError } from './connect.ts'
 import {
   measureClock,
@@ -17,6 +18,8 @@ export type PrepareOptions = {
   isUnsafe: boolean
   /** False: refuses an older database. */
   migrate: boolean
+  /** True: refuses an empty database. */
+  mustExist?: boolean
   /** How long to wait for a server that is away. */
   waitMs: number
   /** This node's time. */
@@ -37,7 +40,8 @@ export type Prepared = {
 /**
  * Checks the server of a shared database, and migrates the database if needed.
  *
- * @throws StartRefused with the cause and a remedy; DatabaseUnreachable the server stayed away
+ * @throws StartRefused with the cause and a remedy; DatabaseUnreachable the server stayed away; OperationRefused
+ *   (NO_DATABASE) the database is empty
  */
 export async function prepareSharedDatabase(options: PrepareOptions): Promise<Prepared> {
   const { url, applicationName, onWaiting } = options
@@ -53,6 +57,7 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     await requireTransactions(client)
     if (options.statements === 'named')
       await withSecondClient(options, (other) => requireNamedStatements(client, other))
+    if (options.mustExist) await requireExisting(client)
     const { isNew, migrated } = await migratePostgres(client, {
       migrate: options.migrate,
       connect: () => connectTo(url),
@@ -63,6 +68,15 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+async function requireExisting(client: Client): Promise<void> {
+  if ((await readPostgresMigrations(client)).length > 0) return
+  throw new OperationRefused(
+    'NO_DATABASE',
+    'the database is empty',
+    'Name the database of your nodes, or start one: otpd serve',
+  )
 }
 
 async function withSecondClient(

@@ -91,6 +91,25 @@ export async function measureClock(client: ClientBase, now: () => number): Promi
   return best.aheadMs
 }
 
+/** Measures the shortest time of a statement, in milliseconds. */
+export async function measureLatency(client: ClientBase): Promise<number> {
+  let shortest = Infinity
+  for (let sample = 0; sample < clockSamples; sample++) {
+    const sentAt = performance.now()
+    await client.query('select 1')
+    shortest = Math.min(shortest, performance.now() - sentAt)
+  }
+  return shortest
+}
+
+/** Counts the master keys that open the database. */
+export async function countMasterKeys(client: ClientBase): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    'select count(distinct master_key)::int as count from data_keys',
+  )
+  return rows[0]?.count ?? 0
+}
+
 /** Tokens and signatures, which others judge by their own clocks, then fail at random. */
 const clockAheadMaxMs = 30_000
 const clockWarnMs = 1_000
