@@ -6,9 +6,7 @@ import { printable } from '../terminal/text.ts'
 
 /** Registers the migrate commands. */
 export function addMigrateCommands(program: Command, runCommand: RunCommand) {
-  const migrate = program
-    .command('migrate')
-    .description("migrations of the database (run on the server's machine)")
+  const migrate = program.command('migrate').description('migrations of the database')
 
   addHostFlags(migrate.command('status').description('show applied and pending migrations'))
     .addHelpText('after', examples('otpd migrate status', 'otpd migrate status --json'))
@@ -30,12 +28,14 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addHostFlags(migrate.command('up').description('back up the database and apply pending migrations'))
+  addHostFlags(migrate.command('up').description('apply pending migrations; SQLite is backed up first'))
     .addHelpText('after', examples('otpd migrate up'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const result = await withDataDir(context, options, (host, needs) => host.migrateUp(needs))
+        const noteDrain = (name: string) =>
+          output.note(`${name} waits 25 s, so that nodes of older versions drain before it is applied.`)
+        const result = await withDataDir(context, options, (host, needs) => host.migrateUp(needs, noteDrain))
         output.printResult(JSON.stringify({ data: result }), () => {
           const tick = output.paint.green('✓')
           if (result.migrated.length === 0) return `${tick} The database is up to date`

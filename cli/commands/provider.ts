@@ -75,7 +75,7 @@ async function withProviders<T>(
 async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
   // The list itself needs no database.
-  const hasDatabase = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
+  const hasDatabase = config.database !== null || (dataDir !== null && existsSync(join(dataDir, 'otpd.db')))
   const configuredProviders = await withProviders(config, (providers) => providers.list())
   const serverState = hasDatabase
     ? await withHost(context, flags, 'read', async (host) => ({

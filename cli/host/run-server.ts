@@ -39,8 +39,9 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   if (config.log.format === 'json') {
     const stdoutLog = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
     const { dataDir, metricsUrl } = server
+    const data = dataDir === null ? { node: config.node } : { dataDir }
     const metrics = metricsUrl === null ? {} : { metricsUrl }
-    stdoutLog.info('ready', { url: reachableUrl(server.url), version, dataDir, readyMs, ...metrics })
+    stdoutLog.info('ready', { url: reachableUrl(server.url), version, ...data, readyMs, ...metrics })
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
   printSetupHint(io, output, server, config)
@@ -104,7 +105,10 @@ function printBanner(
 ) {
   const { paint } = output
   const url = config.publicUrl ?? reachableUrl(server.url)
-  const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at exit)' : ''}`
+  const data =
+    server.dataDir === null
+      ? `PostgreSQL, as node ${config.node}`
+      : `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at exit)' : ''}`
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
@@ -129,7 +133,7 @@ function printSetupHint(
   config: Config,
 ) {
   const { paintError } = output
-  if (setupToken !== undefined) {
+  if (setupToken !== undefined && dataDir !== null) {
     const file = join(dataDir, 'setup-token')
     const token = io.stderrIsTerminal ? setupToken.token : `"$(cat ${shellWord(file)})"`
     const url = config.publicUrl ?? reachableUrl(server.url)

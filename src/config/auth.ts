@@ -1,9 +1,9 @@
 import { isAbsolute, join } from 'node:path'
-import { tryReadFile } from './paths.ts'
 import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
+import { readSecretFile, reportExposed } from './secret-files.ts'
 import { settings, type SettingId } from './settings.ts'
 import { decodeMasterKeyFile, decodePasswordFile, parseMasterKey } from './secrets.ts'
-import { parseEmail, parsePath, parseProviderUrl, parseWords, type Parsed } from './values.ts'
+import { parseEmail, parsePath, parseProviderUrl, parseWords } from './values.ts'
 
 export type OidcConfig = {
   issuer: string
@@ -94,13 +94,7 @@ export function readMasterKey(
   if (key.value !== null) return { key: key.value, source: key.source }
   const source = file.value === null ? credential : file
   if (!source || source.value === null) return { key: null, source: null }
-  if (isExposed(input, source.value)) {
-    reader.report(
-      source.source ?? 'default',
-      `Other users can read ${source.value}.`,
-      `Restrict it: chmod o= ${source.value}`,
-    )
-  }
+  reportExposed(reader, input, source)
   const path = `${source.source ?? ''} (${source.value})`
   return { key: readSecretFile(reader, input, source, decodeMasterKeyFile), source: path }
 }
@@ -117,18 +111,6 @@ function findCredential({ env, readMode }: ConfigInput): ResolvedSetting<string>
   return { value: path, source: `$CREDENTIALS_DIRECTORY/${credentialName}` }
 }
 
-/** Group access is not refused: Kubernetes gives a secret to a user other than root by its group. */
-function isExposed({ env, readMode }: ConfigInput, path: string): boolean {
-  const exempt = ['/run/secrets', env['CREDENTIALS_DIRECTORY'] ?? '/run/secrets']
-  if (exempt.some((directory) => path.startsWith(`${directory}/`))) return false
-  try {
-    return (readMode(path) & 0o007) !== 0
-  } catch {
-    // Reading it says why it cannot be read.
-    return false
-  }
-}
-
 function reportIncompleteAdmin(reader: Reader, present: ResolvedSetting<unknown>, missing: SettingId) {
   const { variable } = settings[missing]
   reader.report(
@@ -136,21 +118,4 @@ function reportIncompleteAdmin(reader: Reader, present: ResolvedSetting<unknown>
     'The first account needs both an e-mail address and a password file.',
     `Set ${variable} too.`,
   )
-}
-
-function readSecretFile<T>(
-  reader: Reader,
-  input: ConfigInput,
-  file: ResolvedSetting<string | null>,
-  decode: (bytes: Uint8Array) => Parsed<T>,
-): T | null {
-  if (file.value === null) return null
-  const content = tryReadFile(input, file.value)
-  const decoded =
-    'bytes' in content
-      ? decode(content.bytes)
-      : { ...content, remedy: 'Correct the path or the permissions of the file.' }
-  if ('value' in decoded) return decoded.value
-  reader.report(file.source ?? 'default', decoded.fault, decoded.remedy)
-  return null
 }

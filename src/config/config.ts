@@ -1,5 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
+import { readDatabase, readNode, requireSharedSettings, type DatabaseConfig } from './database.ts'
 import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
@@ -32,6 +34,7 @@ import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 
 export type { OidcConfig } from './auth.ts'
+export type { DatabaseConfig } from './database.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
 export type { Setting } from './setting.ts'
 export { settingList } from './settings.ts'
@@ -40,8 +43,12 @@ export type Config = {
   /** The file that was read, if any. */
   configFile: string | null
   listen: ListenAddress
-  /** Null in development mode: the server creates a temporary folder and removes it. */
+  /** Null in development mode, when the server creates a temporary folder and removes it, and with `database`. */
   dataDir: string | null
+  /** PostgreSQL database that nodes share; null: SQLite in the data directory. Holds a password: never printed or logged. */
+  database: DatabaseConfig | null
+  /** Name of this node. */
+  node: string
   /** Without a trailing slash. Null: `http://` and the bound address. */
   publicUrl: string | null
   dev: boolean
@@ -106,6 +113,7 @@ export function processInput(flags: Flags): ConfigInput {
     readMode: (path) => statSync(path).mode,
     cwd: process.cwd(),
     isRoot: process.getuid?.() === 0,
+    hostName: hostname(),
   }
 }
 
@@ -121,7 +129,9 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
 
   const listen = read('listen', parseListen, { host: '127.0.0.1', port: 8080 }, { show: showListen })
   const dev = read('dev', parseSwitch, false)
-  const dataDir = readDataDir(reader, input, dev)
+  const database = readDatabase(reader, input)
+  const node = readNode(reader, input)
+  const dataDir = readDataDir(reader, input, dev, database.source)
   if (dev.value && !isLoopbackListen(listen.value.host)) {
     report(
       listen.source ?? 'default',
@@ -138,6 +148,11 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const corsOrigins = read('corsOrigins', parseOrigins, [])
   const oidc = readOidc(reader)
   const signup = read('signup', parseChoice('open', 'closed'), 'closed')
+  requireSharedSettings(reader, database.source, {
+    masterKeySource: masterKey.source,
+    publicUrl: publicUrl.value,
+    isBuiltInIssuer: oidc === null,
+  })
   const requireTotp = read('requireTotp', parseSwitch, false)
   if (requireTotp.value && oidc) reportProviderSetting(reader, requireTotp)
   const tokenMaxHours = read('tokenMaxHours', parseInteger(1, 10_000), 24)
@@ -171,6 +186,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     configFile: configFile.path,
     listen: listen.value,
     dataDir,
+    database: database.config,
+    node,
     publicUrl: publicUrl.value,
     dev: dev.value,
     migrate: !noMigrate.value,

@@ -43,12 +43,31 @@ function parseEntries(reader: Reader, path: string, bytes: Uint8Array): readonly
   return parsed.entries
 }
 
-/** Reads the data directory; null in development mode, which keeps nothing. */
+/**
+ * Reads the data directory; null in development mode, which keeps nothing, and with a PostgreSQL database.
+ *
+ * @param databaseSource what names the PostgreSQL database; null without one
+ */
 export function readDataDir(
   reader: Reader,
   input: ConfigInput,
   dev: ResolvedSetting<boolean>,
+  databaseSource: string | null,
 ): string | null {
+  if (databaseSource !== null) {
+    const { source } = reader.read<string | null>('dataDir', parsePath, null, {
+      defaultOrigin: databaseSource,
+    })
+    for (const other of [source, dev.value ? dev.source : null]) {
+      if (other !== null)
+        reader.report(
+          other,
+          `${databaseSource} names a database too.`,
+          'Name one of them: the database is in PostgreSQL, or in a directory.',
+        )
+    }
+    return null
+  }
   if (dev.value) {
     if (input.flags.dataDir !== undefined) {
       const remedy = `Remove --data-dir or ${dev.source ?? '--dev'}.`

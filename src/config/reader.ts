@@ -39,6 +39,8 @@ export type ConfigInput = {
   /** Base of relative paths in flags and variables; paths in the file are relative to the file. */
   cwd: string
   isRoot: boolean
+  /** Default name of this node. */
+  hostName: string
 }
 
 type FoundSetting = { text: string; source: string; base: string }

@@ -1,3 +1,4 @@
+import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
 
@@ -32,6 +33,7 @@ export const settings = {
     default: 'off',
     description: 'Development mode: keep all data in a temporary folder and listen on loopback only.',
   },
+  ...databaseSettings,
   dataDir: {
     name: 'server.dataDir',
     kind: 'text',

@@ -1,15 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, uptime } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
+import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
-import { openDatabase } from './database.ts'
 import { bindOrExplain } from './listen.ts'
 import {
   createServerMetrics,
@@ -20,12 +19,14 @@ import {
 } from './metrics.ts'
 import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
+import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
+import { openStorage } from './open-storage.ts'
+import type { Storage } from './storage.ts'
 import { startWorkers } from './workers.ts'
-import { checkIntegrity } from '../store/files/integrity.ts'
-import { toStartError } from '../store/files/prepare-database.ts'
+import { StartRefused } from '../store/files/data-dir.ts'
 import { ForeignCommitError } from '../store/engine/errors.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
@@ -40,7 +41,8 @@ export type Reloadable = Pick<Config, 'budgets' | 'delivery' | 'guard'>
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
   url: string
-  dataDir: string
+  /** Null if nothing is kept in files. */
+  dataDir: string | null
   /** URL of the metrics, with the bound port; null if metrics are not configured. */
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
@@ -66,40 +68,31 @@ const setupTokenCheckMs = 10_000
 const streamsPollMs = 2_000
 
 /**
- * Starts the server: data directory, lock, master key, database, services, workers and finally the listener. If a step
- * fails, everything started before it is shut down again.
+ * Starts the server: database, services, workers and finally the listener. If a step fails, everything started before it
+ * is shut down again.
  *
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { log, version } = needs
+  const { version } = needs
+  let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
-  const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
+  const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const wall = needs.clock ?? { now: Date.now }
   const cleanups: Cleanups = []
   let shutdownPromise: Promise<void> | undefined
   const stop = () => (shutdownPromise ??= shutdown(cleanups, log))
   const failure = Promise.withResolvers<unknown>()
+  const onFault = (error: unknown) => {
+    logFault(log, error)
+    failure.resolve(error)
+  }
 
-  const dataDir = config.dataDir ?? makeTemporaryDir(cleanups)
+  let storage: Storage | undefined
   try {
-    const onDiskFault = (error: unknown) => {
-      if (error instanceof ForeignCommitError)
-        log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
-          error: error.cause,
-        })
-      else
-        log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', {
-          error,
-        })
-      failure.resolve(error)
-    }
-    const { database, files, keyring, isNew, wasUnclean } = openDatabase(dataDir, config, {
-      log,
-      clock,
-      cleanups,
-      onDiskFault,
-    })
+    storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault })
+    const { database, keyring, clock } = storage
+    if (storage.isShared) log = withoutOutages(log)
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
     // URL, whose port is known once the listener is bound.
     let webhookWorker: WebhookWorker | undefined
@@ -150,7 +143,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     wakeStreams = services.logStreams.wake
     const movedIdentities = await moveIdentities({ store, keys: services.keys, random: fillRandom })
     if (movedIdentities > 0) log.info('users moved to the new table of phones', { users: movedIdentities })
-    const rollbackMs = await repairAfterClockRollback({ store, clock })
+    // The clock of a shared database is not this node's, and is the other nodes' too.
+    const rollbackMs = storage.isShared ? 0 : await repairAfterClockRollback({ store, clock })
     if (rollbackMs > 0) {
       const seconds = Math.round(rollbackMs / 1000)
       log.warn('the system clock was set back since the last run; pending deadlines were moved back', {
@@ -175,9 +169,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     await startWorkers({
       config,
       services,
-      database,
-      keyring,
-      isNew,
+      storage,
       webhookWorker,
       store,
       clock,
@@ -191,27 +183,34 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
-    const setupToken = await publishSetupToken(services, files.setupToken)
-    // Another process may have created the first account, which invalidates the token.
-    cleanups.push(
-      startPeriodicTask(setupTokenCheckMs, log, async () => {
-        if (existsSync(files.setupToken) && (await store.read.accounts.hasAny())) rmSync(files.setupToken)
-      }),
-    )
-    if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
+    const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
+    const onReload = await storage.watch()
     const reload = async (changed: Reloadable) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
+      const { budgets, guard } = changed
+      await onReload({ ...config, budgets, delivery, guard })
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
+    const { dataDir } = storage
     return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
     // A disk fault can occur in any of these steps.
-    throw toStartError(error, dataDir)
+    throw storage?.toStartError(error) ?? error
   }
+}
+
+function logFault(log: Log, error: unknown) {
+  const isKeyFault = error instanceof ForeignCommitError || error instanceof StartRefused
+  if (isKeyFault)
+    log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
+      error: error instanceof ForeignCommitError ? error.cause : error,
+    })
+  else
+    log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
 }
 
 /** Drops calls that follow another too soon, so that callers cannot flood the log. */
@@ -252,20 +251,29 @@ function startListener(needs: {
   return listener
 }
 
-function makeTemporaryDir(cleanups: Cleanups): string {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /**
  * While there is no account, issues a setup token for the person who can read this machine's terminal or files. Without
- * a terminal the token is written to a file.
+ * a terminal the token is written to a file. Nodes of a shared database issue none: each would replace that of the last.
  */
-async function publishSetupToken(services: Services, path: string) {
+async function publishSetupToken(
+  services: Services,
+  { setupTokenFile: path }: Storage,
+  { store, log, cleanups }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups },
+) {
+  if (path === null) {
+    if (services.builtIn && !(await store.read.accounts.hasAny()))
+      log.info('there is no account yet; create the first one: otpd admin create')
+    return undefined
+  }
   const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })
   if (setupToken && !process.stderr.isTTY)
     writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  // Another process may have created the first account, which invalidates the token.
+  cleanups.push(
+    startPeriodicTask(setupTokenCheckMs, log, async () => {
+      if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
+    }),
+  )
   return setupToken
 }

@@ -4,14 +4,13 @@ import type { Store } from '../domain/store/store.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
-import type { LiveKeyring } from '../store/files/live-keyring.ts'
 import type { Log } from '../log/log.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
 import { createSealTask, walksToSkip } from '../domain/upkeep/seal-walks.ts'
-import type { Database } from '../store/engine/database.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
+import type { Storage } from './storage.ts'
 import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
 
 const expirySweepMs = 10_000
@@ -27,10 +26,7 @@ const purgeIntervalMs = 10 * minuteMs
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
   services: Pick<Services, 'messaging' | 'newId' | 'otp'>
-  database: Pick<Database, 'overwriteFreeSpace' | 'secureDelete'>
-  keyring: LiveKeyring
-  /** Whether this start created the database. */
-  isNew: boolean
+  storage: Pick<Storage, 'database' | 'isNew' | 'keyring'>
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
   clock: Clock
@@ -38,8 +34,8 @@ export async function startWorkers(needs: {
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, database, keyring, isNew, webhookWorker, store, clock, wall, log, cleanups } =
-    needs
+  const { config, services, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { database, keyring, isNew } = needs.storage
   const { messaging, newId, otp } = services
   const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
@@ -71,8 +67,8 @@ export async function startWorkers(needs: {
     onSealed: () => log.info('all stored data is encrypted with the newest key'),
   })
   cleanups.push(
-    startPeriodicTask(keyWalksMs, log, (isStopping) => {
-      keyring.refresh()
+    startPeriodicTask(keyWalksMs, log, async (isStopping) => {
+      await keyring.refresh()
       return runWalks(createPurgeThrottle(isStopping))
     }),
     startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),

@@ -137,7 +137,9 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   })
 
   return {
-    read: boundTo(database.read).stores,
+    read: database.isConcurrent
+      ? convertingErrors(boundTo(database.read).stores, database.convertError)
+      : boundTo(database.read).stores,
 
     async write(body) {
       let notes: Notes | undefined
@@ -158,6 +160,25 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     // Operations of all types are run by the same code; F and R are those of this one.
     decide: <F, R>(operation: Operation<F, R>) => decideInGroup<R>(operation as Operation<unknown, unknown>),
   }
+}
+
+/** Wraps stores so that the errors of a server that is away reach callers as those of a transaction do. */
+function convertingErrors(stores: Stores, convertError: (error: unknown) => unknown): Stores {
+  const wrapMethods = (store: Record<string, (...args: unknown[]) => unknown>) =>
+    Object.fromEntries(
+      Object.entries(store).map(([name, method]) => [
+        name,
+        (...args: unknown[]) => {
+          const result = method(...args)
+          return result instanceof Promise
+            ? result.catch((error) => Promise.reject(convertError(error)))
+            : result
+        },
+      ]),
+    )
+  const wrapped = Object.entries(stores).map(([name, store]) => [name, wrapMethods(store as never)])
+  // Each method keeps its type.
+  return Object.fromEntries(wrapped) as Stores
 }
 
 /** Everything that is created once per connection or transaction. */

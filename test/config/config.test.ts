@@ -18,6 +18,8 @@ test('works without any configuration', () => {
     configFile: null,
     listen: { host: '127.0.0.1', port: 8080 },
     dataDir: '/home/ada/.local/share/otpd',
+    database: null,
+    node: 'ada-host',
     publicUrl: null,
     dev: false,
     migrate: true,

@@ -18,8 +18,8 @@ export type ServerOptions = {
   /** Arguments after `serve`. */
   args?: string[]
   env?: Record<string, string>
-  /** Data directory that outlives the server. By default a new one, removed by `stop`. */
-  dataDir?: string | undefined
+  /** Data directory that outlives the server. By default a new one, removed by `stop`. Null: none is named. */
+  dataDir?: string | null | undefined
   /** Home directory that outlives the server. By default a new, empty one, removed by `stop`. */
   home?: string
 }
@@ -59,7 +59,7 @@ export async function startServer(options: ServerOptions = {}) {
   const dataDir = options.dataDir ?? join(home, 'data')
   const child = Bun.spawn([binaryPath, 'serve', ...(options.args ?? [])], {
     env: cleanEnvironment(home, {
-      OTPD_DATA_DIR: dataDir,
+      ...(options.dataDir !== null && { OTPD_DATA_DIR: dataDir }),
       OTPD_LISTEN: '127.0.0.1:0',
       OTPD_LOG_FORMAT: 'json',
       ...options.env,

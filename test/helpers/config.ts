@@ -19,7 +19,13 @@ export function load({ files = {}, modes = {}, ...rest }: LoadOptions = {}) {
     readFile(path)
     return modes[path] ?? 0o600
   }
-  const defaults = { flags: {}, env: { HOME: '/home/ada' }, cwd: '/work', isRoot: false }
+  const defaults = {
+    flags: {},
+    env: { HOME: '/home/ada' },
+    cwd: '/work',
+    isRoot: false,
+    hostName: 'ada-host',
+  }
   return loadConfig({ ...defaults, ...rest, readFile, readMode })
 }
 

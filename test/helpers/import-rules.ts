@@ -85,6 +85,18 @@ const importRules: readonly ImportRule[] = [
     imports: [...domain('model'), 'src/store/engine'],
     packages: storagePackages,
   },
+  // Prepares a PostgreSQL database that nodes share, as the files around SQLite do.
+  {
+    area: 'src/store/postgres',
+    imports: [
+      ...domain('model'),
+      'src/store/engine',
+      'src/store/files/audit-verification.ts',
+      'src/store/files/data-dir.ts',
+      'src/store/files/data-keys.ts',
+    ],
+    packages: storagePackages,
+  },
   // The SQL of each table implements an interface of src/domain/store; it knows no capability.
   {
     area: 'src/store',
@@ -167,6 +179,7 @@ const importRules: readonly ImportRule[] = [
       'src/store',
       'src/store/engine',
       'src/store/files',
+      'src/store/postgres',
     ],
     packages: anyPackageExcept(...httpPackages, ...cliPackages),
   },
@@ -192,6 +205,7 @@ const importRules: readonly ImportRule[] = [
       'src/store',
       'src/store/engine',
       'src/store/files',
+      'src/store/postgres',
       'src/webhooks',
     ],
     packages: anyPackageExcept(...cliPackages),

@@ -34,7 +34,7 @@ export type KeyWalks = ReturnType<typeof createKeyWalks>
  */
 export function createKeyWalks(needs: {
   store: Store
-  keyring: Pick<Keyring, 'newestVersion' | 'hasOldVersions'> & { refresh(): void }
+  keyring: Pick<Keyring, 'newestVersion' | 'hasOldVersions'> & { refresh(): void | Promise<void> }
   walks: readonly KeyWalk[]
   onEnded?: (walk: KeyWalk) => void
 }) {
@@ -84,7 +84,7 @@ export function createKeyWalks(needs: {
       }
       return hasDeleted
     })
-    if (areDeleted) keyring.refresh()
+    if (areDeleted) await keyring.refresh()
   }
 
   return {

@@ -134,6 +134,9 @@ type DatabasePort = {
    */
   overwriteFreeSpace(yieldToRequests: () => Promise<boolean>): Promise<boolean>
 
+  /** Converts an error of a read to one that is safe to return or log: see `toCallerError`. */
+  convertError(error: unknown): unknown
+
   /** Closes the database after the queued writes have finished. */
   close(): Promise<void>
 }

@@ -5,12 +5,13 @@ import { fillListIndex } from './list-fill.ts'
 import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
 import type { Migration } from './read-migrations.ts'
 
+export type { Migration } from './read-migrations.ts'
+
 /**
  * Every file of `migrations/sqlite` and `migrations/postgres`, oldest first, read at build time: adding a file to each
  * folder registers a migration. A released migration is never edited; its checksum is in every database.
  */
 export const sqliteMigrations: Migration[] = readMigrations('sqlite')
-/** Applied only by the tests, which run the stores on PostgreSQL too. The server opens SQLite alone. */
 export const postgresMigrations: Migration[] = readMigrations('postgres')
 
 export type AppliedMigration = { name: string; checksum: string }
@@ -37,14 +38,22 @@ export const migrationChecksum = (migration: Migration) =>
  * @throws MigrationError the database is newer than this version, or one of its migrations differs from this version's
  */
 export function pendingMigrations(available: Migration[], applied: AppliedMigration[]): Migration[] {
-  for (const [index, appliedMigration] of applied.entries()) {
-    const expected = available[index]
-    if (!expected) {
-      throw new MigrationError(
-        `the database is newer than this otpd: it has migration ${appliedMigration.name}`,
-        'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
-      )
-    }
+  const unknown = applied[available.length]
+  if (unknown) {
+    throw new MigrationError(
+      `the database is newer than this otpd: it has migration ${unknown.name}`,
+      'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
+    )
+  }
+  requireSameMigrations(available, applied)
+  return available.slice(applied.length)
+}
+
+/** Requires that the migrations that a database and this version both have are the same. @throws MigrationError */
+export function requireSameMigrations(available: Migration[], applied: AppliedMigration[]): void {
+  for (const [index, expected] of available.entries()) {
+    const appliedMigration = applied[index]
+    if (!appliedMigration) return
     if (
       expected.name !== appliedMigration.name ||
       migrationChecksum(expected) !== appliedMigration.checksum
@@ -55,7 +64,6 @@ export function pendingMigrations(available: Migration[], applied: AppliedMigrat
       )
     }
   }
-  return available.slice(applied.length)
 }
 
 const migrationsTableSql = `create table if not exists migrations (

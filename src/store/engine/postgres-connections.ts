@@ -5,12 +5,14 @@ import { createPostgresSession, requireCommitted, type PostgresSession } from '.
 import type { OpenTransaction } from './postgres-transactions.ts'
 
 export type PostgresOptions = {
-  /** In all; at least 4. */
-  connections?: number
-  /** `unnamed` for connection poolers that do not keep prepared statements. */
-  statements?: 'named' | 'unnamed'
-  /** Shown by the server as `otpd/<node>`. */
-  node?: string
+  /** Connections of this process at most; at least 5. */
+  connections: number
+  /** Whether statements are prepared under names, which some connection poolers lose. */
+  statements: 'named' | 'unnamed'
+  /** Name of this process among the connections of the server. */
+  applicationName: string
+  /** Called with the driver's code of each call that fails because the database is unavailable. */
+  onUnavailable?: ((code: string) => void) | undefined
 }
 
 const connectionsDefault = 9
@@ -43,7 +45,11 @@ const writerSettings = { ...sessionSettings, enable_seqscan: 'off' }
  */
 export function connectPostgres(
   url: string,
-  { connections = connectionsDefault, statements = 'named', node }: PostgresOptions,
+  {
+    connections = connectionsDefault,
+    statements = 'named',
+    applicationName = 'otpd',
+  }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
   const isPooled = statements === 'unnamed'
   const shared: PoolConfig = {
@@ -52,7 +58,7 @@ export function connectPostgres(
     query_timeout: answerTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    application_name: node === undefined ? 'otpd' : `otpd/${node}`,
+    application_name: applicationName,
   }
   const writers = createPool({
     ...shared,

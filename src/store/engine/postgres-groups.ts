@@ -1,5 +1,5 @@
 import type { CallGroup, QueryExecutor } from './database.ts'
-import { driverCode, toCallerError, unavailable } from './errors.ts'
+import { driverCode, unavailable } from './errors.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
 
@@ -21,7 +21,11 @@ type Job<C> = {
  *
  * @param groupsMax how many run at the same time; more calls wait, and share the next group
  */
-export function createGroups(run: RunTransaction, groupsMax: number) {
+export function createGroups(
+  run: RunTransaction,
+  groupsMax: number,
+  convertError: (error: unknown) => unknown,
+) {
   return <C>(calls: CallGroup<C>) => {
     let waiting: Array<Job<C>> = []
     let running = 0
@@ -51,10 +55,10 @@ export function createGroups(run: RunTransaction, groupsMax: number) {
         for (const [index, { resolve, reject }] of group.entries()) {
           const outcome = outcomes[index]
           if (outcome && 'value' in outcome) resolve(outcome.value)
-          else reject(toCallerError(outcome?.error))
+          else reject(convertError(outcome?.error))
         }
       } catch (error) {
-        const callerError = toCallerError(error)
+        const callerError = convertError(error)
         if (group.length === 1 || callerError instanceof ServiceError) {
           for (const { reject } of group) reject(callerError)
           return

@@ -1,5 +1,5 @@
 import type { QueryExecutor } from './database.ts'
-import { driverCode, toCallerError } from './errors.ts'
+import { driverCode } from './errors.ts'
 import type { PostgresSession } from './postgres-session.ts'
 
 /** A transaction that has begun, on a connection of its own. */
@@ -40,8 +40,8 @@ export class NothingToCommit extends Error {
   }
 }
 
-/** Creates the functions that run a body in a transaction. */
-export function createTransactions(begin: () => Promise<OpenTransaction>) {
+/** Creates the function that runs a body in a transaction. It throws the driver's errors. */
+export function createTransactions(begin: () => Promise<OpenTransaction>): RunTransaction {
   /** Runs a body in a transaction, once. */
   const runOnce: RunTransaction = async (body, onEnd) => {
     const { session, commit, rollback, release } = await begin()
@@ -63,7 +63,7 @@ export function createTransactions(begin: () => Promise<OpenTransaction>) {
     }
   }
 
-  /** Runs a body in a transaction, and again if it lost to another one. @throws the driver's errors */
+  /** Runs a body in a transaction, and again if it lost to another one. */
   const attempt: RunTransaction = async (body, onEnd) => {
     for (let retries = 0; ; retries++) {
       try {
@@ -75,14 +75,5 @@ export function createTransactions(begin: () => Promise<OpenTransaction>) {
     }
   }
 
-  return {
-    attempt,
-    async write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
-      try {
-        return await attempt(body)
-      } catch (error) {
-        throw toCallerError(error)
-      }
-    },
-  }
+  return attempt
 }

@@ -16,8 +16,11 @@ import { connectPostgres, type PostgresOptions } from './postgres-connections.ts
 import { createGroups } from './postgres-groups.ts'
 import { createPostgresSession, sessionOf } from './postgres-session.ts'
 import { createTransactions, type OpenTransaction } from './postgres-transactions.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import { driverCode, toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
+import { defineNodeTable } from './tables/nodes.ts'
 
 /**
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
@@ -40,13 +43,18 @@ const postgresColumns = {
   }),
 } as unknown as ColumnKit
 
+/** Rows of the nodes that share a database. */
+export const nodeTable = defineNodeTable(postgresColumns)
+
 /** The members that drizzle's PostgreSQL databases share for every driver. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
 
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
-export function openPostgres(url: string, options: PostgresOptions = {}): Database {
-  const { read, begin, close } = connectPostgres(url, options)
-  return describePostgres({ read, begin, groupsMax: 3, isNamed: options.statements !== 'unnamed', close })
+export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
+  const { onUnavailable, ...connecting } = options
+  const { read, begin, close } = connectPostgres(url, connecting)
+  const isNamed = options.statements !== 'unnamed'
+  return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable, close })
 }
 
 /** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
@@ -91,11 +99,24 @@ type Connections = {
   groupsMax: number
   /** Whether prepared statements have names, so that the server plans them once per connection. */
   isNamed: boolean
+  onUnavailable?: PostgresOptions['onUnavailable']
   close(): Promise<void>
 }
 
-function describePostgres({ read, begin, groupsMax, isNamed, close }: Connections): Database {
-  const { write, attempt } = createTransactions(begin)
+function describePostgres({
+  read,
+  begin,
+  groupsMax,
+  isNamed,
+  onUnavailable = () => {},
+  close,
+}: Connections): Database {
+  function convertError(error: unknown): unknown {
+    const converted = toCallerError(error)
+    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
+    return converted
+  }
+  const run = createTransactions(begin)
   const prepare = <R>(build: () => Preparable<R>) => {
     let statement: { execute(values?: Record<string, unknown>): Promise<R> } | undefined
     return (values?: Record<string, unknown>) => {
@@ -111,8 +132,15 @@ function describePostgres({ read, begin, groupsMax, isNamed, close }: Connection
     tables: defineTables(postgresColumns),
     admissionTable: defineAdmissionTable(postgresColumns),
     read,
-    write,
-    group: createGroups(attempt, groupsMax),
+    async write(body) {
+      try {
+        return await run(body)
+      } catch (error) {
+        throw convertError(error)
+      }
+    },
+    group: createGroups(run, groupsMax, convertError),
+    convertError,
     prepare,
     writeRows(executor, rowWrite) {
       let gather: ((row: Record<string, unknown>) => void) | undefined

@@ -7,6 +7,7 @@ import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
 import { buildOneRow } from './row-writes.ts'
+import { toCallerError } from './errors.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
 import { openReader } from './sqlite-reader.ts'
@@ -149,7 +150,15 @@ const readOnlyError = () => new Error('the database is open for reading only')
 
 type Dialect = Pick<
   Database,
-  'tables' | 'prepare' | 'writeRows' | 'shortId' | 'matchesShortId' | 'isConcurrent' | 'lock' | 'skipLocked'
+  | 'tables'
+  | 'prepare'
+  | 'writeRows'
+  | 'shortId'
+  | 'matchesShortId'
+  | 'isConcurrent'
+  | 'lock'
+  | 'skipLocked'
+  | 'convertError'
 >
 
 const describeSqlite = (ids: ShortIds): Dialect => ({
@@ -161,6 +170,7 @@ const describeSqlite = (ids: ShortIds): Dialect => ({
   isConcurrent: false,
   lock: () => Promise.resolve('locked'),
   skipLocked: sql``,
+  convertError: toCallerError,
 })
 
 /** Opens a read-write connection with the settings that all writers of the file must share. */

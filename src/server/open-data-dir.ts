@@ -1,13 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { Clock } from '../domain/model/clock.ts'
-import type { Log } from '../log/log.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
+import { checkIntegrity } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
-import { prepareDatabase, wasUncleanStop } from '../store/files/prepare-database.ts'
+import { prepareDatabase, toStartError, wasUncleanStop } from '../store/files/prepare-database.ts'
 import { openSqlite } from '../store/engine/sqlite.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { Storage, StorageNeeds } from './storage.ts'
 
 const lockWaitMs = 1_000
 
@@ -15,15 +18,25 @@ const lockWaitMs = 1_000
  * Locks the data directory, reads the master key, migrates the database if needed and opens it with its keys. Keys that
  * a host command replaces are read again before the next write.
  *
- * @param needs.onDiskFault called when a disk fault makes the outcome of a commit unknown
  * @throws StartRefused with the cause and a remedy
  */
-export function openDatabase(
+export async function openDataDir(
+  config: Pick<Config, 'dataDir' | 'secrets' | 'migrate'>,
+  needs: StorageNeeds,
+): Promise<Storage> {
+  const dataDir = config.dataDir ?? makeTemporaryDir(needs.cleanups)
+  try {
+    return openIn(dataDir, config, needs)
+  } catch (error) {
+    throw toStartError(error, dataDir)
+  }
+}
+
+function openIn(
   dataDir: string,
   config: Pick<Config, 'secrets' | 'migrate'>,
-  needs: { log: Log; clock: Clock; cleanups: Cleanups; onDiskFault(error: unknown): void },
-) {
-  const { log, clock, cleanups, onDiskFault } = needs
+  { log, clock, cleanups, onFault }: StorageNeeds,
+): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
   // An operator command may hold the lock briefly.
@@ -50,7 +63,26 @@ export function openDatabase(
     () => readMasterKeyCandidates(dataDir, config.secrets.masterKey),
     () => log.info('the keys were replaced, and were read again'),
   )
-  const database = openSqlite(files.database, { onDiskFault, onForeignCommit: keyring.refresh })
+  const database = openSqlite(files.database, { onDiskFault: onFault, onForeignCommit: keyring.refresh })
   cleanups.push(database.close)
-  return { database, files, keyring, isNew, wasUnclean }
+  return {
+    database,
+    keyring,
+    clock,
+    isNew,
+    isShared: false,
+    dataDir,
+    setupTokenFile: files.setupToken,
+    async watch() {
+      if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
+      return async () => {}
+    },
+    toStartError: (error) => toStartError(error, dataDir),
+  }
+}
+
+function makeTemporaryDir(cleanups: Cleanups): string {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
 }

@@ -1,0 +1,44 @@
+import type { Config } from '../config/config.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { Keyring } from '../domain/model/keys.ts'
+import type { Log } from '../log/log.ts'
+import type { Database } from '../store/engine/database.ts'
+import type { Cleanups } from './shutdown.ts'
+
+/** A migrated database with its keys, whichever kind it is. */
+export type Storage = {
+  database: Database
+  keyring: Keyring & {
+    /** Reads the data keys again if another process replaced them. */
+    refresh(): void | Promise<void>
+  }
+  /** Time of what is stored. */
+  clock: Clock
+  /** Whether this start created the database. */
+  isNew: boolean
+  /** Whether other nodes may serve the same database. */
+  isShared: boolean
+  /** Null if nothing is kept in files. */
+  dataDir: string | null
+  /** File for the token of the first account; null without a data directory. */
+  setupTokenFile: string | null
+  /**
+   * Starts what follows the start of the server, such as checks in the background.
+   *
+   * @returns to be called with a configuration that was reloaded
+   */
+  watch(): Promise<(config: Config) => Promise<void>>
+  /** Converts a known error of the database to a StartRefused; returns other errors unchanged. */
+  toStartError(error: unknown): unknown
+}
+
+export type StorageNeeds = {
+  log: Log
+  version: string
+  /** Clock of this node. */
+  clock: Clock
+  /** Receives what closes the database. */
+  cleanups: Cleanups
+  /** Called when the server must exit, because it may lose writes or has no key for the database any more. */
+  onFault(error: unknown): void
+}

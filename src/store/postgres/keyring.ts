@@ -1,0 +1,122 @@
+import { eq } from 'drizzle-orm'
+import {
+  createKeyring,
+  masterKeyCheck,
+  newDataKey,
+  purposes,
+  unwrapDataKey,
+  wrapDataKey,
+  type DataKey,
+  type Keyring,
+} from '../../domain/model/keys.ts'
+import type { Random } from '../../domain/model/random.ts'
+import type { Database, QueryExecutor } from '../engine/database.ts'
+import { StartRefused } from '../files/data-dir.ts'
+
+/** The keyring of a database that other nodes and host commands may give new keys. */
+export type SharedKeyring = Keyring & {
+  /**
+   * Reads the data keys again if they were replaced.
+   *
+   * @throws StartRefused the database has another master key now
+   */
+  refresh(): Promise<void>
+}
+
+const random: Random = (bytes) => crypto.getRandomValues(bytes)
+
+/**
+ * Opens the keyring of a migrated database, and makes its data keys if it has none. Nodes that start at once end up with
+ * the same keys: the row of the first one's master key makes the others wait for its commit.
+ *
+ * @param options.mustExist makes no keys
+ * @param options.onReplaced called after the keys were replaced
+ * @throws StartRefused the database belongs to another master key
+ */
+export async function openSharedKeyring(
+  database: Database,
+  masterKey: Uint8Array,
+  options: { now: number; mustExist?: boolean; onReplaced?: () => void },
+): Promise<{ keyring: SharedKeyring; isNew: boolean }> {
+  const { now, mustExist = false, onReplaced = () => {} } = options
+  const created = !mustExist && (await database.write((tx) => createDataKeys(database, tx, masterKey, now)))
+  let { epoch, dataKeys } = await readDataKeys(database, database.read, masterKey)
+  let refreshing: Promise<void> | undefined
+  async function refreshOnce() {
+    const current = await readDataKeys(database, database.read, masterKey, epoch)
+    if (current.epoch === epoch) return
+    keyring.replace(current.dataKeys)
+    epoch = current.epoch
+    onReplaced()
+  }
+  const refresh = () => (refreshing ??= refreshOnce().finally(() => (refreshing = undefined)))
+  // The text that names an unknown key stays unreadable this time. The periodic refresh reports what fails.
+  const keyring = createKeyring(dataKeys, () => void refresh().catch(() => {}))
+  return { keyring: { ...keyring, refresh }, isNew: created }
+}
+
+/** @returns whether this call made them */
+async function createDataKeys(
+  { tables: { dataKeys, meta } }: Database,
+  tx: QueryExecutor,
+  masterKey: Uint8Array,
+  now: number,
+): Promise<boolean> {
+  const check = masterKeyCheck(masterKey)
+  const added = await tx
+    .insert(meta)
+    .values({ name: 'master_key_check', value: check })
+    .onConflictDoNothing()
+    .returning({ name: meta.name })
+  if (added.length === 0) return false
+  await tx.insert(meta).values({ name: 'key_epoch', value: crypto.randomUUID() })
+  await tx.insert(dataKeys).values(
+    purposes.map((purpose) => {
+      const dataKey = newDataKey(purpose, 1, random)
+      const { version } = dataKey
+      return {
+        masterKey: check,
+        purpose,
+        version,
+        wrapped: wrapDataKey(masterKey, dataKey, random),
+        createdAt: now,
+      }
+    }),
+  )
+  return true
+}
+
+/**
+ * Reads the data keys that a master key opens.
+ *
+ * @param knownEpoch reads no keys if they were not replaced since
+ * @throws StartRefused it opens none
+ */
+async function readDataKeys(
+  { tables: { dataKeys, meta } }: Database,
+  executor: QueryExecutor,
+  masterKey: Uint8Array,
+  knownEpoch?: string,
+): Promise<{ epoch: string; dataKeys: DataKey[] }> {
+  // Before the keys: if they are replaced in between, the next refresh reads them again.
+  const [row] = await executor.select().from(meta).where(eq(meta.name, 'key_epoch'))
+  const epoch = row?.value ?? ''
+  if (epoch === knownEpoch) return { epoch, dataKeys: [] }
+  const rows = await executor
+    .select()
+    .from(dataKeys)
+    .where(eq(dataKeys.masterKey, masterKeyCheck(masterKey)))
+    .orderBy(dataKeys.purpose, dataKeys.version)
+  if (rows.length === 0) {
+    throw new StartRefused(
+      'the database belongs to another master key',
+      'Use the key that the other nodes use, in OTPD_MASTER_KEY_FILE.',
+    )
+  }
+  return {
+    epoch,
+    dataKeys: rows.map(({ purpose, version, wrapped }) =>
+      unwrapDataKey(masterKey, { purpose, version }, wrapped),
+    ),
+  }
+}

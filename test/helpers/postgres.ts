@@ -1,0 +1,76 @@
+import { afterAll, describe } from 'bun:test'
+import { PGlite } from '@electric-sql/pglite'
+import { Client } from 'pg'
+import type { SqlClient } from '../../src/store/engine/migrate-postgres.ts'
+
+/** An empty database. `url` names it on a server, for tests that need several connections. */
+export type EmptyPostgres = {
+  client: SqlClient
+  url: string | null
+  /** Opens another connection; undefined on PGlite, which has only one. */
+  connect: (() => Promise<Client>) | undefined
+  dispose(): Promise<void>
+}
+
+/** URL of the PostgreSQL server for tests; undefined without one. */
+export const testPostgresUrl = process.env['OTPD_TEST_POSTGRES_URL']
+
+/** Creates an empty database on a PostgreSQL server. */
+export async function createEmptyPostgres(serverUrl: string): Promise<EmptyPostgres & { url: string }> {
+  const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
+  const admin = new Client(serverUrl)
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  const url = new URL(serverUrl)
+  url.pathname = name
+  const connect = async () => {
+    const client = new Client(url.href)
+    await client.connect()
+    return client
+  }
+  const client = await connect()
+  return {
+    client,
+    url: url.href,
+    connect,
+    async dispose() {
+      await client.end()
+      await admin.query(`drop database ${name} with (force)`)
+      await admin.end()
+    },
+  }
+}
+
+/** Wraps PGlite as a connection. */
+export const asSqlClient = (pglite: PGlite): SqlClient => ({
+  async query<R>(text: string, values?: unknown[]) {
+    if (values) return pglite.query<R>(text, values)
+    const results = await pglite.exec(text)
+    // As with `pg`, the rows are those that the caller asked for.
+    return { rows: (results.at(-1)?.rows ?? []) as R[] }
+  },
+})
+
+async function createEmptyPglite(): Promise<EmptyPostgres> {
+  const pglite = new PGlite()
+  return { client: asSqlClient(pglite), url: null, connect: undefined, dispose: () => pglite.close() }
+}
+
+/** Runs the same tests on PGlite and, if there is one, on a PostgreSQL server. */
+export function describeEachPostgres(
+  title: string,
+  tests: (open: () => Promise<EmptyPostgres>, kind: string) => void,
+) {
+  const kinds: Array<[string, () => Promise<EmptyPostgres>]> = []
+  if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') kinds.push(['PGlite', createEmptyPglite])
+  if (testPostgresUrl) kinds.push(['PostgreSQL', () => createEmptyPostgres(testPostgresUrl)])
+  describe.each(kinds)(`${title} on %s`, (kind, create) => {
+    const opened: EmptyPostgres[] = []
+    afterAll(() => Promise.all(opened.map((one) => one.dispose())))
+    tests(async () => {
+      const database = await create()
+      opened.push(database)
+      return database
+    }, kind)
+  })
+}
