@@ -11,7 +11,11 @@ type Connection = {
   sendCopyFromChunk(chunk: Buffer): void
   endCopyFrom(): void
   sendCopyFail(message: string): void
-  stream: { writableLength: number; once(event: 'drain' | 'close', callback: () => void): void }
+  stream: {
+    writableLength: number
+    on(event: 'drain' | 'close', callback: () => void): void
+    off(event: 'drain' | 'close', callback: () => void): void
+  }
 }
 
 /**
@@ -33,10 +37,10 @@ export function copyIn(client: Client, table: string, lines: Iterable<string>): 
       connection.sendCopyFromChunk(Buffer.from(text))
       text = ''
       if (connection.stream.writableLength > backlogBytes) {
-        await new Promise<void>((done) => {
-          connection.stream.once('drain', done)
-          connection.stream.once('close', done)
-        })
+        const drained = Promise.withResolvers<void>()
+        for (const event of ['drain', 'close'] as const) connection.stream.on(event, drained.resolve)
+        await drained.promise
+        for (const event of ['drain', 'close'] as const) connection.stream.off(event, drained.resolve)
       }
     }
     for (const line of lines) {
