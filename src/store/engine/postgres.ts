@@ -14,6 +14,7 @@ import { Pool } from 'pg'
 import type { ColumnKit } from './tables/columns.ts'
 import type { CallGroup, QueryExecutor, Database } from './database.ts'
 import { toCallerError } from './errors.ts'
+import { partitions } from './partitions.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
 
@@ -118,6 +119,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
       return rows.length === 0 ? 'missing' : 'locked'
     },
     isConcurrent: true,
+    partitions,
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.resolve(true),
     skipLocked: sql.raw('for no key update skip locked'),
