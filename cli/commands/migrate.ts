@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
+import { addMoveCommand } from './migrate-to-postgres.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the migrate commands. */
@@ -28,6 +29,7 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
+  addMoveCommand(migrate, runCommand)
   addHostFlags(migrate.command('up').description('apply pending migrations; SQLite is backed up first'))
     .addHelpText('after', examples('otpd migrate up'))
     .action((options: HostFlags, command: Command) =>

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Config, Flags, LoadedConfig } from '../../src/config/config.ts'
-import { CliError, type ExitCode } from '../terminal/errors.ts'
+import type { Config, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
+import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
 export const addConfigFlags = (command: Command) =>
@@ -22,6 +22,19 @@ export async function loadServerConfig(flags: Flags): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
   const { config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel } = flags
   return loadConfig(processInput({ config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel }))
+}
+
+/**
+ * Loads what a move to PostgreSQL needs.
+ *
+ * @throws CliError CONFIG_INVALID with every problem as a hint
+ */
+export async function loadMoveConfig(flags: Flags): Promise<{ config: Config; target: DatabaseConfig }> {
+  const server = await import('../../src/server/bundle.ts')
+  const { source, target, problems } = server.loadMoveConfig(server.processInput(flags))
+  const config = requireConfig({ ...source, config: target && source.config, problems }, exitCodes.usage)
+  if (target === null) throw new Error('a missing database is a problem')
+  return { config, target }
 }
 
 /**

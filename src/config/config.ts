@@ -93,6 +93,9 @@ export type Config = {
   }
 }
 
+/** The data directory to move, and the PostgreSQL database to move it to. */
+export type MoveConfig = { source: LoadedConfig; target: DatabaseConfig | null; problems: Problem[] }
+
 export type LoadedConfig = {
   /** Null if there is any problem. */
   config: Config | null
@@ -120,8 +123,10 @@ export function processInput(flags: Flags): ConfigInput {
 /**
  * Reads the configuration. Precedence: flag, `OTPD_*` variable, file, default. Never throws; problems are part of the
  * result.
+ *
+ * @param options.ignoresDatabase leaves out the PostgreSQL database, for the command that moves a data directory into it
  */
-export function loadConfig(input: ConfigInput): LoadedConfig {
+export function loadConfig(input: ConfigInput, options: { ignoresDatabase?: boolean } = {}): LoadedConfig {
   const reader = createReader(input)
   reader.reportUnknownVariables()
   const configFile = readConfigFile(reader, input)
@@ -129,7 +134,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
 
   const listen = read('listen', parseListen, { host: '127.0.0.1', port: 8080 }, { show: showListen })
   const dev = read('dev', parseSwitch, false)
-  const database = readDatabase(reader, input)
+  const database = options.ignoresDatabase ? { config: null, source: null } : readDatabase(reader, input)
   const node = readNode(reader, input)
   const dataDir = readDataDir(reader, input, dev, database.source)
   if (dev.value && !isLoopbackListen(listen.value.host)) {
@@ -221,6 +226,23 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
 const daysMax = 3650
 
 /** Reads the address of the Prometheus endpoint; null disables metrics. */
+/** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
+export function loadMoveConfig(input: ConfigInput): MoveConfig {
+  const source = loadConfig(input, { ignoresDatabase: true })
+  const reader = createReader(input)
+  // The source reports the problems of the file itself.
+  readConfigFile(createReader(input), input)
+  const { config: target, source: name } = readDatabase(reader, input)
+  if (name === null) {
+    reader.report(
+      'OTPD_DATABASE_URL',
+      'There is no PostgreSQL database to move to.',
+      'Set OTPD_DATABASE_URL_FILE to a file with its URL.',
+    )
+  }
+  return { source, target, problems: [...source.problems, ...reader.problems] }
+}
+
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value

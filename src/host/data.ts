@@ -216,7 +216,8 @@ export function requireDataDir({ dataDir }: Config): string {
   throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
 }
 
-function withLock<T>(dataDir: string, work: () => T): T {
+/** Runs `work` while no server can start on the data directory. @throws OperationRefused SERVER_RUNNING */
+export async function withLock<T>(dataDir: string, work: () => T | Promise<T>): Promise<T> {
   const lock = acquireLock(dataFiles(dataDir).lock, lockWaitMs)
   if (!lock) {
     throw new OperationRefused(
@@ -226,7 +227,7 @@ function withLock<T>(dataDir: string, work: () => T): T {
     )
   }
   try {
-    return work()
+    return await work()
   } finally {
     lock.release()
   }

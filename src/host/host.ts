@@ -30,6 +30,7 @@ export {
   verifyAudit,
   type HostAuditVerification,
 } from './data.ts'
+export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'

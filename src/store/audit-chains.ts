@@ -136,7 +136,12 @@ export function createAuditChains(database: Database, executor: QueryExecutor, k
       .orderBy(asc(entries.position))
     const last = rows.at(-1)
     if (!last) return
-    await executor.delete(entries).where(condition)
+    // The role of a node on PostgreSQL need not be allowed to delete entries.
+    if (database.isConcurrent) {
+      const developer = chain === hostChain ? null : chain
+      const deletion = sql`otpd_delete_audit_entries(${developer}, ${position}) as deleted`
+      await executor.select({ deleted: sql`deleted` }).from(deletion)
+    } else await executor.delete(entries).where(condition)
     if (!head) return
     const start = { position: head.deleted, hash: head.deletedHash }
     const isIntact = rows.every((row, index) => isSuccessor(row, rows[index - 1] ?? start))

@@ -202,6 +202,7 @@ export function createEventStore(
     },
 
     async deleteOldest(until, batchSize) {
+      if (await database.partitions?.dropOldest(executor, 'events', until)) return true
       const { seq, developerId, appId } = events
       const deleted = await executor
         .delete(events)

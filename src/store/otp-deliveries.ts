@@ -170,6 +170,7 @@ export function createOtpDeliveryStore(
     },
 
     async deleteOldest(until, batchSize) {
+      if (await database.partitions?.dropOldest(executor, 'otp_deliveries', until)) return true
       const { requestId, createdAt } = messages
       const deleted = await executor
         .delete(messages)

@@ -211,6 +211,7 @@ export function createOtpRequestStore(
     },
 
     async deleteOldest(until, batchSize) {
+      if (await database.partitions?.dropOldest(executor, 'otp_requests', until)) return true
       const { id, status, developerId, appId } = otp
       const deleted = await executor
         .delete(otp)

@@ -52,6 +52,8 @@ export function createRetentionStore(
   )
 
   return {
+    preparePartition: async (now) => (await database.partitions?.prepareNext(executor, now)) ?? false,
+
     async checkpoint(scan) {
       const [row] = await executor.select().from(checkpoints).where(eq(checkpoints.scan, scan))
       return row?.checkpoint

@@ -194,6 +194,7 @@ export function createWebhookDeliveryStore(
     },
 
     async deleteOldest(until, batchSize) {
+      if (await database.partitions?.dropOldest(executor, 'webhook_deliveries', until)) return true
       const { id, endpointId, type, createdAt } = deliveries
       const deleted = await executor
         .delete(deliveries)

@@ -97,6 +97,12 @@ const importRules: readonly ImportRule[] = [
     ],
     packages: storagePackages,
   },
+  // Moves the files' database to PostgreSQL: it knows both, and every table of theirs.
+  {
+    area: 'src/store/move',
+    imports: [...domain('model'), 'src/store/engine', 'src/store/engine/tables', 'src/store/files'],
+    packages: storagePackages,
+  },
   // The SQL of each table implements an interface of src/domain/store; it knows no capability.
   {
     area: 'src/store',
@@ -179,6 +185,7 @@ const importRules: readonly ImportRule[] = [
       'src/store',
       'src/store/engine',
       'src/store/files',
+      'src/store/move',
       'src/store/postgres',
     ],
     packages: anyPackageExcept(...httpPackages, ...cliPackages),

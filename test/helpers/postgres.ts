@@ -25,6 +25,8 @@ export async function createEmptyPostgres(serverUrl: string): Promise<EmptyPostg
   url.pathname = name
   const connect = async () => {
     const client = new Client(url.href)
+    // A query in progress rejects with the error of a lost connection itself.
+    client.on('error', () => {})
     await client.connect()
     return client
   }

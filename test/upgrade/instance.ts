@@ -56,7 +56,8 @@ export type InstanceOptions = {
   /** Holds `data`, which outlives the instance, and the configuration. */
   folder: string
   gatewayUrl: string
-  env?: Record<string, string>
+  /** Undefined removes a variable. */
+  env?: Record<string, string | undefined>
 }
 
 export type Instance = Awaited<ReturnType<typeof startInstance>>

@@ -54,6 +54,14 @@ export function lowestId(prefix: IdPrefix, timeMs: number): string {
   return `${prefix}_${encode(bytes)}`
 }
 
+/** Reads the time of an id in milliseconds: its first ten digits, of which two bits are not used. */
+export function idTime(id: string): number {
+  const digits = id.slice(id.indexOf('_') + 1)
+  let time = 0
+  for (let i = 0; i < 10; i++) time = time * 32 + base32.indexOf(digits[i] ?? '0')
+  return time
+}
+
 /** Encodes 128 bits as 26 digits of five bits; the first digit holds only three. */
 function encode(bytes: Uint8Array): string {
   let length = 0

@@ -19,6 +19,12 @@ export type IdempotencyRow = IdempotencyKey & { answer: string | null }
 
 /** Queries for pseudonymization and erasure. Lists are in key order and start after `after`. */
 export type RetentionStore = {
+  /**
+   * Makes a partition that the largest tables need soon. Does nothing on SQLite.
+   *
+   * @returns true if it made one, so that there may be more to do
+   */
+  preparePartition(now: number): Promise<boolean>
   /** Returns how far a scan has come; undefined before its first step. */
   checkpoint(scan: ScanName): Promise<string | undefined>
   setCheckpoint(scan: ScanName, checkpoint: string): Promise<void>

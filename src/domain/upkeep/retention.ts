@@ -176,6 +176,7 @@ export function createRetention(needs: {
       phonesScannedDay !== utcDay(now) && expirePhones(now, phones, batchSize),
     ]
     return [
+      deletionStep((tx) => tx.retention.preparePartition(now)),
       deletionStep((tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, batchSize)),
       deletionStep((tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, batchSize)),
       deletionStep((tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, batchSize)),

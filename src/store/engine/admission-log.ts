@@ -213,6 +213,19 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
       note({ key: toKey(subject, policy), at, expiredUntil })
     },
 
+    /** Lists all committed admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
+    listCommitted(): Array<{ subject: number; policy: number; at: number; seq: number }> {
+      catchUp()
+      return [...windows].flatMap(([key, { times, head, firstSeq }]) =>
+        times.slice(head).map((at, index) => ({
+          subject: Math.floor(key / 4),
+          policy: key % 4,
+          at,
+          seq: firstSeq + head + index,
+        })),
+      )
+    },
+
     forget(subject: string): number {
       catchUp()
       let forgotten = 0

@@ -3,6 +3,7 @@ import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
 import type { ListIndex } from './list-index.ts'
+import type { Partitions } from './partitions.ts'
 import type { PhoneIndex } from './phone-index.ts'
 import type { RowWrite } from './row-writes.ts'
 import type { Tables } from './tables.ts'
@@ -97,6 +98,9 @@ type DatabasePort = {
 
   /** Finds records of phones. Undefined on PostgreSQL, which has an ordinary index. */
   readonly phoneIndex?: { committed: PhoneIndex; uncommitted: PhoneIndex }
+
+  /** Partitions of the largest tables, on PostgreSQL only. */
+  readonly partitions?: Partitions
 
   /** Condition that a column of full ids and a `shortId` column name the same row. */
   matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL

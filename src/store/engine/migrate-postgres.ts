@@ -37,7 +37,12 @@ export type PostgresSchema = {
   applied: AppliedMigration[]
   /** Number of the newest migration that a node must know. */
   nodesFrom: number
+  /** A move from SQLite into this database has not ended. */
+  isMoving: boolean
 }
+
+/** Name in `meta` of the move from SQLite that has not ended. */
+export const movingKey = 'moving'
 
 /**
  * Reads which migrations were applied to a PostgreSQL database.
@@ -48,7 +53,7 @@ export async function readPostgresSchema(client: SqlClient): Promise<PostgresSch
   const tables = await client.query<{ name: string }>(
     'select tablename as name from pg_tables where schemaname = current_schema()',
   )
-  if (tables.rows.length === 0) return { applied: [], nodesFrom: 0 }
+  if (tables.rows.length === 0) return { applied: [], nodesFrom: 0, isMoving: false }
   if (!tables.rows.some(({ name }) => name === 'migrations')) {
     throw new MigrationError(
       'the database was not created by otpd',
@@ -59,9 +64,11 @@ export async function readPostgresSchema(client: SqlClient): Promise<PostgresSch
     `select name, checksum, applied_at is not null as "isApplied", nodes_from as "nodesFrom"
      from migrations order by name`,
   )
+  const moving = await client.query('select 1 from meta where name = $1', [movingKey])
   return {
     applied: rows.filter(({ isApplied }) => isApplied).map(({ name, checksum }) => ({ name, checksum })),
     nodesFrom: Math.max(0, ...rows.map(({ nodesFrom }) => nodesFrom)),
+    isMoving: moving.rows.length > 0,
   }
 }
 
@@ -73,13 +80,19 @@ export const readPostgresMigrations = async (client: SqlClient): Promise<Applied
  * Returns the migrations that a PostgreSQL database lacks. A newer one is served as long as it has everything that this
  * version uses.
  *
- * @throws MigrationError the database has dropped what this version uses, or one of its migrations differs from this
- *   version's
+ * @throws MigrationError the database has dropped what this version uses, one of its migrations differs from this
+ *   version's, or a move into it has not ended
  */
 export function pendingPostgresMigrations(
-  { applied, nodesFrom }: PostgresSchema,
+  { applied, nodesFrom, isMoving }: PostgresSchema,
   available = postgresMigrations,
 ): Migration[] {
+  if (isMoving) {
+    throw new MigrationError(
+      'a data directory is being moved into this database, or its move was interrupted',
+      'Wait until it has ended, or begin it again: otpd migrate to-postgres --restart',
+    )
+  }
   if (nodesFrom > available.length) {
     throw new MigrationError(
       `the database is newer than this otpd: its nodes must know migration ${String(nodesFrom).padStart(4, '0')}`,
@@ -96,6 +109,8 @@ export type MigrateOptions = {
   available?: Migration[]
   /** Opens a second connection, which holds the lock while an index is built outside a transaction. */
   connect?(): Promise<SqlClient & { end(): Promise<void> }>
+  /** For the move itself. */
+  isMove?: boolean
   /** How long nodes have to drain that a migration makes too old. */
   drainMs?: number
   /** Called before that wait. */
@@ -112,13 +127,17 @@ export type MigrateOptions = {
  */
 export async function migratePostgres(
   client: SqlClient,
-  { migrate, available = postgresMigrations, connect, drainMs = drainMsDefault, onDrain }: MigrateOptions,
+  options: MigrateOptions,
 ): Promise<{ isNew: boolean; migrated: string[] }> {
-  const schema = await readPostgresSchema(client)
-  const isNew = schema.applied.length === 0
+  const { migrate, available = postgresMigrations, connect, drainMs = drainMsDefault, onDrain } = options
+  async function readPending() {
+    const schema = await readPostgresSchema(client)
+    return pendingPostgresMigrations(options.isMove ? { ...schema, isMoving: false } : schema, available)
+  }
+  const isNew = (await readPostgresMigrations(client)).length === 0
   const migrated: string[] = []
   // Most starts find nothing to do, with a role that must not change the schema.
-  for (let pending = pendingPostgresMigrations(schema, available); pending.length > 0;) {
+  for (let pending = await readPending(); pending.length > 0; pending = await readPending()) {
     if (!migrate && !isNew)
       throw new MigrationError('the database is older than this otpd', 'Migrate it: otpd migrate up')
     const [next] = pending
@@ -131,9 +150,9 @@ export async function migratePostgres(
         onDrain?.(next.name)
         await Bun.sleep(drainMs)
       }
-      migrated.push(...(await withRetries(client, () => applyInTransaction(client, available, isNew))))
+      const apply = async () => applyInTransaction(client, await readPending(), isNew)
+      migrated.push(...(await withRetries(client, apply)))
     }
-    pending = pendingPostgresMigrations(await readPostgresSchema(client), available)
   }
   return { isNew, migrated }
 }
@@ -172,8 +191,7 @@ async function begin(client: SqlClient): Promise<void> {
 }
 
 /** Applies the pending migrations up to the next one that must run apart. */
-async function applyInTransaction(client: SqlClient, available: Migration[], isNew: boolean) {
-  const pending = pendingPostgresMigrations(await readPostgresSchema(client), available)
+async function applyInTransaction(client: SqlClient, pending: Migration[], isNew: boolean) {
   await client.query(migrationsTableSql)
   const names: string[] = []
   for (const migration of pending) {

@@ -18,6 +18,7 @@ import { createPostgresSession, sessionOf } from './postgres-session.ts'
 import { createTransactions, type OpenTransaction } from './postgres-transactions.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { driverCode, toCallerError } from './errors.ts'
+import { partitions } from './partitions.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
 import { defineNodeTable } from './tables/nodes.ts'
@@ -160,6 +161,7 @@ function describePostgres({
       return rows.length === 0 ? 'missing' : 'locked'
     },
     isConcurrent: true,
+    partitions,
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.resolve(true),
     skipLocked: sql.raw('for no key update skip locked'),

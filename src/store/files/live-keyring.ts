@@ -3,6 +3,7 @@ import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
 import { readDatabase } from './open-readonly.ts'
 import { StartRefused } from './data-dir.ts'
 import { openDataKeys, readKeyEpoch } from './data-keys.ts'
+import { requireNotMoved } from './moved.ts'
 
 /** The keyring of a database that other processes may give new keys. */
 export type LiveKeyring = Keyring & {
@@ -22,7 +23,7 @@ export type LiveKeyring = Keyring & {
  *
  * @param readCandidates reads the master keys that this process can find; called again when the keys were replaced
  * @param onReplaced called after the keys were replaced
- * @throws StartRefused no master key opens the database
+ * @throws StartRefused no master key opens the database, or its data was moved to PostgreSQL
  */
 export function openKeyring(
   database: string,
@@ -30,6 +31,8 @@ export function openKeyring(
   onReplaced: () => void = () => {},
 ): LiveKeyring {
   const read = (connection: SqliteConnection) => {
+    // Checked before each write that follows another process's.
+    requireNotMoved(connection)
     const epoch = readKeyEpoch(connection)
     return { epoch, load: () => load(connection, readCandidates()) }
   }

@@ -17,6 +17,7 @@ import {
   pendingMigrations,
   sqliteMigrations,
 } from '../engine/migrate.ts'
+import { requireNotMoved } from './moved.ts'
 import { requireOwnSchema } from './schema.ts'
 import { connect } from '../engine/sqlite.ts'
 
@@ -73,6 +74,7 @@ function bringUpToDate(
   options: { masterKey: Uint8Array; migrate: boolean; now: number },
 ) {
   const applied = readAppliedMigrations(connection)
+  if (applied.length > 0) requireNotMoved(connection)
   const pending = pendingMigrations(sqliteMigrations, applied)
   requireOwnSchema(connection)
   requireMasterKey(connection, options.masterKey)

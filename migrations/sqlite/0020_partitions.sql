@@ -1,0 +1,2 @@
+-- SQLite compares all text bytewise, and needs no partitions.
+select 1;

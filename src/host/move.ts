@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import type { Config, DatabaseConfig } from '../config/config.ts'
+import { noDatabaseError } from '../store/files/backup.ts'
+import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
+import { findMasterKey } from '../store/files/data-keys.ts'
+import { readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { toStartError } from '../store/files/prepare-database.ts'
+import { connect } from '../store/engine/sqlite.ts'
+import { moveToPostgres, type MoveResult, type MoveStep } from '../store/move/to-postgres.ts'
+import { withPostgres } from '../store/postgres/connect.ts'
+import { requireDataDir, withLock } from './data.ts'
+
+export type HostMove = MoveResult
+export type HostMoveStep = MoveStep
+
+/** How long a host command may still write. */
+const busyTimeoutMs = 5_000
+
+/**
+ * Moves the database of a data directory to PostgreSQL, and makes the directory refuse to serve. The server must be
+ * stopped.
+ *
+ * @throws OperationRefused SERVER_RUNNING, NO_DATABASE, or as moveToPostgres does; StartRefused
+ */
+export async function moveDataDir(
+  { config, target, warn }: { config: Config; target: DatabaseConfig; warn: (message: string) => void },
+  options: { dryRun: boolean; restart: boolean; onStep(step: MoveStep): void },
+): Promise<HostMove> {
+  const dataDir = requireDataDir(config)
+  const { database } = dataFiles(dataDir)
+  if (!existsSync(database)) throw noDatabaseError(database)
+  prepareDataDir(dataDir, warn)
+  try {
+    return await withLock(dataDir, async () => {
+      const source = connect(database, busyTimeoutMs)
+      try {
+        // Nodes could not read what they are given otherwise.
+        if (!findMasterKey(source, readMasterKeyCandidates(dataDir, config.secrets.masterKey)))
+          throw new StartRefused(
+            'the master key of the database is not here',
+            'Restore master.key, or point OTPD_MASTER_KEY_FILE to it: the nodes need it.',
+          )
+        return await withPostgres(target.url, (client) =>
+          moveToPostgres(source, client, { ...options, now: Date.now(), target: describeTarget(target.url) }),
+        )
+      } finally {
+        source.close()
+      }
+    })
+  } catch (error) {
+    throw error instanceof OperationRefused ? error : toStartError(error, dataDir)
+  }
+}
+
+/** Names the database without user, password and parameters. */
+function describeTarget(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname}`
+}

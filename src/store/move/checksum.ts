@@ -1,0 +1,61 @@
+import type { MovedTable, Value } from './moved-tables.ts'
+
+/** Number of rows of a table, and the first 64 bits of the rows' MD5 sums, combined by XOR so that no order matters. */
+export type TableSum = { rows: number; checksum: string }
+
+/** Adds up the rows of a table while they are sent. */
+export function createTableSum() {
+  const digest = new Uint8Array(16)
+  const words = new DataView(digest.buffer)
+  let rows = 0
+  let high = 0
+  let low = 0
+  return {
+    add(text: string) {
+      Bun.MD5.hash(text, digest)
+      high ^= words.getUint32(0)
+      low ^= words.getUint32(4)
+      rows++
+    },
+    rows: () => rows,
+    read: (): TableSum => ({ rows, checksum: toHex(high) + toHex(low) }),
+  }
+}
+
+const toHex = (word: number) => (word >>> 0).toString(16).padStart(8, '0')
+
+/** Stands for null, as in the text format of COPY. */
+const nullText = String.raw`\N`
+
+/** Writes a row for the checksum: its values with tabs between them. */
+export const rowText = (row: readonly Value[]) => row.map((value) => value ?? nullText).join('\t')
+
+/** SQL that computes the same from the rows of PostgreSQL. */
+export function tableSumSql({ name, columns }: MovedTable): string {
+  const values = columns.map((column) => `coalesce(${column}::text, '${nullText}')`).join(`, E'\\t', `)
+  return `select count(*)::text as rows,
+    coalesce(bit_xor(('x' || left(md5(concat(${values})), 16))::bit(64))::text, '') as bits from ${name}`
+}
+
+/** Reads the result of that SQL. */
+export const parseTableSum = ({ rows, bits }: { rows: string; bits: string }): TableSum => ({
+  rows: Number(rows),
+  checksum: BigInt(`0b${bits || '0'}`)
+    .toString(16)
+    .padStart(16, '0'),
+})
+
+/** Writes a row in the text format of COPY. @param text what rowText made of it */
+export function copyLine(row: readonly Value[], text: string): string {
+  const isPlain = row.every((value) => typeof value !== 'string' || !special.test(value))
+  if (isPlain) return `${text}\n`
+  const values = row.map((value) =>
+    typeof value === 'string' ? value.replaceAll(everySpecial, escapeCharacter) : (value ?? nullText),
+  )
+  return `${values.join('\t')}\n`
+}
+
+const special = /[\\\t\n\r]/
+const everySpecial = /[\\\t\n\r]/g
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+const escapeCharacter = (character: string) => escapes[character] ?? character
