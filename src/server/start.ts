@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, uptime } from 'node:os'
+import { hostname, tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
@@ -10,6 +10,7 @@ import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { openDatabase } from './database.ts'
+import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { bindOrExplain } from './listen.ts'
 import {
   createServerMetrics,
@@ -105,8 +106,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     let webhookWorker: WebhookWorker | undefined
     let wakeStreams = (_developerId: string) => {}
     let url = ''
+    const isSole = !database.isConcurrent
+    const node: Node = { name: isSole ? soleNodeName : hostname(), isSole }
     const store = createStore(database, {
       keys: keyring.keys,
+      ...(node.isSole && { clock }),
       onDelivery: () => webhookWorker?.wake(),
       deliveryQueue: {
         offerLease: (now) => webhookWorker?.offerLease(now),
@@ -115,7 +119,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
-    const metrics = await createServerMetrics(config, { store, clock, version })
+    const leadership = await startLeadership(node, { store, clock, log, cleanups })
+    const metrics = await createServerMetrics(config, { store, clock, version, leadership })
     const services = createServices({
       config,
       store,
@@ -123,6 +128,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       clock,
       wall,
       version,
+      node,
       random: fillRandom,
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
@@ -168,7 +174,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       newId: services.newId,
       random: Math.random,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
-      ownsAllLeases: true,
+      ownsAllLeases: node.isSole,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     cleanups.push(services.closeWebhookConnections)
@@ -180,13 +186,14 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       isNew,
       webhookWorker,
       store,
+      leadership,
       clock,
       wall,
       log,
       cleanups,
     })
 
-    const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
+    const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
+import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
@@ -21,8 +22,8 @@ const keyWalksMs = 2_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
- * Starts the background work: webhooks, messages, the sweeper of expired requests, the clock check and retention. The
- * cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
+ * Starts the background work: webhooks and messages at each node; the sweeper of expired requests, retention and the walks of
+ * keys at the leader. The cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
  */
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
@@ -33,13 +34,26 @@ export async function startWorkers(needs: {
   isNew: boolean
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
+  leadership: Leadership
   clock: Clock
   wall: Clock
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, database, keyring, isNew, webhookWorker, store, clock, wall, log, cleanups } =
-    needs
+  const {
+    config,
+    services,
+    database,
+    keyring,
+    isNew,
+    webhookWorker,
+    leadership,
+    clock,
+    wall,
+    log,
+    cleanups,
+  } = needs
+  const store = leadership.fence(needs.store)
   const { messaging, newId, otp } = services
   const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
@@ -61,7 +75,7 @@ export async function startWorkers(needs: {
     walks,
     onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
   })
-  if (isNew) await keyWalks.skip(walksToSkip(walks))
+  if (isNew) await leadership.run(() => keyWalks.skip(walksToSkip(walks)))
   const runWalks = createSealTask({
     store,
     keys,
@@ -70,13 +84,19 @@ export async function startWorkers(needs: {
     onStart: () => log.info('encrypting stored data with the newest key; otpd doctor shows the progress'),
     onSealed: () => log.info('all stored data is encrypted with the newest key'),
   })
+  const createThrottle = (isStopping: () => boolean) =>
+    createPurgeThrottle(() => isStopping() || !leadership.isLeader())
   cleanups.push(
     startPeriodicTask(keyWalksMs, log, (isStopping) => {
       keyring.refresh()
-      return runWalks(createPurgeThrottle(isStopping))
+      return leadership.run(() => runWalks(createThrottle(isStopping)))
     }),
-    startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),
+    startPeriodicTask(expirySweepMs, log, () =>
+      leadership.run(() => otp.expireRequests(undefined, leadership.isLeader)),
+    ),
     startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),
-    startPeriodicTask(purgeIntervalMs, log, (isStopping) => retention.purge(createPurgeThrottle(isStopping))),
+    startPeriodicTask(purgeIntervalMs, log, (isStopping) =>
+      leadership.run(() => retention.purge(createThrottle(isStopping))),
+    ),
   )
 }
