@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
+import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
+import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
@@ -194,6 +196,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     })
 
     const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
+    if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
@@ -219,6 +222,20 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     // A disk fault can occur in any of these steps.
     throw toStartError(error, dataDir)
   }
+}
+
+/** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
+function watchEvents(store: Store, { logStreams }: Services, webhookWorker: WebhookWorker, log: Log) {
+  const look = createEventWatch({
+    store,
+    isNeeded: () => logStreams.isInUse() || webhookWorker.hasPending(),
+    async onEntries(developerIds) {
+      if (developerIds === undefined) logStreams.wake()
+      else for (const id of developerIds) logStreams.wake(id)
+      await webhookWorker.wakeIfDue()
+    },
+  })
+  return startPeriodicTask(eventWatchMs, log, look)
 }
 
 /** Drops calls that follow another too soon, so that callers cannot flood the log. */
