@@ -5,7 +5,7 @@ import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
-import { createDeliveryReceipts, createEarlyReceipts } from '../domain/otp/delivery-receipts.ts'
+import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
@@ -50,7 +50,6 @@ export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { dispatchMs, pollMs } = needs
   const { node } = needs
-  const earlyReceipts = createEarlyReceipts(clock)
   /** One after the other, so that the last change is the one that stays. */
   let circuitWrites = Promise.resolve()
   const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
@@ -100,7 +99,6 @@ export function createMessaging(needs: MessagingNeeds) {
     clock,
     newId,
     delivery,
-    earlyReceipts,
     onReopened: worker.wake,
   })
 

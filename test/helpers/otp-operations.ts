@@ -7,7 +7,7 @@ import type { ClaimedMessage } from '../../src/domain/model/message.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
 import { createDeliveryAttempts, type PendingResult } from '../../src/domain/otp/delivery-attempts.ts'
-import { createDeliveryReceipts, createEarlyReceipts } from '../../src/domain/otp/delivery-receipts.ts'
+import { createDeliveryReceipts } from '../../src/domain/otp/delivery-receipts.ts'
 import { createOtpService } from '../../src/domain/otp/otp.ts'
 import { revertGuardCounts } from '../../src/domain/otp/undelivered.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -93,7 +93,6 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
-    earlyReceipts: createEarlyReceipts(clock),
     onReopened: () => {},
   })
   const otp = createOtpService({

@@ -7,6 +7,7 @@ import type { Keys } from '../model/keys.ts'
 import { messageLifetimeMs } from '../model/message.ts'
 import { checkBudgetLifetimeMs } from '../limits/check-budget.ts'
 import type { Clock } from '../model/clock.ts'
+import { earlyReceiptLifetimeMs } from '../otp/delivery-receipts.ts'
 import { createLinkCutter, expirePhone } from './phone-expiry.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
@@ -45,6 +46,7 @@ type SweptTables =
   | 'analytics'
   | 'audit'
   | 'checkBudgets'
+  | 'earlyReceipts'
   | 'events'
   | 'guard'
   | 'idempotency'
@@ -184,6 +186,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
+      deletionStep((tx) => tx.earlyReceipts.deleteOldest(now - earlyReceiptLifetimeMs, batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),
       ...ageBasedSteps.filter((step) => step !== false),
     ]
