@@ -107,7 +107,8 @@ export async function openHost(options: {
       const circuits = await store.read.providerCircuits.list()
       return circuits
         .filter(({ openUntil }) => openUntil > clock.now())
-        .map(({ name, failure, openUntil }) => ({
+        .map(({ node, name, failure, openUntil }) => ({
+          node,
           name,
           failure,
           until: new Date(openUntil).toISOString(),

@@ -3,12 +3,14 @@ import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
+import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
+import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { bindOrExplain } from './listen.ts'
 import {
   createServerMetrics,
@@ -98,8 +100,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     let webhookWorker: WebhookWorker | undefined
     let wakeStreams = (_developerId: string) => {}
     let url = ''
+    const isSole = !database.isConcurrent
+    const node: Node = { name: isSole ? soleNodeName : config.node, isSole }
     const store = createStore(database, {
       keys: keyring.keys,
+      ...(node.isSole && { clock }),
       onDelivery: () => webhookWorker?.wake(),
       deliveryQueue: {
         offerLease: (now) => webhookWorker?.offerLease(now),
@@ -108,7 +113,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
-    const metrics = await createServerMetrics(config, { store, clock, version })
+    const leadership = await startLeadership(node, { store, clock, log, cleanups })
+    const metrics = await createServerMetrics(config, { store, clock, version, leadership })
     const services = createServices({
       config,
       store,
@@ -116,6 +122,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       clock,
       wall,
       version,
+      node,
       random: fillRandom,
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
@@ -162,7 +169,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       newId: services.newId,
       random: Math.random,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
-      ownsAllLeases: true,
+      ownsAllLeases: node.isSole,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     cleanups.push(services.closeWebhookConnections)
@@ -172,13 +179,15 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       storage,
       webhookWorker,
       store,
+      leadership,
       clock,
       wall,
       log,
       cleanups,
     })
 
-    const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
+    const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
+    if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
@@ -211,6 +220,20 @@ function logFault(log: Log, error: unknown) {
     })
   else
     log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
+}
+
+/** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
+function watchEvents(store: Store, { logStreams }: Services, webhookWorker: WebhookWorker, log: Log) {
+  const look = createEventWatch({
+    store,
+    isNeeded: () => logStreams.isInUse() || webhookWorker.hasPending(),
+    async onEntries(developerIds) {
+      if (developerIds === undefined) logStreams.wake()
+      else for (const id of developerIds) logStreams.wake(id)
+      await webhookWorker.wakeIfDue()
+    },
+  })
+  return startPeriodicTask(eventWatchMs, log, look)
 }
 
 /** Drops calls that follow another too soon, so that callers cannot flood the log. */

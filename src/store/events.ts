@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lt, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
@@ -48,6 +48,9 @@ export function createEventStore(
       .set({ value: sql`${counters.value} + ${p('count')}` })
       .where(eq(counters.name, 'event_seq'))
       .returning({ value: counters.value }),
+  )
+  const readCounter = database.prepare(() =>
+    executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
   const insert = database.writeRows(executor, {
     kind: 'insert',
@@ -187,6 +190,20 @@ export function createEventStore(
         return onlyOwn([...opened.values()], { developerId }) && opened
       })
       return listed.map(({ entry }) => entry)
+    },
+
+    async newestSeq() {
+      const [counter] = await readCounter({})
+      if (!counter) throw new Error('the counter of log entries is missing')
+      return counter.value
+    },
+
+    async listDevelopers(afterSeq, upToSeq) {
+      const rows = await executor
+        .selectDistinct({ developerId: events.developerId })
+        .from(events)
+        .where(and(gt(events.seq, afterSeq), lte(events.seq, upToSeq)))
+      return rows.map(({ developerId }) => developerId)
     },
 
     async findSeq(developerId, id) {

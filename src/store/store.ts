@@ -1,3 +1,4 @@
+import type { Clock } from '../domain/model/clock.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
@@ -12,12 +13,14 @@ import { createAuditStore } from './audit.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
+import { createEarlyReceiptStore } from './early-receipts.ts'
 import { createEventStore } from './events.ts'
 import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import { createOldIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
 import { createKeyWalkStore } from './key-walks.ts'
+import { createLeaseStore } from './leases.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
@@ -26,7 +29,6 @@ import { createPhoneStore } from './phones.ts'
 import { createOverlay, type OverlaidStores, type Overlay } from './overlay.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
-import { createReadinessStore } from './readiness.ts'
 import { createGroupedQueries } from './grouped-queries.ts'
 import { createGroupedReader } from './grouped-reader.ts'
 import { createRowReader, type StoredRows } from './row-reader.ts'
@@ -45,6 +47,7 @@ import { createSealingStore } from './sealing.ts'
  * Creates the domain's store on SQLite or PostgreSQL.
  *
  * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
+ * @param needs.clock time of transactions on SQLite, and in tests; PostgreSQL has its own
  * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
  * @param needs.deliveryQueue takes the webhook deliveries that it leased, after their commit
@@ -52,7 +55,7 @@ import { createSealingStore } from './sealing.ts'
  *   tokens, once per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
-  const { keys, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
+  const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
   // Stores and their prepared statements are created once per connection.
   const bound = new WeakMap<QueryExecutor, Bound>()
@@ -72,7 +75,15 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       onLeased: (delivery) => void pending.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
-    const tables = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent, outbox })
+    const tables = bindStores(database, executor, {
+      chains,
+      clock,
+      keys,
+      sealing,
+      noteDelivery,
+      noteEvent,
+      outbox,
+    })
     const rowReader = createRowReader(tables)
     const stored = database.isConcurrent
       ? createGroupedReader(createGroupedQueries(database, executor, sealing), rowReader)
@@ -203,6 +214,7 @@ type Notes = {
 
 export type StoreNeeds = {
   keys: Pick<Keys, 'audit' | 'seals' | 'webhookHeader'>
+  clock?: Clock
   deliveryQueue?: DeliveryQueue
   onDelivery?(): void
   onEvent?(developerId: string): void
@@ -214,6 +226,7 @@ function bindStores(
   executor: QueryExecutor,
   {
     chains,
+    clock,
     keys,
     sealing,
     noteDelivery,
@@ -221,6 +234,7 @@ function bindStores(
     outbox,
   }: {
     chains: AuditChains
+    clock: Clock | undefined
     keys: StoreNeeds['keys']
     sealing: Sealing
     noteDelivery(): void
@@ -237,11 +251,13 @@ function bindStores(
     checkBudgets: createCheckBudgetStore(database, executor),
     deadlines: createDeadlineStore(database, executor, sealing),
     developers: createDeveloperStore(database, executor),
+    earlyReceipts: createEarlyReceiptStore(database, executor),
     events: createEventStore(database, executor, sealing, noteEvent),
     guard: createGuardStore(database, executor),
     idempotency: createIdempotencyStore(database, executor, sealing),
     inbox: createInboxStore(database, executor, sealing),
     keyWalks: createKeyWalkStore(database, executor),
+    leases: createLeaseStore(database, executor, clock),
     loginAttempts: createLoginAttemptStore(database, executor),
     oldIdentities: createOldIdentityStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
@@ -249,7 +265,6 @@ function bindStores(
     phones: createPhoneStore(database, executor, sealing),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
-    readiness: createReadinessStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
     retention: createRetentionStore(database, executor, sealing),

@@ -90,11 +90,12 @@ export function createOtpService(needs: OtpNeeds) {
     /**
      * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
      *
+     * @param mayGoOn asked before each batch; false ends the sweep
      * @returns how many requests it found expired
      */
-    async expireRequests(batchSize = 100): Promise<number> {
+    async expireRequests(batchSize = 100, mayGoOn = () => true): Promise<number> {
       let expiredCount = 0
-      for (;;) {
+      while (mayGoOn()) {
         const expired = await store.read.otpRequests.listExpired(clock.now(), batchSize)
         if (expired.length === 0) return expiredCount
         // In the order of their ids, in which the log tells them.
@@ -102,6 +103,7 @@ export function createOtpService(needs: OtpNeeds) {
         await Promise.all(ids.map(expire))
         expiredCount += expired.length
       }
+      return expiredCount
     },
   }
 

@@ -26,6 +26,10 @@ export type EventStore = {
   append(events: readonly EntryToAppend[]): Promise<number>
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
+  /** Returns the number of the newest entry; entries of a number up to that are committed, or were deleted. */
+  newestSeq(): Promise<number>
+  /** Lists the developers that have entries after one number, up to another. */
+  listDevelopers(afterSeq: number, upToSeq: number): Promise<string[]>
   findSeq(developerId: string, id: string): Promise<number | undefined>
   /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>

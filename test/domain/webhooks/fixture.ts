@@ -31,7 +31,7 @@ export async function createWebhookFixture(
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
-  const store = createStore(database, { keys: testKeys, ...(deliveryQueue && { deliveryQueue }) })
+  const store = createStore(database, { keys: testKeys, clock, ...(deliveryQueue && { deliveryQueue }) })
   const plan = {
     projects: 100,
     applications: 1_000,
