@@ -16,10 +16,6 @@ import {
   systemErrorCode,
 } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
-import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
-import { withPostgres } from '../store/postgres/connect.ts'
-import { openSharedStore, type SharedConfig } from './shared.ts'
-import { migratePostgresUp, postgresMigrationStatus } from './migrate-postgres.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
@@ -98,7 +94,10 @@ export async function restore(
  * @throws StartRefused when the database is damaged, newer, or from another build
  */
 export async function migrationStatus({ config }: Needs): Promise<HostMigrationStatus> {
-  if (config.database) return postgresMigrationStatus(config.database.url)
+  if (config.database) {
+    const { postgresMigrationStatus } = await import('./migrate-postgres.ts')
+    return postgresMigrationStatus(config.database.url)
+  }
   const dataDir = requireDataDir(config)
   try {
     return readMigrationStatus(dataFiles(dataDir).database)
@@ -118,8 +117,10 @@ export async function migrateUp(
   { config, warn = () => {} }: Needs,
   onDrain: (name: string) => void = () => {},
 ): Promise<HostMigrationResult> {
-  if (config.database)
+  if (config.database) {
+    const { migratePostgresUp } = await import('./migrate-postgres.ts')
     return { migrated: await migratePostgresUp(config.database.url, onDrain), backup: null }
+  }
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
@@ -135,7 +136,10 @@ export async function migrateUp(
  * @throws OperationRefused NO_DATABASE; StartRefused the database is older, or the master key is not its own
  */
 export async function verifyAudit({ config }: Needs): Promise<HostAuditVerification> {
-  if (config.database) return verifySharedAudit({ ...config, database: config.database })
+  if (config.database) {
+    const { verifySharedAudit } = await import('./shared.ts')
+    return toHostVerification(await verifySharedAudit({ ...config, database: config.database }))
+  }
   const dataDir = requireDataDir(config)
   const { database } = dataFiles(dataDir)
   if (!existsSync(database)) throw noDatabaseError(database)
@@ -144,17 +148,6 @@ export async function verifyAudit({ config }: Needs): Promise<HostAuditVerificat
     return toHostVerification(readAuditTrail(database, masterKeys))
   } catch (error) {
     throw toStartError(error, dataDir)
-  }
-}
-
-async function verifySharedAudit(config: SharedConfig): Promise<HostAuditVerification> {
-  const { keys, close } = await openSharedStore(config, 'read')
-  try {
-    return toHostVerification(
-      await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys)),
-    )
-  } finally {
-    await close()
   }
 }
 

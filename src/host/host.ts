@@ -10,8 +10,9 @@ import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
 import { requireDataDir } from './data.ts'
+import type { SharedInspection } from './inspect-shared.ts'
 import { hostClock, openStore } from './open.ts'
-import { openSharedStore } from './shared.ts'
+import type { SharedConfig } from './shared.ts'
 import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, readMigrationStatus, type Inspection } from '../store/files/inspection.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
@@ -47,7 +48,7 @@ export type HostUnlockResult = UnlockResult
 /** An audit entry of any developer or of the installation itself. */
 export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
-export { inspectShared, type InspectedNode, type SharedInspection } from './inspect-shared.ts'
+export type { InspectedNode, SharedInspection } from './inspect-shared.ts'
 
 export type Host = Awaited<ReturnType<typeof openHost>>
 
@@ -70,7 +71,7 @@ export async function openHost(options: {
   const { config, access, warn = () => {} } = options
   const { plans } = config
   const { store, keys, clock, random, newId, close } = config.database
-    ? await openSharedStore({ ...config, database: config.database }, access)
+    ? await openShared({ ...config, database: config.database }, access)
     : openDirectory(config, access, warn)
   if (access === 'write') await moveIdentities({ store, keys, random })
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
@@ -130,6 +131,18 @@ export async function openHost(options: {
  */
 export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
+
+/** Opens a shared database. Its driver is loaded only then. */
+async function openShared(config: SharedConfig, access: 'read' | 'write') {
+  const { openSharedStore } = await import('./shared.ts')
+  return openSharedStore(config, access)
+}
+
+/** Inspects a shared database without changing it, also while nodes serve it. Never throws an expected failure. */
+export async function inspectShared(config: Config & SharedConfig): Promise<SharedInspection> {
+  const inspector = await import('./inspect-shared.ts')
+  return inspector.inspectShared(config)
+}
 
 function openDirectory(config: Config, access: 'read' | 'write', warn: (message: string) => void) {
   const dataDir = requireDataDir(config)

@@ -1,7 +1,9 @@
 import type { Config, DatabaseConfig } from '../config/config.ts'
 import type { Database } from '../store/engine/database.ts'
 import { openPostgres } from '../store/engine/postgres.ts'
-import { toStartError } from '../store/postgres/connect.ts'
+import type { AuditVerification } from '../store/files/audit-verification.ts'
+import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
+import { toStartError, withPostgres } from '../store/postgres/connect.ts'
 import { openSharedKeyring } from '../store/postgres/keyring.ts'
 import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
 import { buildStore, hostClock } from './open.ts'
@@ -62,4 +64,14 @@ export async function openSharedStore(config: SharedConfig, access: 'read' | 'wr
 const asReadOnly = (database: Database): Database => {
   const refuse = () => Promise.reject(new Error('the database is open for reading only'))
   return { ...database, write: refuse, group: () => refuse }
+}
+
+/** Verifies the audit trail, also while nodes serve the database. @throws as openSharedStore */
+export async function verifySharedAudit(config: SharedConfig): Promise<AuditVerification> {
+  const { keys, close } = await openSharedStore(config, 'read')
+  try {
+    return await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys))
+  } finally {
+    await close()
+  }
 }

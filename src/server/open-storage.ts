@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
 import { openDataDir } from './open-data-dir.ts'
-import { openSharedDatabase } from './open-shared-database.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 
 /**
@@ -8,5 +7,9 @@ import type { Storage, StorageNeeds } from './storage.ts'
  *
  * @throws StartRefused with the cause and a remedy
  */
-export const openStorage = (config: Config, needs: StorageNeeds): Promise<Storage> =>
-  config.database ? openSharedDatabase(config, config.database, needs) : openDataDir(config, needs)
+export async function openStorage(config: Config, needs: StorageNeeds): Promise<Storage> {
+  if (!config.database) return openDataDir(config, needs)
+  // The driver takes 5 MB of memory.
+  const { openSharedDatabase } = await import('./open-shared-database.ts')
+  return openSharedDatabase(config, config.database, needs)
+}

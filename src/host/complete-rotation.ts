@@ -1,0 +1,54 @@
+import type { Config } from '../config/config.ts'
+import { recordAudit } from '../domain/accounts/audit.ts'
+import { hostOrigin } from '../domain/model/audit.ts'
+import { callbackPath } from '../domain/otp/callback-tokens.ts'
+import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
+import { createEndedCodesWalk } from '../domain/upkeep/replaced-keys.ts'
+import type { Rotation } from '../store/files/rotate-master-key.ts'
+import type { OpenedStore } from './open.ts'
+
+export type HostRotation = Rotation & {
+  /** Pending codes that were canceled. */
+  canceledCodes: number
+  /** New URLs for delivery receipts, if the old ones ended. */
+  callbackUrls: Record<string, string>
+}
+
+/**
+ * Records a rotation, and cancels pending codes of replaced keys. A command that is killed before this leaves it to the
+ * server, whose walks do the same.
+ */
+export async function completeRotation(
+  { store, keyring, keys, clock, newId, close }: OpenedStore,
+  config: Config,
+  rotation: Rotation,
+): Promise<HostRotation> {
+  const { state, areDataKeysNew } = rotation
+  try {
+    const operator = { developerId: null, actorId: null, origin: hostOrigin }
+    const detail = areDataKeysNew ? 'data keys replaced' : state === 'both' ? 'to be finished' : null
+    await store.write((tx) =>
+      recordAudit(tx, newId, operator, { action: 'master_key.rotated', detail }, clock.now()),
+    )
+    if (!areDataKeysNew) return { ...rotation, canceledCodes: 0, callbackUrls: {} }
+    let canceledCodes = 0
+    const onCanceled = (count: number) => (canceledCodes += count)
+    const walks = [createEndedCodesWalk({ keys, clock, newId, onCanceled })]
+    const { run } = createKeyWalks({ store, keyring, walks })
+    await run({ batchSize: 100, yieldToRequests })
+    return { ...rotation, canceledCodes, callbackUrls: callbackUrls(config, keys) }
+  } finally {
+    await close()
+  }
+}
+
+/** Lets a running server write between two batches. */
+const yieldToRequests = async () => {
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  return true
+}
+
+const callbackUrls = ({ publicUrl, delivery }: Config, keys: Parameters<typeof callbackPath>[0]) =>
+  publicUrl === null
+    ? {}
+    : Object.fromEntries(delivery.providers.map(({ name }) => [name, publicUrl + callbackPath(keys, name)]))

@@ -1,0 +1,27 @@
+import type { Config } from '../config/config.ts'
+import { OperationRefused } from '../store/files/data-dir.ts'
+import { withPostgres } from '../store/postgres/connect.ts'
+import { beginRotation, finishSharedRotation } from '../store/postgres/rotate-master-key.ts'
+import { completeRotation, type HostRotation } from './complete-rotation.ts'
+import { openSharedStore, requireSharedKey, type SharedConfig } from './shared.ts'
+
+/** Replaces the master key of a shared database; the new one always comes from a file. */
+export async function rotateShared(
+  config: Config & SharedConfig,
+  { newKey, compromised, finish }: { newKey: Uint8Array | null; compromised: boolean; finish: boolean },
+): Promise<HostRotation> {
+  const masterKey = requireSharedKey(config)
+  // Checks the server and the schema first.
+  const before = await openSharedStore(config, 'read')
+  await before.close()
+  const rotation = await withPostgres(config.database.url, async (client) => {
+    if (finish) return finishSharedRotation(client, masterKey, { compromised })
+    if (newKey !== null) return beginRotation(client, masterKey, { newKey, compromised })
+    throw new OperationRefused(
+      'NEW_KEY_NEEDED',
+      'nodes share one master key, so the new one cannot be made here',
+      'Give it with --new-key-file FILE: 32 random bytes in hexadecimal or base64.',
+    )
+  })
+  return completeRotation(await openSharedStore(config, 'write'), config, rotation)
+}
