@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
 import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
@@ -73,8 +74,6 @@ export function createPhoneIndex(
   let nextKey: number | undefined
   /** Records that the running transaction deleted. */
   let removed: Array<{ hash: string; key: number }> = []
-  let fill: Promise<void> | undefined
-  let isClosed = false
 
   const readLastKey = () => Number(writes().lastKey.values()[0]?.[0] ?? 0)
   const readUntil = () => Number(reads().until.values(filledUntil)[0]?.[0] ?? 0)
@@ -87,40 +86,33 @@ export function createPhoneIndex(
   }
 
   /** Adds the tail to the table. */
-  async function addTail(run: (body: () => Promise<void>) => Promise<void>) {
+  const fill = createBackgroundWork(async (isClosed) => {
+    if (!write) return
     let until = 0
     let rows: Array<{ prefix: number; hash: string; key: number }> = []
     // While no other process can add records, so that the tail has all of them.
-    await run(async () => {
+    await write(async () => {
       catchUp()
       until = readLastKey()
       rows = [...tail].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
     })
     rows = rows.toSorted((a, b) => a.prefix - b.prefix)
     for (let start = 0; start < rows.length; start += sliceRows) {
-      if (isClosed) return
+      if (isClosed()) return
       const slice = rows.slice(start, start + sliceRows)
-      await run(async () => {
+      await write(async () => {
         for (const { prefix, key } of slice) writes().insert.run(prefix, key)
       })
     }
-    await run(async () => void writes().setUntil.run(String(until)))
+    await write(async () => void writes().setUntil.run(String(until)))
     for (const { hash, key } of rows) if (tail.get(hash) === key) tail.delete(hash)
-  }
-
-  function addTailIfLong() {
-    if (!write || fill || isClosed || tail.size < limit) return
-    // A failed write is tried again after the next commit: nothing is lost.
-    fill = addTail(write)
-      .catch(() => {})
-      .finally(() => (fill = undefined))
-  }
+  })
 
   const participant: TransactionParticipant = {
     onCommit() {
       for (const { hash, key } of removed) if (tail.get(hash) === key) tail.delete(hash)
       removed = []
-      addTailIfLong()
+      if (tail.size >= limit) fill.start()
     },
     onRollback() {
       removed = []
@@ -156,9 +148,6 @@ export function createPhoneIndex(
     committed: index((prefix) => reads().find.values(prefix)),
     uncommitted: index((prefix) => writes().find.values(prefix)),
     participant,
-    async close() {
-      isClosed = true
-      await fill
-    },
+    close: fill.close,
   }
 }
