@@ -3,7 +3,7 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
-import type { OtpRequest } from '../domain/model/request.ts'
+import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -27,6 +27,8 @@ type Changed<T> = { value: T; isNew: boolean }
  */
 export function createOverlay(tx: OverlaidStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
+  /** Stored statuses of requests that were read. */
+  const statuses = new Map<string, OtpStatus>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
@@ -53,7 +55,7 @@ export function createOverlay(tx: OverlaidStores) {
       return tx.idempotency.find(scope)
     },
 
-    request: async (id) => requests.get(id)?.value ?? (await tx.otpRequests.lock(id)),
+    request: async (id) => requests.get(id)?.value ?? loadRequest(id),
 
     async messages(requestId) {
       const own = messages.get(requestId)
@@ -80,6 +82,12 @@ export function createOverlay(tx: OverlaidStores) {
       return hasBudgets && (await tx.checkBudgets.exists(toPhoneHashes()))
     },
     findVirtualPhoneOwner: async (phone) => (await tx.developers.findByVirtualPhone(phone))?.id,
+  }
+
+  async function loadRequest(id: string): Promise<OtpRequest | undefined> {
+    const request = await tx.otpRequests.lock(id)
+    if (request) statuses.set(id, request.status)
+    return request
   }
 
   async function readLegacy() {
@@ -146,9 +154,9 @@ export function createOverlay(tx: OverlaidStores) {
 
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
   async function write(): Promise<void> {
-    for (const [, { value, isNew }] of inKeyOrder(requests)) {
+    for (const [id, { value, isNew }] of inKeyOrder(requests)) {
       if (isNew) await tx.otpRequests.insert(value)
-      else await tx.otpRequests.update(value)
+      else await tx.otpRequests.update(value, statuses.get(id))
     }
     for (const [, own] of inKeyOrder(messages)) {
       for (const { value, isNew } of own.values()) {
@@ -203,7 +211,7 @@ export function createOverlay(tx: OverlaidStores) {
   function clear(isCommitted: boolean) {
     if (!isCommitted) legacy = undefined
     hasChanges = false
-    for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
+    for (const map of [requests, statuses, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
   }
