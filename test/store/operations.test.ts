@@ -9,9 +9,9 @@ import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { deepFreeze } from '../helpers/freeze.ts'
 import { testKeys } from '../helpers/keys.ts'
-import { unlimitedPlans } from '../helpers/otp-client.ts'
 import * as operations from '../helpers/otp-operations.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
+import { unlimitedPlan, unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService } from '../helpers/service.ts'
 
 const withoutIds = (value: unknown) => JSON.stringify(value).replace(/\b(dlv|evt|idn|otp)_\w{26}/g, '$1_')
@@ -56,7 +56,7 @@ describeEachDatabase('a decision', (database) => {
     expect((await service.request('POST', '/v1/webhooks', { as: developer, body })).status).toBe(201)
     application = await service.services.appAuth.authenticate(created)
     const checked = checkDecisions(service.store)
-    const plans = { free: { ...unlimitedPlans.free, sendPerMinute: 9, verifyPerMinute: 9 } }
+    const plans = { free: { ...unlimitedPlan, sendPerMinute: 9, verifyPerMinute: 9 } }
     otp = operations.createOtpOperations({ store: checked.store, clock, plans })
     decided = checked.decided
   })

@@ -3,7 +3,6 @@ import type { CallingApplication } from '../../src/domain/model/application.ts'
 import { messageLeaseMs, type ClaimedMessage, type MessageKey } from '../../src/domain/model/message.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { unlimitedPlans } from '../helpers/otp-client.ts'
 import {
   accepted,
   createOtpOperations,
@@ -13,6 +12,7 @@ import {
   uncertain,
   type OtpOperations,
 } from '../helpers/otp-operations.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 
 describeEachDatabase('the outbox of messages', (database) => {

@@ -6,10 +6,10 @@ import type { CallingApplication } from '../../../src/domain/model/application.t
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { unwrap } from '../../../src/domain/model/rejected.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
-import { unlimitedPlans } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { createContent, defineBodyModel } from './bodies.ts'
 import type { Process } from './processes.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 
 type Status = 'active' | 'disabled'
 

@@ -10,8 +10,8 @@ import type { ClaimedMessage } from '../../../src/domain/model/message.ts'
 import { cancelRequest } from '../../../src/domain/otp/lifecycle.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { testKeys } from '../../helpers/keys.ts'
-import { unlimitedPlans } from '../../helpers/otp-client.ts'
 import * as operations from '../../helpers/otp-operations.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { createContent } from './bodies.ts'
 
@@ -94,7 +94,7 @@ export const otpCall: fc.Arbitrary<OtpCall> = fc.oneof(
   },
 )
 
-export const plans = { free: { ...unlimitedPlans.free, sendPerMinute: 12, verifyPerMinute: 12 } }
+export const plans = { free: { ...unlimitedPlan, sendPerMinute: 12, verifyPerMinute: 12 } }
 
 /** An application, and what it authenticates with. */
 type TestApplication = { caller: CallingApplication; credentials: PresentedCredentials }
