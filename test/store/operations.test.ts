@@ -288,4 +288,24 @@ describe('a transaction that fails, on SQLite', () => {
     expect(otp.errors).toHaveLength(3)
     expect(await count()).toBe(before + 3)
   })
+
+  test('is none if a call changes the request that another one of its batch makes', async () => {
+    const request = createRequest(application.id)
+    const decideOn = (read: Operation<typeof request | undefined, void>['read'], isNew: boolean) =>
+      store.decide<typeof request | undefined, void>({
+        read,
+        decide: (found) => ({
+          result: undefined,
+          changes: found ? [{ kind: 'request', request: found, isNew }] : [],
+        }),
+      })
+    await Promise.all([
+      decideOn(() => Promise.resolve(request), true),
+      decideOn(async (rows) => {
+        const found = await rows.request(request.id)
+        return found && { ...found, deliveryStatus: 'sent' }
+      }, false),
+    ])
+    expect((await store.read.otpRequests.find(request.id))?.deliveryStatus).toBe('sent')
+  })
 })

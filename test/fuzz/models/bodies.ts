@@ -72,6 +72,7 @@ export const defineBodyModel = <Call, State extends object, Result = unknown>(
     shortRuns: model.shortRuns,
     options: model.options ?? {},
     call: planned(model.call),
+    callsMax: 6,
     async open() {
       const { content, state: first } = await model.open()
       return {

@@ -239,6 +239,8 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
       expect(await authenticate(process, own.credentials.at(-1))).toEqual(expected ?? own.id)
       const [earlier] = own.credentials.slice(-2, -1)
       if (earlier) expect(await authenticate(process, earlier)).toEqual(answers.stale)
+      // In a turn of its own, in which nothing else has looked for commits of other processes.
+      await new Promise(setImmediate)
       const subscribers = await readSubscribers(store.read, state.developerId, own.id)
       expect(subscribers).toEqual(expectedSubscribers(state, own.id))
     }

@@ -27,6 +27,8 @@ export type Model<Call> = {
   /** Limits so low that a run exceeds them. */
   options: Partial<SqliteOptions>
   call: fc.Arbitrary<Call>
+  /** Calls that run at the same time. */
+  callsMax: number
   /** Creates the data file with which each run begins. @returns it, and what starts a run */
   open(): Promise<{ content: Uint8Array; start(): Session<Call> }>
 }
@@ -38,9 +40,9 @@ type Step<Call> = { pick: number } & (
   | { kind: 'restart' | 'end of the host command' | 'backup' | 'restore' }
 )
 
-const steps = <Call>(call: fc.Arbitrary<Call>): fc.Arbitrary<Array<Step<Call>>> => {
+const steps = <Call>({ call, callsMax }: Model<Call>): fc.Arbitrary<Array<Step<Call>>> => {
   const pick = fc.nat()
-  const calls = fc.array(call, { minLength: 1, maxLength: 6 })
+  const calls = fc.array(call, { minLength: 1, maxLength: callsMax })
   return fc.array(
     fc.oneof(
       {
@@ -58,7 +60,7 @@ const steps = <Call>(call: fc.Arbitrary<Call>): fc.Arbitrary<Array<Step<Call>>> 
           pick,
           kind: fc.constant('calls of both' as const),
           calls: fc.array(fc.record({ process: fc.constantFrom<ProcessName>('server', 'host'), call }), {
-            maxLength: 6,
+            maxLength: callsMax,
           }),
         }),
       },
@@ -94,7 +96,7 @@ const nextTurn = () => new Promise(setImmediate)
 export const defineModel = <Call>(model: Model<Call>): FuzzProperty =>
   defineProperty(model.name, model.shortRuns, async () => {
     const { content, start } = await model.open()
-    const property = fc.asyncProperty(steps(model.call), async (list) => {
+    const property = fc.asyncProperty(steps(model), async (list) => {
       await using processes = createProcesses(content, model.options)
       const session = start()
       try {

@@ -29,13 +29,13 @@ export type OtpCall =
 type Fails = 'never' | 'insert' | 'change'
 const locales: Record<Fails, string> = { never: 'en', insert: 'nl', change: 'be' }
 
-const app = fc.constantFrom(0, 0, 0, 1)
-const target = fc.nat(4)
+const app = fc.constantFrom(0, 0, 0, 0, 0, 1)
+const target = fc.constantFrom(0, 0, 0, 0, 1, 2, 3)
 const key = fc.constantFrom(null, null, 1, 2)
 
 export const otpCall: fc.Arbitrary<OtpCall> = fc.oneof(
   {
-    weight: 6,
+    weight: 10,
     arbitrary: fc.record({
       kind: fc.constant('send' as const),
       app,

@@ -242,9 +242,10 @@ const toText = (outcome: Outcome | undefined) => JSON.stringify(outcome ?? null)
 
 export const overlayModel = defineModel<Call>({
   name: 'calls that share transactions get the results, and leave the rows, of calls that do not',
-  shortRuns: 15,
+  shortRuns: 40,
   options: { tailLimits: { entriesMax: 20, sliceKeysMax: 40 }, phoneTailMax: 3 },
   call,
+  callsMax: 12,
   async open() {
     const content = await createOtpContent()
     return { content: content.content, start: () => startSession(content) }
