@@ -131,7 +131,7 @@ test('an entry that was read is read again after another process erased its phon
   }
 })
 
-test('a change of a request is recorded for its lists only if its status changed', async () => {
+test('a request is recorded for its lists when it is made, closed or deleted, and at no other change', async () => {
   const { path, database, dispose } = await openTestSqlite()
   const file = new SqliteConnection(path, { readonly: true })
   try {

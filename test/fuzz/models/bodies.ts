@@ -94,7 +94,7 @@ export const defineBodyModel = <Call, State extends object, Result = unknown>(
                   const result = await model.perform(tx, call.call, { number, process, state })
                   results.set(numbered, result)
                   if (call.end === 'throw') throw new ChosenFailure()
-                  if (call.end === 'stall') await new Promise((resolve) => setTimeout(resolve))
+                  if (call.end === 'stall') await new Promise(setImmediate)
                 })
               })
               const settled = await Promise.allSettled(running)

@@ -201,7 +201,7 @@ export async function perform(
       // Not the number, which may include expired admissions.
       return store.write(async (tx) => void (await tx.rateLimits.forget(appId)))
     case 'stall':
-      return store.write(() => new Promise((resolve) => setTimeout(resolve)))
+      return store.write(() => new Promise<void>((resolve) => setImmediate(resolve)))
     case 'fail in a body':
       return store.write(async (tx) => {
         await tx.applications.update(developerId, appId, { name: 'lost' }, own.now())

@@ -46,7 +46,7 @@ describe('a record that was deleted and made again', () => {
     const failing = [
       store.write(replace),
       // Fails the whole batch.
-      store.write(() => new Promise((resolve) => setTimeout(resolve))),
+      store.write(() => new Promise(setImmediate)),
     ]
     for (const { status } of await Promise.allSettled(failing)) expect(status).toBe('rejected')
     expect((await store.read.phones.find(toHash(1)))?.lastSentAt).toBe(1)
