@@ -204,10 +204,10 @@ export function createOtpRequestStore(
       await executor.update(otp).set({ previousRequest: null }).where(eq(otp.id, id))
     },
 
-    async update(request) {
+    async update(request, statusBefore = 'pending') {
       await update({ ...request })
       const { id, status } = request
-      if (status !== 'pending') noteOwned(database, requestClosed[status], request, id)
+      if (status !== statusBefore) noteOwned(database, requestClosed[status], request, id)
     },
 
     async deleteOldest(until, batchSize) {

@@ -4,7 +4,7 @@ import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
-import type { OtpRequest } from '../domain/model/request.ts'
+import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -30,6 +30,8 @@ type Changed<T> = { value: T; isNew: boolean }
  */
 export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: OverlaidStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
+  /** Stored statuses of requests that were read. */
+  const statuses = new Map<string, OtpStatus>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
@@ -54,7 +56,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       return stored.rows.idempotencyRecord(scope)
     },
 
-    request: async (id) => requests.get(id)?.value ?? (await stored.rows.request(id)),
+    request: async (id) => requests.get(id)?.value ?? loadRequest(id),
 
     async messages(requestId) {
       const own = messages.get(requestId)
@@ -71,6 +73,12 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
     },
     guard: withPendingChanges(stored.rows.guard, guard),
+  }
+
+  async function loadRequest(id: string): Promise<OtpRequest | undefined> {
+    const request = await stored.rows.request(id)
+    if (request) statuses.set(id, request.status)
+    return request
   }
 
   async function add(changes: readonly Change[]): Promise<void> {
@@ -136,9 +144,9 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
-    for (const [, { value, isNew }] of inKeyOrder(requests)) {
+    for (const [id, { value, isNew }] of inKeyOrder(requests)) {
       if (isNew) await tx.otpRequests.insert(value)
-      else await tx.otpRequests.update(value)
+      else await tx.otpRequests.update(value, statuses.get(id))
     }
     for (const [, own] of inKeyOrder(messages)) {
       for (const { value, isNew } of own.values()) {
@@ -201,7 +209,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   /** Forgets the changes: the transaction has ended. */
   function clear() {
     hasChanges = false
-    for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
+    for (const map of [requests, statuses, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
     admissions = []

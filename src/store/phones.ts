@@ -102,10 +102,12 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const matchesHash = async (hash: string) =>
     index ? eq(phones.key, (await findRow(hash))?.key ?? 0) : eq(phones.phoneHash, hash)
 
-  const index = executor === database.read ? database.phoneIndex?.committed : database.phoneIndex?.uncommitted
+  const isReader = executor === database.read
+  const index = isReader ? database.phoneIndex?.committed : database.phoneIndex?.uncommitted
 
   async function findRow(hash: string): Promise<PhoneRow | undefined> {
     if (!index) return (await findByHash({ hash }))[0]
+    if (isReader) database.memory?.refresh()
     for (const key of index.keys(hash)) {
       const [row] = await findByKey({ key })
       if (row?.phoneHash === hash) return row

@@ -18,7 +18,7 @@ export type Sample = Load & {
 export type LoadSettings = { connections: number; seconds: number; warmUpSeconds: number }
 
 /** Starts measuring CPU time. @returns a function that computes the cost per response since then */
-export function startMeter({ pid }: Server) {
+function startMeter({ pid }: Server) {
   const readCounters = () => ({
     at: performance.now() / 1000,
     server: cpuSeconds(pid),

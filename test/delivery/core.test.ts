@@ -3,19 +3,9 @@ import type { DeliverySettings, Route } from '../../src/domain/model/delivery.ts
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { findUnusedPort } from '../helpers/provider-faults.ts'
 import { startGateway, createTwilioSettings, type Gateway } from './gateway.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 
 const phone = '+31612345678'
-const plans = {
-  free: {
-    projects: 100,
-    applications: 100,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  },
-}
-
 type SentOtp = { requestId: string; status: string }
 type OtpRequestState = {
   status: string
@@ -44,7 +34,7 @@ afterEach(async () => {
 
 async function start(settings: Partial<DeliverySettings> = {}, dispatchMs = 5_000) {
   service = await createTestService({
-    plans,
+    plans: unlimitedPlans,
     delivery: {
       providers: [
         createTwilioSettings('main', mainGateway.url),

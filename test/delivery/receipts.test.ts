@@ -1,21 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/store/engine/database.ts'
 import { openTestSqlite, withRetriedWrites } from '../helpers/databases.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { buildReceipt, startGateway, createTwilioSettings, type Gateway, type SmsMessage } from './gateway.ts'
 
 const phone = '+31612345678'
-const plans = {
-  free: {
-    projects: 100,
-    applications: 100,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  },
-}
-
 type SentOtp = { requestId: string }
 type OtpRequestState = {
   status: string
@@ -51,7 +41,7 @@ const start = (...channels: Array<'sms' | 'whatsapp'>) => startOn(undefined, ...
 
 async function startOn(database: Database | undefined, ...channels: Array<'sms' | 'whatsapp'>) {
   service = await createTestService({
-    plans,
+    plans: unlimitedPlans,
     ...(database && { database }),
     delivery: {
       providers: [routeAndProvider('main', main.url), routeAndProvider('spare', spare.url)],

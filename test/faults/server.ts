@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { unlimitedPlan } from '../helpers/plans.ts'
 import type { Trial } from './family.ts'
 
 export const account = { email: 'ada@example.com', password: 'correct horse battery' }
@@ -19,15 +20,7 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string, rates 
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, account.password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const plan = {
-    projects: 100_000,
-    applications: 10_000,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-    ...rates,
-  }
+  const plan = { ...unlimitedPlan, ...rates }
   const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   const env = {

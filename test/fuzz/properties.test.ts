@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
+import { models } from './models/all.ts'
 import { properties } from './properties/all.ts'
 
-test.each(properties.map((property) => [property.name, property] as const))(
+test.each([...properties, ...models].map((property) => [property.name, property] as const))(
   '%s',
   async (_, property) => {
     // A fixed seed gives the same values each time; `npm run fuzz` generates others.

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { jwt } from './jwt.ts'
 import { describeError, formatElapsed, type FuzzOptions, type FuzzPart } from './fuzz-part.ts'
 import { pumping } from './pumping.ts'
-import { properties } from './property-runs.ts'
+import { models, properties } from './property-runs.ts'
 import { races } from './race-rounds.ts'
 import { raw } from './raw.ts'
 import { schema } from './schema.ts'
@@ -13,8 +13,8 @@ import { victim } from './victim.ts'
 
 const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--seed N] [--short]
 
-  --only    of schema, properties, raw, jwt, tenants, secrets, races, victim, pumping; otherwise all
-  --runs    of each property and of each corpus that is mutated (2000)
+  --only    of schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping; otherwise all
+  --runs    of each property, of each model and of each corpus that is mutated (2000)
   --cases   of Schemathesis for each operation (50)
   --rounds  of each race (100)
   --seconds of the attack on a login (60)
@@ -22,7 +22,7 @@ const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--round
   --short   in a minute or two
 `
 
-const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races, victim, pumping]
+const parts: FuzzPart[] = [schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Moves temporary files to memory, which is ten times as fast. No part tests durability. */

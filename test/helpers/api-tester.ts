@@ -1,5 +1,6 @@
 import type { WebhookEndpoint } from '../../src/domain/model/webhook-endpoint.ts'
 import { readOpenApi, type Operation } from './openapi.ts'
+import { unlimitedPlans } from './plans.ts'
 import { createTestService, type TestApplication, type TestDeveloper, type TestOptions } from './service.ts'
 
 /** Marker in requests. No response may contain it, because errors must not echo input. */
@@ -19,15 +20,6 @@ export type ApiTestRequest = {
 }
 
 export type ApiTestResponse = { status: number; headers: Headers; text: string; json: unknown }
-
-const unlimitedPlan = {
-  projects: 10_000,
-  applications: 10_000,
-  sendPerMinute: 0,
-  verifyPerMinute: 0,
-  consolePerMinute: 0,
-  lookupsPerMinute: 0,
-}
 
 /** A developer (tenant) with one resource of each kind. */
 export type Tenant = {
@@ -59,7 +51,7 @@ export const nonexistentIds = {
 /** Creates a service without rate limits, and calls that are checked against its OpenAPI document. */
 export async function createApiTester(options: TestOptions = {}) {
   const service = await createTestService({
-    plans: { free: unlimitedPlan },
+    plans: unlimitedPlans,
     ...options,
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', ...options.env },
   })

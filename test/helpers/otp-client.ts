@@ -108,18 +108,6 @@ export function createOtpClient(service: TestService) {
 /** Removes the trace id from an error body, so that two bodies can be compared. */
 export const withoutTraceId = (text: string) => text.replace(/"traceId":"req_\w{26}"/, '')
 
-/** Plans without limits that a test of something else could reach. */
-export const unlimitedPlans = {
-  free: {
-    projects: 10_000,
-    applications: 10_000,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  },
-}
-
 /** Counts responses by status, error code and, if present, reason. */
 export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<string, number> {
   const counts: Record<string, number> = {}

@@ -13,7 +13,7 @@ import { revertGuardCounts } from '../../src/domain/otp/undelivered.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { guardOff } from './guard.ts'
 import { testKeys } from './keys.ts'
-import { unlimitedPlans } from './otp-client.ts'
+import { unlimitedPlans } from './plans.ts'
 
 export type OtpOperations = ReturnType<typeof createOtpOperations>
 

@@ -39,14 +39,20 @@ export async function measureWal(
   }
 }
 
-/** The last frame of a transaction names the size of the database (https://sqlite.org/walformat.html). */
 function countFrames(wal: Buffer, pageBytes: number): WalGrowth {
-  let pages = 0
-  let commits = 0
-  const frameBytes = frameHeaderBytes + pageBytes
-  for (let offset = headerBytes; offset + frameBytes <= wal.length; offset += frameBytes) {
-    pages++
-    if (wal.readUInt32BE(offset + 4) > 0) commits++
-  }
-  return { pages, commits }
+  const pages = Math.max(0, Math.floor((wal.length - headerBytes) / (frameHeaderBytes + pageBytes)))
+  return { pages, commits: findCommits(wal).length }
+}
+
+/**
+ * Finds the offsets at which the transactions of a write-ahead log end. The last frame of a transaction names the size
+ * of the database (https://sqlite.org/walformat.html).
+ */
+export function findCommits(wal: Buffer): number[] {
+  if (wal.length < headerBytes) return []
+  const frameBytes = frameHeaderBytes + wal.readUInt32BE(8)
+  const ends: number[] = []
+  for (let offset = headerBytes; offset + frameBytes <= wal.length; offset += frameBytes)
+    if (wal.readUInt32BE(offset + 4) > 0) ends.push(offset + frameBytes)
+  return ends
 }

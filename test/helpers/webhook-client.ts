@@ -2,6 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerOptions } from './binary.ts'
+import { unlimitedPlan } from './plans.ts'
 
 const email = 'ada@example.com'
 const password = 'correct horse battery'
@@ -16,15 +17,7 @@ export function makeServerHome(plan = {}): Required<Pick<ServerOptions, 'home' |
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const limits = {
-    projects: 100,
-    applications: 1000,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-    ...plan,
-  }
+  const limits = { ...unlimitedPlan, ...plan }
   const lines = Object.entries(limits).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   return {

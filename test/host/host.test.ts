@@ -14,20 +14,14 @@ import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
 import { requireConfig, loadEnv } from '../helpers/config.ts'
 import { testKeys } from '../helpers/keys.ts'
+import { unlimitedPlan } from '../helpers/plans.ts'
 
 let folder: string
 let dataDir: string
 let host: Host | undefined
 const password = 'correct horse battery'
 const plans = {
-  free: {
-    projects: 10,
-    applications: 5,
-    sendPerMinute: 5,
-    verifyPerMinute: 10,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  },
+  free: { ...unlimitedPlan, projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 },
 }
 const external = { issuer: 'https://idp.example', audience: ['client-1'], jwksUri: null, clientId: null }
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)

@@ -8,22 +8,14 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../helpers/service.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 0,
-        verifyPerMinute: 0,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
-    },
+    plans: unlimitedPlans,
   })
   owner = await service.createDeveloper()
 })

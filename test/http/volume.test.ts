@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createOtpClient, phone, unlimitedPlans, type OtpClient } from '../helpers/otp-client.ts'
+import { createOtpClient, phone, type OtpClient } from '../helpers/otp-client.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

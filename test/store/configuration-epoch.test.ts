@@ -6,9 +6,9 @@ import type { Stores } from '../../src/domain/store/store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
-import { unlimitedPlans } from '../fuzz/races/fixture.ts'
 import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
 
 const unauthenticated = { code: 'UNAUTHENTICATED' }

@@ -1,3 +1,4 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
 import { beforeAll, expect, test } from 'bun:test'
 import { erasedPhone } from '../../src/domain/model/pseudonyms.ts'
 import type { OtpRequest, OtpStatus } from '../../src/domain/model/request.ts'
@@ -127,6 +128,36 @@ test('an entry that was read is read again after another process erased its phon
     expect((await read())?.phone).toBe(erasedPhone)
   } finally {
     await host.close()
+    await dispose()
+  }
+})
+
+test('a request is recorded for its lists when it is made, closed or deleted, and at no other change', async () => {
+  const { path, database, dispose } = await openTestSqlite()
+  const file = new SqliteConnection(path, { readonly: true })
+  try {
+    await registerShortIds(database, 'prj', ...developers, ...apps)
+    const store = createStore(database, { keys: testKeys })
+    const ids = { developerId: 'dev_1', appId: 'app_1', projectId: 'prj', id: 'otp_1' }
+    await store.write((tx) => tx.otpRequests.insert(createPendingRequest(start, ids)))
+    const update = (changes: Partial<OtpRequest>) =>
+      store.decide({
+        read: (rows) => rows.request('otp_1'),
+        decide: (request) => ({
+          result: undefined,
+          changes: request ? [{ kind: 'request', request: { ...request, ...changes }, isNew: false }] : [],
+        }),
+      })
+    const recorded = () =>
+      file.query<{ changes: string }, []>('select changes from list_changes').all().length
+    await update({ deliveryStatus: 'sent' })
+    expect(recorded()).toBe(1)
+    await update({ status: 'canceled' })
+    expect(recorded()).toBe(2)
+    await update({ deliveryStatus: 'delivered' })
+    expect(recorded()).toBe(2)
+  } finally {
+    file.close()
     await dispose()
   }
 })

@@ -9,9 +9,9 @@ import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { deepFreeze } from '../helpers/freeze.ts'
 import { testKeys } from '../helpers/keys.ts'
-import { unlimitedPlans } from '../helpers/otp-client.ts'
 import * as operations from '../helpers/otp-operations.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
+import { unlimitedPlan, unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService } from '../helpers/service.ts'
 
 const withoutIds = (value: unknown) => JSON.stringify(value).replace(/\b(dlv|evt|idn|otp)_\w{26}/g, '$1_')
@@ -56,7 +56,7 @@ describeEachDatabase('a decision', (database) => {
     expect((await service.request('POST', '/v1/webhooks', { as: developer, body })).status).toBe(201)
     application = await service.services.appAuth.authenticate(created)
     const checked = checkDecisions(service.store)
-    const plans = { free: { ...unlimitedPlans.free, sendPerMinute: 9, verifyPerMinute: 9 } }
+    const plans = { free: { ...unlimitedPlan, sendPerMinute: 9, verifyPerMinute: 9 } }
     otp = operations.createOtpOperations({ store: checked.store, clock, plans })
     decided = checked.decided
   })
@@ -287,5 +287,25 @@ describe('a transaction that fails, on SQLite', () => {
     expect(new Set(sent.map(({ requestId }) => requestId)).size).toBe(3)
     expect(otp.errors).toHaveLength(3)
     expect(await count()).toBe(before + 3)
+  })
+
+  test('is none if a call changes the request that another one of its batch makes', async () => {
+    const request = createRequest(application.id)
+    const decideOn = (read: Operation<typeof request | undefined, void>['read'], isNew: boolean) =>
+      store.decide<typeof request | undefined, void>({
+        read,
+        decide: (found) => ({
+          result: undefined,
+          changes: found ? [{ kind: 'request', request: found, isNew }] : [],
+        }),
+      })
+    await Promise.all([
+      decideOn(() => Promise.resolve(request), true),
+      decideOn(async (rows) => {
+        const found = await rows.request(request.id)
+        return found && { ...found, deliveryStatus: 'sent' }
+      }, false),
+    ])
+    expect((await store.read.otpRequests.find(request.id))?.deliveryStatus).toBe('sent')
   })
 })

@@ -8,7 +8,6 @@ import {
 } from '../../src/domain/model/message.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { unlimitedPlans } from '../helpers/otp-client.ts'
 import {
   accepted,
   createOtpOperations,
@@ -18,6 +17,7 @@ import {
   uncertain,
   type OtpOperations,
 } from '../helpers/otp-operations.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 
 describeEachDatabase('the outbox of messages', (database) => {

@@ -4,8 +4,8 @@ import { ServiceError } from '../../src/domain/model/errors.ts'
 import { attemptsMax } from '../../src/domain/model/code.ts'
 import { readOpened } from '../helpers/sealed-rows.ts'
 import { describeEachDatabase, raceRounds } from '../helpers/databases.ts'
-import { unlimitedPlans } from '../helpers/otp-client.ts'
 import { accepted, createOtpOperations, type OtpOperations } from '../helpers/otp-operations.ts'
+import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 
 // On SQLite the calls of a test share one transaction; on PostgreSQL they wait for each other's locks.

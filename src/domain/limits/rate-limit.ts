@@ -34,7 +34,7 @@ export async function chargeRateLimit(
 
 /** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
 export async function peekRateLimit(
-  tx: Pick<Stores, 'rateLimits'>,
+  tx: Parameters<typeof measure>[0],
   limit: RateLimit<StoredPolicy>,
   now: number,
 ): Promise<RateState | undefined> {

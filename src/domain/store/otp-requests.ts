@@ -24,8 +24,12 @@ export type OtpRequestStore = {
   findPrevious(id: string): Promise<string | undefined>
   /** Ends the list of the phone's requests here. */
   cutPrevious(id: string): Promise<void>
-  /** Writes the fields that change after the insertion. The caller has locked the request. */
-  update(request: OtpRequest): Promise<void>
+  /**
+   * Writes the fields that change after the insertion. The caller has locked the request.
+   *
+   * @param statusBefore its stored status; undefined counts as pending
+   */
+  update(request: OtpRequest, statusBefore?: OtpStatus): Promise<void>
   /**
    * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
    *

@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { createBackgroundWork } from './background-work.ts'
 import { ascendingKeys, descendingKeys, mergeCursors, without, type KeyCursor } from './key-cursors.ts'
 import {
   createListChunkReader,
@@ -175,29 +176,19 @@ export function createListIndex(
   let entries: ListEntry[] = []
   let savedEntries = 0
   let seq = 0
-  let move: Promise<void> | undefined
-  let isClosed = false
 
   /** Moves the tail to the chunks. The last row of `list_changes` stays, so that its number is not used again. */
-  async function moveTail(): Promise<void> {
+  const move = createBackgroundWork(async (isClosed) => {
     const { tail, until } = reader.beginMove()
     for (const slice of slices(tail, sliceKeysMax)) {
-      if (isClosed) return
+      if (isClosed()) return
       await write(async () => {
         for (const { owner, list, added, removed } of slice) chunks.update(owner, list, added, removed)
       })
     }
     await write(async () => void deleteChanges.run(until))
     reader.endMove()
-  }
-
-  function moveTailIfLong(): void {
-    if (move || isClosed || reader.tailSize() < entriesMax) return
-    // A failed write is tried again after the next commit: nothing is lost.
-    move = moveTail()
-      .catch(() => {})
-      .finally(() => (move = undefined))
-  }
+  })
 
   const index: ListIndex = {
     note: (change, owners, key) => void entries.push({ change, owners, key }),
@@ -221,17 +212,14 @@ export function createListIndex(
       if (entries.length === 0) return
       reader.commit(seq, entries)
       entries = []
-      moveTailIfLong()
+      if (reader.tailSize() >= entriesMax) move.start()
     },
   }
 
   return {
     index,
     participant,
-    async close() {
-      isClosed = true
-      await move
-    },
+    close: move.close,
   }
 }
 

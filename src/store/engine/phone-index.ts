@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
 import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
@@ -10,6 +11,8 @@ const sliceRows = 1_000
 
 /** Name in `meta` of the key up to which the table has all records. */
 const filledUntil = 'phone_index_until'
+/** Name in `meta` of the greatest key that was deleted as the greatest of all. */
+const lastDeleted = 'phone_key_deleted'
 
 /**
  * Finds the records of phones by their hashes, on SQLite. An ordinary index would write a page at a random place for
@@ -28,6 +31,8 @@ export type PhoneIndex = {
   /** Removes a record that the running transaction deletes. */
   remove(hash: string, key: number): void
 }
+
+type Change = { kind: 'add' | 'remove'; hash: string; key: number }
 
 /**
  * First 53 bits of a hash, the most that a JavaScript number holds. With ten million phones the chance that two share
@@ -59,6 +64,16 @@ export function createPhoneIndex(
   }))
   const writes = lazy(() => ({
     lastKey: writer.prepare('select max(key) from phones'),
+    lastUsedKey: writer.prepare(`
+      select max(
+        (select ifnull(max(key), 0) from phones),
+        (select ifnull(max(cast(value as integer)), 0) from meta
+          where name in ('${filledUntil}', '${lastDeleted}')))`),
+    noteDeleted: writer.prepare(`
+      insert into meta (name, value) select '${lastDeleted}', ?1
+        where ?1 > (select ifnull(max(key), 0) from phones)
+      on conflict (name) do update set value = excluded.value
+        where cast(excluded.value as integer) > cast(value as integer)`),
     find: writer.prepare<unknown, [number]>('select key from phone_index where hash = ?'),
     insert: writer.prepare('insert into phone_index (hash, key) values (?, ?) on conflict do nothing'),
     remove: writer.prepare('delete from phone_index where hash = ? and key = ?'),
@@ -69,96 +84,111 @@ export function createPhoneIndex(
 
   const tail = new Map<string, number>()
   let isCurrent = false
-  /** A key is never used again: the table, or the memory of another process, may still have it. */
+  /** A key is never used again: the table, or the memory of another process, may have it. */
   let nextKey: number | undefined
-  /** Records that the running transaction deleted. */
-  let removed: Array<{ hash: string; key: number }> = []
-  let fill: Promise<void> | undefined
-  let isClosed = false
+  /** Additions and removals of the running transaction. */
+  let changes: Change[] = []
+  let changesBeforeJob = 0
+  /** Keys that it added, by hash. */
+  let added = new Map<string, number>()
 
-  const readLastKey = () => Number(writes().lastKey.values()[0]?.[0] ?? 0)
-  const readUntil = () => Number(reads().until.values(filledUntil)[0]?.[0] ?? 0)
+  const toKey = (rows: unknown[][]) => Number(rows[0]?.[0] ?? 0)
 
   /** Reads the records that the table does not have: at first, and after another process has committed. */
   function catchUp() {
     if (isCurrent) return
-    for (const [key, hash] of reads().newest.values(readUntil())) tail.set(String(hash), Number(key))
+    for (const [key, hash] of reads().newest.values(toKey(reads().until.values(filledUntil))))
+      tail.set(String(hash), Number(key))
     isCurrent = true
   }
 
   /** Adds the tail to the table. */
-  async function addTail(run: (body: () => Promise<void>) => Promise<void>) {
+  const fill = createBackgroundWork(async (isClosed) => {
+    if (!write) return
     let until = 0
     let rows: Array<{ prefix: number; hash: string; key: number }> = []
-    // While no other process can add records, so that the tail has all of them.
-    await run(async () => {
+    // While no other process can add records, and with those of the jobs before this one, so that none is missing.
+    await write(async () => {
       catchUp()
-      until = readLastKey()
-      rows = [...tail].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
+      until = toKey(writes().lastKey.values())
+      rows = [...new Map([...tail, ...added])].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
     })
     rows = rows.toSorted((a, b) => a.prefix - b.prefix)
     for (let start = 0; start < rows.length; start += sliceRows) {
-      if (isClosed) return
+      if (isClosed()) return
       const slice = rows.slice(start, start + sliceRows)
-      await run(async () => {
+      await write(async () => {
         for (const { prefix, key } of slice) writes().insert.run(prefix, key)
       })
     }
-    await run(async () => void writes().setUntil.run(String(until)))
+    await write(async () => void writes().setUntil.run(String(until)))
     for (const { hash, key } of rows) if (tail.get(hash) === key) tail.delete(hash)
-  }
-
-  function addTailIfLong() {
-    if (!write || fill || isClosed || tail.size < limit) return
-    // A failed write is tried again after the next commit: nothing is lost.
-    fill = addTail(write)
-      .catch(() => {})
-      .finally(() => (fill = undefined))
-  }
+  })
 
   const participant: TransactionParticipant = {
+    onJob() {
+      changesBeforeJob = changes.length
+    },
+    onJobRollback() {
+      if (changes.length === changesBeforeJob) return
+      changes.length = changesBeforeJob
+      added = new Map(changes.flatMap(({ kind, hash, key }) => (kind === 'add' ? [[hash, key]] : [])))
+    },
     onCommit() {
-      for (const { hash, key } of removed) if (tail.get(hash) === key) tail.delete(hash)
-      removed = []
-      addTailIfLong()
+      for (const { kind, hash, key } of changes) {
+        if (kind === 'add') tail.set(hash, key)
+        else if (tail.get(hash) === key) tail.delete(hash)
+      }
+      endTransaction()
+      if (tail.size >= limit) fill.start()
     },
-    onRollback() {
-      removed = []
-    },
+    onRollback: endTransaction,
     onForeignCommit() {
       isCurrent = false
       nextKey = undefined
     },
   }
 
-  const index = (stored: (prefix: number) => unknown[][]): PhoneIndex => ({
+  function endTransaction() {
+    changes = []
+    added.clear()
+  }
+
+  const index = (
+    stored: (prefix: number) => unknown[][],
+    addedKey: (hash: string) => number | undefined,
+  ): PhoneIndex => ({
     *keys(hash) {
       catchUp()
-      const newest = tail.get(hash)
-      if (newest !== undefined) yield newest
+      for (const key of [addedKey(hash), tail.get(hash)]) if (key !== undefined) yield key
       for (const [key] of stored(hashPrefix(hash))) yield Number(key)
       return undefined
     },
     add(hash) {
       catchUp()
-      nextKey ??= Math.max(readLastKey(), readUntil()) + 1
+      nextKey ??= toKey(writes().lastUsedKey.values()) + 1
       const key = nextKey++
-      tail.set(hash, key)
+      changes.push({ kind: 'add', hash, key })
+      added.set(hash, key)
       return key
     },
     remove(hash, key) {
       writes().remove.run(hashPrefix(hash), key)
-      removed.push({ hash, key })
+      writes().noteDeleted.run(key)
+      changes.push({ kind: 'remove', hash, key })
     },
   })
 
   return {
-    committed: index((prefix) => reads().find.values(prefix)),
-    uncommitted: index((prefix) => writes().find.values(prefix)),
+    committed: index(
+      (prefix) => reads().find.values(prefix),
+      () => undefined,
+    ),
+    uncommitted: index(
+      (prefix) => writes().find.values(prefix),
+      (hash) => added.get(hash),
+    ),
     participant,
-    async close() {
-      isClosed = true
-      await fill
-    },
+    close: fill.close,
   }
 }

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
 import { createEpoch } from './epoch.ts'
+import { watchForeignCommits } from './foreign-commits.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
@@ -125,18 +126,14 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const ids = createShortIds(reader.client.prepare, connection)
   const admissions = createAdmissionLog(connection, ids.toNumber)
   const configuration = createEpoch()
+  const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
+  const participants = [admissions, configuration, phoneIndex].map(({ participant }) => participant)
+  const foreignCommits = watchForeignCommits(connection, participants, () => {})
   return {
     ...describeSqlite(ids),
-    memory: {
-      admissions,
-      configuration,
-      // There is no write queue that watches for commits, so that every read counts as after one.
-      refresh() {
-        for (const { participant } of [admissions, configuration]) participant.onForeignCommit?.()
-      },
-    },
+    memory: { admissions, configuration, refresh: foreignCommits.notice },
     listIndex: createReadonlyListIndex(reader.client.prepare),
-    phoneIndex: createPhoneIndex(reader.client.prepare, connection, undefined),
+    phoneIndex,
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
     group: () => () => Promise.reject(readOnlyError()),

@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createEventWatch } from '../../../src/domain/log/event-watch.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { createOtpClient, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

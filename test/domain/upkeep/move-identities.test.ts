@@ -5,8 +5,9 @@ import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { moveIdentities } from '../../../src/domain/upkeep/move-identities.ts'
 import { unlock } from '../../../src/domain/upkeep/unlock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { createOtpClient, guardOffEnv, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { createOtpClient, guardOffEnv, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createPurger } from '../../helpers/retention.ts'
 import { createTestService, type TestApplication, type TestService } from '../../helpers/service.ts'
 

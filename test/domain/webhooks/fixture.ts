@@ -16,6 +16,7 @@ import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
@@ -32,14 +33,7 @@ export async function createWebhookFixture(
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
   const store = createStore(database, { keys: testKeys, clock, ...(deliveryQueue && { deliveryQueue }) })
-  const plan = {
-    projects: 100,
-    applications: 1_000,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  }
+  const plan = unlimitedPlan
   const keys = testKeys
   const needs = { store, clock, newId, random, keys, plans: { free: plan } }
   const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })

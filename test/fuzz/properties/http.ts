@@ -1,7 +1,8 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { createApiTester } from '../../helpers/api-tester.ts'
-import { guardOffEnv, createOtpClient, unlimitedPlans } from '../../helpers/otp-client.ts'
+import { guardOffEnv, createOtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { defineProperty } from '../property.ts'
 

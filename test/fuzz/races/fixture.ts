@@ -1,18 +1,8 @@
 import { eq } from 'drizzle-orm'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { guardOffEnv, createOtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
-
-export const unlimitedPlans = {
-  free: {
-    projects: 1_000_000,
-    applications: 1_000_000,
-    sendPerMinute: 0,
-    verifyPerMinute: 0,
-    consolePerMinute: 0,
-    lookupsPerMinute: 0,
-  },
-}
 
 export type RaceFixture = Awaited<ReturnType<typeof openRaceFixture>>
 

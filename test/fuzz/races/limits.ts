@@ -1,13 +1,14 @@
 import { expect } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { countByOutcome, createOtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
-import { openRaceFixture, unlimitedPlans } from './fixture.ts'
+import { openRaceFixture } from './fixture.ts'
 
 const testPhone = (index: number) => `+1415555${1000 + index}`
 const plansWithRates = (sendPerMinute: number, verifyPerMinute: number) => ({
-  free: { ...unlimitedPlans.free, sendPerMinute, verifyPerMinute },
+  free: { ...unlimitedPlan, sendPerMinute, verifyPerMinute },
 })
 const errorCode = (error: unknown) => (error instanceof ServiceError ? error.code : String(error))
 

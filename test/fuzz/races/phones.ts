@@ -1,7 +1,8 @@
 import { expect } from 'bun:test'
 import { countByOutcome, guardOffEnv } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
-import { openRaceFixture, unlimitedPlans } from './fixture.ts'
+import { openRaceFixture } from './fixture.ts'
 
 /** A race over two applications of one developer and both spellings of one subscriber. */
 async function openPhones(...args: Parameters<typeof openRaceFixture>) {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
 
 type Day = { date: string; sent: number; verified: number; failed: number }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
@@ -8,14 +9,7 @@ let stranger: TestDeveloper
 beforeAll(async () => {
   service = await createTestService({
     plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 5,
-        verifyPerMinute: 10,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
+      free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
     },
   })
   owner = await service.createDeveloper()

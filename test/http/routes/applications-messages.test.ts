@@ -5,23 +5,14 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
 let application: TestApplication
 
 beforeAll(async () => {
-  const plans = {
-    free: {
-      projects: 100,
-      applications: 100,
-      sendPerMinute: 0,
-      verifyPerMinute: 0,
-      consolePerMinute: 0,
-      lookupsPerMinute: 0,
-    },
-  }
-  service = await createTestService({ plans })
+  service = await createTestService({ plans: unlimitedPlans })
   owner = await service.createDeveloper()
   application = await service.createApplication(owner, { name: 'Storefront', environment: 'test' })
 })

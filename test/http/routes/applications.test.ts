@@ -6,6 +6,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
@@ -14,14 +15,7 @@ let stranger: TestDeveloper
 beforeAll(async () => {
   service = await createTestService({
     plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 5,
-        verifyPerMinute: 10,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
+      free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
     },
   })
   owner = await service.createDeveloper()
@@ -174,14 +168,7 @@ describe('the application limit of the free plan', () => {
   })
 
   test('follows the plan of the developer', async () => {
-    const two = {
-      projects: 1,
-      applications: 2,
-      sendPerMinute: 5,
-      verifyPerMinute: 10,
-      consolePerMinute: 0,
-      lookupsPerMinute: 0,
-    }
+    const two = { ...unlimitedPlan, projects: 1, applications: 2, sendPerMinute: 5, verifyPerMinute: 10 }
     const limited = await createTestService({ plans: { free: { ...two, applications: 0 }, two } })
     const developer = await limited.createDeveloper('two')
     const { projectId } = await limited.createApplication(developer)

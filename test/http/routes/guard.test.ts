@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sql, type SQL } from 'drizzle-orm'
 import { startGateway, createTwilioSettings } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { createOtpClient, countByOutcome, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { createOtpClient, countByOutcome, type OtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

@@ -5,7 +5,8 @@ import type { Database } from '../../../src/store/engine/database.ts'
 import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
 import { readEventStream } from '../../helpers/event-stream.ts'
-import { createOtpClient, guardOffEnv, unlimitedPlans } from '../../helpers/otp-client.ts'
+import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   credentialHeaders,

@@ -6,9 +6,9 @@ import {
   guardOffEnv,
   createOtpClient,
   phone,
-  unlimitedPlans,
   type OtpClient,
 } from '../../helpers/otp-client.ts'
+import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,
@@ -23,7 +23,7 @@ let otp: OtpClient
 let owner: TestDeveloper
 let live: TestApplication
 beforeAll(async () => {
-  const plans = { free: { ...unlimitedPlans.free, sendPerMinute: 5 } }
+  const plans = { free: { ...unlimitedPlan, sendPerMinute: 5 } }
   service = await createTestService({ plans, env: guardOffEnv })
   otp = createOtpClient(service)
   owner = await service.createDeveloper()

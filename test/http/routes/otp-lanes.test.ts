@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
-import { guardOffEnv, createOtpClient, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
+import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

@@ -6,6 +6,7 @@ import {
   countByOutcome,
   type OtpClient,
 } from '../../helpers/otp-client.ts'
+import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,
@@ -14,15 +15,14 @@ import {
 } from '../../helpers/service.ts'
 
 const hourMs = 3_600_000
-const many = { projects: 1_000, applications: 1_000 }
 
 let service: TestService
 let otp: OtpClient
 let owner: TestDeveloper
 beforeAll(async () => {
   const plans = {
-    free: { ...many, sendPerMinute: 5, verifyPerMinute: 10, consolePerMinute: 0, lookupsPerMinute: 0 },
-    large: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
+    free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
+    large: unlimitedPlan,
   }
   service = await createTestService({ plans, env: guardOffEnv })
   otp = createOtpClient(service)
@@ -227,11 +227,8 @@ describe('the check budget of a phone', () => {
       ['0', 200],
       ['24', 429],
     ] as const) {
-      const plans = {
-        free: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
-      }
       const env = { ...guardOffEnv, OTPD_PHONE_CHECK_BUDGET: failures }
-      const other = await createTestService({ plans, env })
+      const other = await createTestService({ plans: unlimitedPlans, env })
       const calls = createOtpClient(other)
       const application = await other.createApplication(await other.createDeveloper())
       for (let i = 0; i < 25; i++) {
@@ -247,10 +244,10 @@ describe('the check budget of a phone', () => {
 
 describe('the send budget of a phone', () => {
   async function sendSixTimes(mode: string) {
-    const plans = {
-      free: { ...many, sendPerMinute: 0, verifyPerMinute: 0, consolePerMinute: 0, lookupsPerMinute: 0 },
-    }
-    const other = await createTestService({ plans, env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: mode } })
+    const other = await createTestService({
+      plans: unlimitedPlans,
+      env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: mode },
+    })
     const client = createOtpClient(other)
     const developer = await other.createDeveloper()
     const application = await other.createApplication(developer)

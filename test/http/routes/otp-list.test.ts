@@ -3,10 +3,10 @@ import {
   guardOffEnv,
   createOtpClient,
   phone,
-  unlimitedPlans,
   type OtpClient,
   type OtpRequestData,
 } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

@@ -3,7 +3,8 @@ import type { Plan } from '../../../src/domain/model/plans.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
-import { guardOffEnv, createOtpClient, countByOutcome, unlimitedPlans } from '../../helpers/otp-client.ts'
+import { guardOffEnv, createOtpClient, countByOutcome } from '../../helpers/otp-client.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 import { createTestService, type TestResponse } from '../../helpers/service.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
@@ -28,7 +29,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
 
   /** Calls the same application through both nodes in turn. */
   async function startNodes(rates: Partial<Plan> = {}, env: Record<string, string> = guardOffEnv) {
-    const plans = { free: { ...unlimitedPlans.free, ...rates } }
+    const plans = { free: { ...unlimitedPlan, ...rates } }
     const services = [
       await createTestService({ plans, env, database: opened.database }),
       await createTestService({ plans, env, database: second }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,
@@ -15,14 +16,7 @@ beforeAll(async () => {
   service = await createTestService({
     env: guardOffEnv,
     plans: {
-      free: {
-        projects: 100,
-        applications: 100,
-        sendPerMinute: 5,
-        verifyPerMinute: 0,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
+      free: { ...unlimitedPlan, sendPerMinute: 5 },
     },
   })
   otp = createOtpClient(service)

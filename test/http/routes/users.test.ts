@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  guardOffEnv,
-  createOtpClient,
-  phone,
-  unlimitedPlans,
-  type OtpClient,
-} from '../../helpers/otp-client.ts'
+import { guardOffEnv, createOtpClient, phone, type OtpClient } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   type TestApplication,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
 import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
@@ -8,16 +9,7 @@ let receiver: WebhookReceiver
 
 beforeAll(async () => {
   service = await createTestService({
-    plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 0,
-        verifyPerMinute: 0,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
-    },
+    plans: unlimitedPlans,
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32' },
   })
   owner = await service.createDeveloper()

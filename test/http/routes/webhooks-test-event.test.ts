@@ -7,6 +7,7 @@ import {
   type TestService,
 } from '../../helpers/service.ts'
 import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
@@ -17,14 +18,7 @@ let status = 200
 beforeAll(async () => {
   service = await createTestService({
     plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 5,
-        verifyPerMinute: 10,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
+      free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
     },
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32' },
   })

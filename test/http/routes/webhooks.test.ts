@@ -5,6 +5,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { unlimitedPlan } from '../../helpers/plans.ts'
 
 let service: TestService
 let owner: TestDeveloper
@@ -13,14 +14,7 @@ let app: TestApplication
 beforeAll(async () => {
   service = await createTestService({
     plans: {
-      free: {
-        projects: 1000,
-        applications: 1000,
-        sendPerMinute: 5,
-        verifyPerMinute: 10,
-        consolePerMinute: 0,
-        lookupsPerMinute: 0,
-      },
+      free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
     },
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32, hooks.internal', OTPD_WEBHOOK_ENDPOINTS_MAX: '3' },
   })

@@ -1,0 +1,116 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { admit, measure, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import {
+  admissionLifetimeMs,
+  storedPolicies,
+  type Admission,
+  type NewAdmission,
+  type RateLimit,
+  type StoredPolicy,
+} from '../../../src/domain/model/rate-limit.ts'
+import { defineBodyModel, withShortIds } from './bodies.ts'
+
+const subjects = ['app_1', 'app_2', 'dev_1']
+
+type Call = { gapMs: number } & (
+  | { kind: 'charge'; subject: string; policy: StoredPolicy; limit: number }
+  | { kind: 'unlock'; subject: string }
+  | { kind: 'delete expired'; rows: number }
+)
+
+const gapMs = fc.constantFrom(0, 0, 1, 2_000, 9_000, 30_000, 59_999, 60_001)
+const subject = fc.constantFrom(...subjects)
+
+const call: fc.Arbitrary<Call> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      gapMs,
+      kind: fc.constant('charge' as const),
+      subject,
+      policy: fc.constantFrom(...storedPolicies),
+      limit: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ gapMs, kind: fc.constant('unlock' as const), subject }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      gapMs,
+      kind: fc.constant('delete expired' as const),
+      rows: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+)
+
+/** Every admission that was not forgotten, oldest first. */
+type State = { now: number; admissions: NewAdmission[] }
+
+const toLimit = (subject: string, policy: StoredPolicy, limit: number): RateLimit<StoredPolicy> => ({
+  policy,
+  subject,
+  limit,
+  windowMs: admissionLifetimeMs,
+})
+
+/** The queries of the domain, on the plain list. */
+const plainQueries = ({ admissions }: State) => {
+  const of = (subject: string, policy: StoredPolicy) =>
+    admissions.filter((one) => one.subject === subject && one.policy === policy)
+  return {
+    rateLimits: {
+      newest: async (subject: string, policy: StoredPolicy, until: number): Promise<Admission | undefined> =>
+        of(subject, policy).findLast(({ at }) => at <= until),
+      oldestAfter: async (subject: string, policy: StoredPolicy, after: number, skip: number) =>
+        of(subject, policy).filter(({ at }) => at > after)[skip] as Admission | undefined,
+    },
+  }
+}
+
+export const admissionModel = defineBodyModel<Call, State>({
+  name: 'the admissions of each limiter are those that were committed and not forgotten',
+  shortRuns: 60,
+  call,
+  open: async () => ({
+    content: await withShortIds(...subjects),
+    state: { now: 1_800_000_000_000, admissions: [] },
+  }),
+
+  beforeCalls(state, calls) {
+    for (const { gapMs } of calls) state.now += gapMs
+  },
+
+  async perform(tx, call, { state: { now } }) {
+    if (call.kind === 'unlock') return void (await tx.rateLimits.forget(call.subject))
+    if (call.kind === 'delete expired')
+      return void (await tx.rateLimits.deleteOldest(now - admissionLifetimeMs, call.rows))
+    const limit = toLimit(call.subject, call.policy, call.limit)
+    const result = admit(limit, await measure(tx, limit, now), now, 'TEST')
+    if (result.refused) return result.refused.rate
+    if (result.admission) await tx.rateLimits.insert([result.admission])
+    return result.state
+  },
+
+  async apply(state, call) {
+    if (call.kind === 'unlock')
+      state.admissions = state.admissions.filter(({ subject }) => subject !== call.subject)
+    if (call.kind !== 'charge') return undefined
+    const limit = toLimit(call.subject, call.policy, call.limit)
+    const result = admit(limit, await measure(plainQueries(state), limit, state.now), state.now, 'TEST')
+    if (result.refused) return result.refused.rate
+    if (result.admission) state.admissions.push(result.admission)
+    return result.state
+  },
+
+  async check({ store }, state) {
+    for (const subject of subjects) {
+      for (const policy of storedPolicies) {
+        const limit = toLimit(subject, policy, 3)
+        expect(await peekRateLimit(store.read, limit, state.now)).toEqual(
+          await peekRateLimit(plainQueries(state), limit, state.now),
+        )
+      }
+    }
+  },
+})
