@@ -33,12 +33,10 @@ export function createPaginate({ keys }: { keys: Pick<Keys, 'cursor'> }) {
   /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
   function openCursor(call: ListCall, cursor: string): string {
     try {
-      const position = unseal(keys.cursor, contextOf(call), cursor).trimEnd()
-      if (Buffer.from(cursor, 'base64url').toString('base64url') === cursor) return position
+      return unseal(keys.cursor, contextOf(call), cursor).trimEnd()
     } catch {
-      // Not a cursor of this list.
+      throw invalidCursor()
     }
-    throw invalidCursor()
   }
 
   /**
