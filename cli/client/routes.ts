@@ -1,4 +1,5 @@
 import type { App } from '../../src/http/app.ts'
+import type { JsonText } from '../../src/http/schemas.ts'
 
 /**
  * The server's own route types: a path, body or field that the server does not have fails to compile here. Types only,
@@ -31,10 +32,12 @@ export type Route<M extends Method, Path extends string> =
 
 /** Type of a successful response, without the `data` envelope. */
 type SuccessData<R> = R extends { response: infer Responses }
-  ? Responses[Extract<keyof Responses, 200 | 201>] extends { data: infer Data }
+  ? Parsed<Responses[Extract<keyof Responses, 200 | 201>]> extends { data: infer Data }
     ? Data
     : never
   : never
+
+type Parsed<Body> = Body extends JsonText<infer Value> ? Value : Body
 
 type PathParam = `:${string}`
 

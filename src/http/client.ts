@@ -19,8 +19,10 @@ export const createClientReader =
     const address = readAddress(request, server?.requestIP(request)?.address)
     const traceId = set.headers['x-request-id']
     return {
-      // A link-local peer has a zone, which is no part of its network.
-      network: networkOf(address.replace(/%.*$/, '')) ?? address,
+      // Most calls do not need it. A link-local peer has a zone, which is no part of its network.
+      get network() {
+        return networkOf(address.replace(/%.*$/, '')) ?? address
+      },
       origin: {
         source: 'api',
         ip: address === '' ? null : address,

@@ -175,6 +175,7 @@ function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, u
   if (Array.isArray(schema)) return schema.map((item) => simplifySchema(item, side, namedSchemas))
   if (!isRecord(schema)) return schema
   if (isRecord(schema['documentedAs'])) return schema['documentedAs']
+  if (isRecord(schema['textOf'])) return simplifySchema(schema['textOf'], side, namedSchemas)
   const { errorText: _, title, ...rest } = schema
   if (side === 'response' && rest['additionalProperties'] === false) delete rest['additionalProperties']
   const children = Object.entries(rest).map(([key, value]) => [

@@ -33,12 +33,10 @@ export function createPaginate({ keys }: { keys: Pick<Keys, 'cursor'> }) {
   /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
   function openCursor(call: ListCall, cursor: string): string {
     try {
-      const position = unseal(keys.cursor, contextOf(call), cursor).trimEnd()
-      if (Buffer.from(cursor, 'base64url').toString('base64url') === cursor) return position
+      return unseal(keys.cursor, contextOf(call), cursor).trimEnd()
     } catch {
-      // Not a cursor of this list.
+      throw invalidCursor()
     }
-    throw invalidCursor()
   }
 
   /**
@@ -69,8 +67,18 @@ export function createPaginate({ keys }: { keys: Pick<Keys, 'cursor'> }) {
 /** Longer than an id and than a sequence number. */
 const positionLength = 32
 
-/** Formats milliseconds since the epoch as RFC 3339 in UTC. */
-export const formatTime = (ms: number) => new Date(ms).toISOString()
+let lastSecond = Number.NaN
+let lastSecondText = ''
+
+/** Formats milliseconds since the epoch as RFC 3339 in UTC. Rows of a list are often of the same second. */
+export function formatTime(ms: number): string {
+  const second = Math.floor(ms / 1000)
+  if (second !== lastSecond) {
+    lastSecondText = new Date(1000 * second).toISOString().slice(0, -4)
+    lastSecond = second
+  }
+  return `${lastSecondText}${String(ms - 1000 * second).padStart(3, '0')}Z`
+}
 
 /** As `formatTime`; null stays null. */
 export const formatTimeOrNull = (ms: number | null) => (ms === null ? null : formatTime(ms))

@@ -1,4 +1,4 @@
-import { Type, type TSchema } from '@sinclair/typebox'
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 
@@ -147,6 +147,15 @@ export const page = <T extends TSchema>(item: T) =>
       nextCursor: nullable(Type.String({ description: 'Cursor of the next page; null on the last page.' })),
     }),
   })
+
+declare const parsed: unique symbol
+
+/** JSON text of a value. */
+export type JsonText<T> = string & { readonly [parsed]?: T }
+
+/** Schema of a response that the handler writes as JSON itself. The framework neither checks nor writes it. */
+export const jsonText = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<JsonText<Static<T>>>(Type.String({ textOf: schema }))
 
 /** Documents a response of server-sent events; the handler returns the stream itself. */
 export const eventStream = (description: string) =>

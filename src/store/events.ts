@@ -2,7 +2,13 @@ import { and, asc, desc, eq, gt, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import {
+  type FilterPlaceholders,
+  inJson,
+  orderByLimit,
+  prepareFiltered,
+  textParam,
+} from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { addAll, columnNames } from './engine/row-writes.ts'
@@ -10,7 +16,7 @@ import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
-import { loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { entryAdded, entryDeleted, keySeq, logList, logTypeList, noteOwned, seqKey } from './list-changes.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
@@ -101,21 +107,28 @@ export function createEventStore(
         .orderBy(orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
   )
   // SQLite
-  const listSeqs = prepareFiltered(database, ({ seqs }: FilterPlaceholders<{ seqs: readonly number[] }>) =>
+  const listSeqs = database.prepare(() =>
     executor
       .select(columns)
       .from(events)
-      .where(sql`${events.seq} in ${seqs}`),
+      .where(inJson(events.seq, textParam('seqs'))),
   )
 
   type Row = Awaited<ReturnType<typeof listPage>>[number]
-  function toEntry(row: Row, ids: EventIds): LogEntry {
-    const { developerId: _, ...entry } = row
-    return {
-      ...entry,
-      id: row.id ?? ids.encode(row.at, row.seq),
+  function toEntries(rows: readonly Row[], ids: EventIds): LogEntry[] {
+    const newIds = ids.encodeAll(rows)
+    return rows.map((row, index) => ({
+      seq: row.seq,
+      id: row.id ?? newIds[index] ?? '',
+      type: row.type,
+      developerId: row.developerId,
+      appId: row.appId,
+      requestId: row.requestId,
       phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
-    }
+      status: row.status,
+      detail: row.detail,
+      at: row.at,
+    }))
   }
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
@@ -128,7 +141,7 @@ export function createEventStore(
     const rows = onlyOwn((await Promise.all(pages)).flat(), owner) ?? []
     const sign = query.afterSeq === undefined ? -1 : 1
     const sorted = rows.toSorted((a, b) => sign * (a.seq - b.seq))
-    return sorted.slice(0, query.limit).map((row) => toEntry(row, ids))
+    return toEntries(sorted.slice(0, query.limit), ids)
   }
 
   const isInTransaction = executor !== database.read
@@ -136,17 +149,9 @@ export function createEventStore(
   const openedEntries =
     isInTransaction || !database.listIndex ? undefined : createOpenedEntries(database.listIndex)
 
-  /** Loads the entries of keys on SQLite. */
-  async function loadEntries(keys: readonly string[], ids: EventIds) {
-    const rows = await listSeqs({ seqs: keys.map(keySeq) })
-    return new Map(
-      rows.map((row) => {
-        const entry = toEntry(row, ids)
-        const isComplete = row.phone === null || entry.phone !== null
-        return [seqKey(row.seq), { developerId: row.developerId, entry, isComplete }]
-      }),
-    )
-  }
+  /** Loads entries on SQLite. */
+  const loadEntries = async (seqs: readonly number[], ids: EventIds) =>
+    toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }), ids)
 
   return {
     async append(entries) {
@@ -184,12 +189,15 @@ export function createEventStore(
           : { after: seqKey(afterSeq) },
         isInTransaction,
       )
-      const listed = await loadListed(keys, limit, async (batch) => {
-        const load = (missing: readonly string[]) => loadEntries(missing, ids)
-        const opened = await (openedEntries ? openedEntries.get(batch, load) : load(batch))
-        return onlyOwn([...opened.values()], { developerId }) && opened
+      const load = (seqs: readonly number[]) => loadEntries(seqs, ids)
+      // The newest entries are read again and again, older ones seldom.
+      const kept = beforeSeq === undefined ? openedEntries : undefined
+      return loadListed(keys, limit, async (batch) => {
+        const seqs = batch.map(keySeq)
+        const entries = kept ? await kept.get(seqs, load) : inOrder(seqs, await load(seqs), ({ seq }) => seq)
+        const isOwn = entries.every((entry) => entry === undefined || entry.developerId === developerId)
+        return isOwn ? entries : undefined
       })
-      return listed.map(({ entry }) => entry)
     },
 
     async newestSeq() {

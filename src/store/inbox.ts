@@ -2,10 +2,10 @@ import { and, desc, eq, gt, lt, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { columnNames } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './events.ts'
@@ -45,8 +45,8 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   // SQLite
   const listSeqs = prepareFiltered(
     database,
-    ({ seqs, since }: FilterPlaceholders<{ seqs: readonly number[]; since: number }>) =>
-      selectMessages(and(sql`${inbox.seq} in ${seqs}`, gt(inbox.sentAt, since))),
+    ({ seqs, since }: FilterPlaceholders<{ seqs: string; since: number }>) =>
+      selectMessages(and(inJson(inbox.seq, seqs), gt(inbox.sentAt, since))),
   )
 
   const isInTransaction = executor !== database.read
@@ -60,9 +60,10 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
       listIndex.keys(developerId, [inboxList], range, isInTransaction),
       limit,
       async (batch) => {
-        const rows = await listSeqs({ seqs: batch.map(keySeq), since })
+        const seqs = batch.map(keySeq)
+        const rows = await listSeqs({ seqs: JSON.stringify(seqs), since })
         // The rest is older still.
-        return rows.length === 0 ? undefined : new Map(rows.map((row) => [seqKey(row.message.seq), row]))
+        return rows.length === 0 ? undefined : inOrder(seqs, rows, ({ message }) => message.seq)
       },
     )
   }

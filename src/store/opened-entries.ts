@@ -1,11 +1,11 @@
 import type { LogEntry } from '../domain/model/log-entry.ts'
+import { unreadablePhone } from '../domain/model/pseudonyms.ts'
+import { inOrder } from './engine/key-cursors.ts'
 import type { ListIndex } from './engine/list-index.ts'
-import { entryContent, logList } from './list-changes.ts'
+import { entryContent, keySeq, logList } from './list-changes.ts'
 
 /** About one megabyte. */
 const entriesMax = 2_000
-
-type OpenedEntry = { developerId: string; entry: LogEntry }
 
 /**
  * Keeps log entries that were read, with their phones opened, in memory only: the newest page is read again and again.
@@ -13,44 +13,41 @@ type OpenedEntry = { developerId: string; entry: LogEntry }
  * process.
  */
 export function createOpenedEntries(listIndex: ListIndex) {
-  const entries = new Map<string, OpenedEntry>()
+  const entries = new Map<number, LogEntry>()
   let drops = 0
   const drop = (key: string) => {
     drops++
-    entries.delete(key)
+    entries.delete(keySeq(key))
   }
   listIndex.onRemoved(logList, drop)
   listIndex.onRemoved(entryContent, drop)
 
   return {
     /**
-     * Returns entries by their keys.
+     * Returns entries in the order of their numbers; undefined for a number without an entry.
      *
-     * @param load loads those that are not kept, by key; an entry is not kept if it returns `isComplete` false
+     * @param load loads those that are not kept
      */
     async get(
-      keys: readonly string[],
-      load: (keys: string[]) => Promise<Map<string, OpenedEntry & { isComplete: boolean }>>,
-    ): Promise<Map<string, OpenedEntry>> {
-      const found = new Map<string, OpenedEntry>()
-      const missing: string[] = []
-      for (const key of keys) {
-        const kept = entries.get(key)
-        if (kept) found.set(key, kept)
-        else missing.push(key)
-      }
-      if (missing.length === 0) return found
+      seqs: readonly number[],
+      load: (missing: readonly number[]) => Promise<LogEntry[]>,
+    ): Promise<Array<LogEntry | undefined>> {
+      const kept = seqs.map((seq) => entries.get(seq))
+      const missing = seqs.filter((_, index) => kept[index] === undefined)
+      if (missing.length === 0) return kept
       const dropsBefore = drops
-      for (const [key, { isComplete, ...opened }] of await load(missing)) {
-        found.set(key, opened)
-        // An entry that was dropped meanwhile may have been read before.
-        if (isComplete && drops === dropsBefore) entries.set(key, opened)
+      const loaded = await load(missing)
+      // An entry that was dropped meanwhile may have been read before.
+      if (drops === dropsBefore) {
+        for (const entry of loaded) if (entry.phone !== unreadablePhone) entries.set(entry.seq, entry)
       }
-      for (const key of entries.keys()) {
+      for (const seq of entries.keys()) {
         if (entries.size <= entriesMax) break
-        entries.delete(key)
+        entries.delete(seq)
       }
-      return found
+      const found = inOrder(missing, loaded, ({ seq }) => seq)
+      let next = 0
+      return kept.map((entry) => entry ?? found[next++])
     },
   }
 }

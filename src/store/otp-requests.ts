@@ -2,11 +2,11 @@ import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, t
 import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
+import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { columnNames } from './engine/row-writes.ts'
-import { loadListed } from './engine/key-cursors.ts'
 import {
   noteOwned,
   requestAdded,
@@ -45,7 +45,7 @@ type PageFilter = OwnerShortId & {
   limit: number
 }
 type OverdueFilter = OwnerShortId & { now: number; before: string | undefined; limit: number }
-type KeysFilter = { keys: readonly string[]; status: OtpStatus | undefined; pendingAt: number | undefined }
+type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number | undefined }
 
 /** Stores OTP requests. */
 export function createOtpRequestStore(
@@ -100,11 +100,11 @@ export function createOtpRequestStore(
         .orderBy(orderByLimit(desc(otp.id), limit)),
   )
   // SQLite
-  const listKeys = prepareFiltered(database, ({ keys, ...filter }: FilterPlaceholders<KeysFilter>) =>
+  const listIds = prepareFiltered(database, ({ ids, ...filter }: FilterPlaceholders<IdsFilter>) =>
     executor
       .select()
       .from(otp)
-      .where(and(sql`${otp.id} in ${keys}`, matches(filter))),
+      .where(and(inJson(otp.id, ids), matches(filter))),
   )
   // Few, because they are closed within seconds. `nullif` keeps the databases from choosing another index.
   const listOverdue = prepareFiltered(
@@ -132,9 +132,9 @@ export function createOtpRequestStore(
     if (!listIndex) return onlyOwn(await listPage({ ...filter, ...shortIds, before, limit }), owner) ?? []
     const lists = status === undefined ? requestLists : [requestList[status]]
     const keys = listIndex.keys(listOwner(shortIds), lists, { before }, isInTransaction)
-    return loadListed(keys, limit, async (batch) => {
-      const rows = await listKeys({ ...filter, keys: batch })
-      return onlyOwn(rows, owner) && new Map(rows.map((row) => [row.id, row]))
+    return loadListed(keys, limit, async (ids) => {
+      const rows = await listIds({ ...filter, ids: JSON.stringify(ids) })
+      return onlyOwn(rows, owner) && inOrder(ids, rows, ({ id }) => id)
     })
   }
 

@@ -1,9 +1,15 @@
 import { and, asc, desc, eq, getTableColumns, gt, isNotNull, lt, sql } from 'drizzle-orm'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import {
+  type FilterPlaceholders,
+  inJson,
+  orderByLimit,
+  prepareFiltered,
+  textParam,
+} from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { columnNames, replaceAll } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
@@ -80,11 +86,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         .orderBy(orderByLimit(desc(phones.identityId), limit)),
   )
   // SQLite
-  const listSlots = prepareFiltered(database, ({ keys }: FilterPlaceholders<{ keys: readonly number[] }>) =>
+  const listSlots = database.prepare(() =>
     executor
       .select()
       .from(phones)
-      .where(sql`${phones.key} in ${keys}`),
+      .where(inJson(phones.key, textParam('slots'))),
   )
 
   async function listRows(filter: PageFilter): Promise<PhoneRow[]> {
@@ -93,8 +99,8 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     const { developerId, limit, before } = filter
     const listed = listIndex.keys(developerId, [userList], { before }, executor !== database.read)
     return loadListed(listed, limit, async (keys) => {
-      const rows = await listSlots({ keys: keys.map(userSlot) })
-      return new Map(rows.map((row) => [userKey(row.identityId ?? '', row.key), row]))
+      const rows = await listSlots({ slots: JSON.stringify(keys.map(userSlot)) })
+      return inOrder(keys, rows, ({ identityId, key }) => userKey(identityId ?? '', key))
     })
   }
 

@@ -2,11 +2,11 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql, type SQL } from 'dr
 import { lowestId } from '../domain/model/ids.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { deliveryLists, noteDelivery } from './list-changes.ts'
 import {
   attemptBodyColumn,
@@ -74,8 +74,8 @@ export function createWebhookDeliveryStore(
   // SQLite
   const listIds = prepareFiltered(
     database,
-    ({ ids, status }: FilterPlaceholders<{ ids: readonly string[]; status: Query['status'] }>) =>
-      selectListed(and(sql`${deliveries.id} in ${ids}`, status && eq(deliveries.status, status))),
+    ({ ids, status }: FilterPlaceholders<{ ids: string; status: Query['status'] }>) =>
+      selectListed(and(inJson(deliveries.id, ids), status && eq(deliveries.status, status))),
   )
 
   const isInTransaction = executor !== database.read
@@ -86,8 +86,8 @@ export function createWebhookDeliveryStore(
     if (!listIndex || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
     const keys = listIndex.keys(endpointId, deliveryLists({ status, type }), { before }, isInTransaction)
     return loadListed(keys, limit, async (ids) => {
-      const rows = await listIds({ ids, status })
-      return new Map(rows.map((row) => [row.id, row]))
+      const rows = await listIds({ ids: JSON.stringify(ids), status })
+      return inOrder(ids, rows, ({ id }) => id)
     })
   }
 

@@ -5,6 +5,7 @@ export type LogEntry = {
   seq: number
   id: string
   type: LogType
+  developerId: string
   appId: string | null
   requestId: string | null
   phone: string | null
@@ -14,4 +15,4 @@ export type LogEntry = {
   at: number
 }
 
-export type NewLogEntry = Omit<LogEntry, 'seq' | 'id'> & { developerId: string }
+export type NewLogEntry = Omit<LogEntry, 'seq' | 'id'>

@@ -1,11 +1,21 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { logTypes, type LogType } from '../../shared/event-kinds.ts'
 import type { LogEntry } from '../../domain/model/log-entry.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
+import {
+  consoleErrors,
+  jsonText,
+  nullable,
+  object,
+  oneOf,
+  page,
+  pageQuery,
+  timestamp,
+  type JsonText,
+} from '../schemas.ts'
 
 /** Schema of a log entry. */
 export const logEntry = object(
@@ -22,9 +32,8 @@ export const logEntry = object(
   'LogEntry',
 )
 
-type PresentedEntry = ReturnType<typeof toPresented>
-
-const toPresented = (row: LogEntry) => ({
+/** Converts a log entry to its JSON form. */
+export const presentLogEntry = (row: LogEntry): Static<typeof logEntry> => ({
   id: row.id,
   type: row.type,
   appId: row.appId,
@@ -35,26 +44,25 @@ const toPresented = (row: LogEntry) => ({
   at: formatTime(row.at),
 })
 
-// The store returns the same object for an entry that is read again.
-const presented = new WeakMap<LogEntry, PresentedEntry>()
-const texts = new WeakMap<PresentedEntry, string>()
+// The store returns the same object for a new entry that is read again.
+const texts = new WeakMap<LogEntry, string>()
 
-/** Converts a log entry to its JSON form. */
-export function presentLogEntry(row: LogEntry): PresentedEntry {
-  let entry = presented.get(row)
-  if (!entry) presented.set(row, (entry = toPresented(row)))
-  return entry
-}
-
-function toText(entry: PresentedEntry): string {
+/** Writes an entry as JSON once, and keeps the text. */
+function writeOnce(entry: LogEntry): string {
   let text = texts.get(entry)
-  if (text === undefined) texts.set(entry, (text = JSON.stringify(entry)))
+  if (text === undefined) texts.set(entry, (text = JSON.stringify(presentLogEntry(entry))))
   return text
 }
 
-/** Only the handler below makes pages; errors have no data. */
-const isLogPage = (value: unknown): value is { data: PresentedEntry[]; pagination: object } =>
-  typeof value === 'object' && value !== null && 'data' in value
+const logPage = page(logEntry)
+
+type ListedPage = { data: LogEntry[]; pagination: Static<typeof logPage>['pagination'] }
+
+/** Writes a page as JSON. @param isNewest whether it will be read again */
+function writePage({ data, pagination }: ListedPage, isNewest: boolean) {
+  const entries = isNewest ? `[${data.map(writeOnce).join()}]` : JSON.stringify(data.map(presentLogEntry))
+  return `{"data":${entries},"pagination":${JSON.stringify(pagination)}}` as JsonText<Static<typeof logPage>>
+}
 
 const typePattern = `(${logTypes.join('|').replaceAll('.', '\\.')})`
 
@@ -79,24 +87,18 @@ export function logRoutes(services: {
 }) {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
-    ({ developer, path, query }) => {
+    async ({ developer, path, query, set }) => {
       const { appId, type, after, order = 'asc' } = query
       const filter = { appId, types: readLogTypes(type), after, order }
-      return services.paginate(
+      const listed = await services.paginate(
         { developer, path, query },
         (page) => services.logs.list(developer, { ...page, ...filter }),
-        presentLogEntry,
+        (entry) => entry,
       )
+      set.headers['content-type'] = 'application/json'
+      return writePage(listed, query.cursor === undefined)
     },
     {
-      // Serializing the whole page each time would take as long as all the rest.
-      mapResponse: ({ responseValue }) =>
-        isLogPage(responseValue)
-          ? new Response(
-              `{"data":[${responseValue.data.map(toText).join(',')}],"pagination":${JSON.stringify(responseValue.pagination)}}`,
-              { headers: { 'content-type': 'application/json' } },
-            )
-          : undefined,
       query: object({
         ...pageQuery,
         appId: Type.Optional(
@@ -116,7 +118,7 @@ export function logRoutes(services: {
           description: 'Order within the page: `asc` (default) is oldest first.',
         }),
       }),
-      response: { 200: page(logEntry), ...consoleErrors },
+      response: { 200: jsonText(logPage), ...consoleErrors },
       detail: {
         tags: ['Logs'],
         security: [{ console: [] }],

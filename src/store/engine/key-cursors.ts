@@ -41,6 +41,8 @@ export const without = (next: KeyCursor, removed: ReadonlySet<string> | undefine
 
 /** Merges sorted sources, without duplicates. */
 export function mergeCursors(sources: readonly KeyCursor[], isAscending: boolean): KeyCursor {
+  const [only, ...others] = sources
+  if (only && others.length === 0) return only
   const heads = sources.map((next) => next())
   const isFirst = isAscending
     ? (head: string, first: string) => head < first
@@ -62,12 +64,12 @@ export function mergeCursors(sources: readonly KeyCursor[], isAscending: boolean
 /**
  * Loads the first rows of a list that match.
  *
- * @param load loads the rows of some keys that exist and match; undefined ends the list
+ * @param load loads the rows of some keys that exist and match, as `inOrder` returns them; undefined ends the list
  */
 export async function loadListed<R>(
   next: KeyCursor,
   limit: number,
-  load: (keys: string[]) => Promise<Map<string, R> | undefined>,
+  load: (keys: string[]) => Promise<ReadonlyArray<R | undefined> | undefined>,
 ): Promise<R[]> {
   const rows: R[] = []
   for (;;) {
@@ -80,11 +82,20 @@ export async function loadListed<R>(
     if (batch.length === 0) return rows
     const found = await load(batch)
     if (!found) return rows
-    for (const key of batch) {
-      const row = found.get(key)
+    for (const row of found) {
       if (row !== undefined && rows.push(row) === limit) return rows
     }
     // Nothing more to ask for.
     if (batch.length < limit) return rows
   }
+}
+
+/** Arranges rows in the order of their keys; undefined for a key without a row. */
+export function inOrder<K, R>(
+  keys: readonly K[],
+  rows: readonly R[],
+  keyOf: (row: R) => K,
+): Array<R | undefined> {
+  const byKey = new Map(rows.map((row) => [keyOf(row), row]))
+  return keys.map((key) => byKey.get(key))
 }

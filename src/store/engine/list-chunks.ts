@@ -24,46 +24,79 @@ export type PrepareRead = (sql: string) => { values(...values: Array<string | nu
  */
 export function createListChunkReader(prepare: PrepareRead) {
   const select = 'select first, keys from list_chunks where owner = ? and list = ? and first'
-  const below = prepare(`${select} < ? order by first desc limit 1`)
-  const atOrBelow = prepare(`${select} <= ? order by first desc limit 1`)
-  const above = prepare(`${select} > ? order by first limit 1`)
-  const toChunk = ([row]: unknown[][]): Chunk | undefined =>
-    row && { first: String(row[0]), keys: String(row[1]) }
+  const below = prepare(`${select} < cast(? as text) order by first desc limit ?`)
+  const atOrBelow = prepare(`${select} <= cast(? as text) order by first desc limit ?`)
+  const above = prepare(`${select} > cast(? as text) order by first limit ?`)
+  const toChunks = (rows: unknown[][]) =>
+    rows.map(([first, keys]) => ({ first: String(first), keys: String(keys) }))
+
+  const find = (owner: ListOwner, list: string, key: string): Chunk | undefined =>
+    toChunks(atOrBelow.values(owner, list, key, 1))[0]
+  const findNext = (owner: ListOwner, list: string, key: string): Chunk | undefined =>
+    toChunks(above.values(owner, list, key, 1))[0]
 
   return {
     /** Finds the chunk whose range includes the key. */
-    find: (owner: ListOwner, list: string, key: string) => toChunk(atOrBelow.values(owner, list, key)),
-    findNext: (owner: ListOwner, list: string, key: string) => toChunk(above.values(owner, list, key)),
+    find,
+    findNext,
 
     /** Reads the keys below one, the greatest first. */
-    descending(owner: ListOwner, list: string, before = greatestKey): KeyCursor {
-      let bound: string | undefined = before
-      let rest: KeyCursor = noKeys
-      return () => {
-        for (;;) {
-          const key = rest()
-          if (key !== undefined || bound === undefined) return key
-          const chunk = toChunk(below.values(owner, list, bound))
-          bound = chunk?.first
-          if (chunk) rest = descendingKeys(decodeKeys(chunk.keys), before)
-        }
-      }
-    },
+    descending: (owner: ListOwner, list: string, before = greatestKey): KeyCursor =>
+      readChunks(
+        before,
+        (bound, count) => toChunks(below.values(owner, list, bound, count)),
+        (keys) => descendingKeys(keys, before),
+      ),
 
     /** Reads the keys above one, the lowest first. */
     ascending(owner: ListOwner, list: string, after: string): KeyCursor {
-      const chunkAfter = (key: string) => toChunk(above.values(owner, list, key))
-      let next = toChunk(atOrBelow.values(owner, list, after)) ?? chunkAfter(after)
-      let rest: KeyCursor = noKeys
-      return () => {
-        for (;;) {
-          const key = rest()
-          if (key !== undefined || !next) return key
-          rest = ascendingKeys(decodeKeys(next.keys), after)
-          next = chunkAfter(next.first)
-        }
-      }
+      const start = find(owner, list, after)
+      return readChunks(
+        start?.first ?? after,
+        (bound, count) => toChunks(above.values(owner, list, bound, count)),
+        (keys) => ascendingKeys(keys, after),
+        start,
+      )
     },
+  }
+}
+
+/** Chunks that are read with one query: a page of a list is in one or two of them, or in six if its keys are long. */
+const chunksPerReadMin = 2
+const chunksPerReadMax = 16
+
+/**
+ * Reads the keys of chunk after chunk.
+ *
+ * @param read reads chunks beyond the one that begins with `bound`
+ * @param chunk read first, if there is one
+ */
+function readChunks(
+  start: string,
+  read: (bound: string, count: number) => Chunk[],
+  readKeys: (keys: readonly string[]) => KeyCursor,
+  chunk?: Chunk,
+): KeyCursor {
+  let bound: string | undefined = start
+  let count = chunksPerReadMin
+  let chunks = chunk ? [chunk] : []
+  let next = 0
+  let rest: KeyCursor = noKeys
+  return () => {
+    for (;;) {
+      const key = rest()
+      if (key !== undefined) return key
+      if (next === chunks.length) {
+        if (bound === undefined) return undefined
+        chunks = read(bound, count)
+        bound = chunks.length < count ? undefined : chunks.at(-1)?.first
+        count = Math.min(2 * count, chunksPerReadMax)
+        next = 0
+      }
+      const following = chunks[next++]
+      if (!following) return undefined
+      rest = readKeys(decodeKeys(following.keys))
+    }
   }
 }
 
@@ -189,13 +222,33 @@ function countShared(a: string, b: string): number {
   return length
 }
 
+/** Characters of the keys of a chunk, one after the other. Reused, because most of the time would go into strings. */
+let decoded = Buffer.alloc(16_384)
+
+const space = 0x20
+/** Difference between the code of a letter and its value as a digit: `a` is 10. */
+const letterOffset = 0x57
+
 function decodeKeys(text: string): string[] {
-  const keys = text.split(' ')
-  let previous = keys[0] ?? ''
-  for (let i = 1; i < keys.length; i++) {
-    const coded = keys[i] ?? ''
-    previous = previous.slice(0, Number.parseInt(coded.charAt(0), lengthRadix)) + coded.slice(1)
-    keys[i] = previous
+  const ends: number[] = []
+  let previous = 0
+  let end = 0
+  for (let i = 0; i < text.length; i++) {
+    const start = end
+    if (ends.length > 0) {
+      const code = text.charCodeAt(i++)
+      const shared = code < letterOffset ? code - 0x30 : code - letterOffset
+      if (end + shared + text.length > decoded.length) decoded = Buffer.concat([decoded], 2 * decoded.length)
+      for (let from = previous; from < previous + shared; from++) decoded[end++] = decoded[from] ?? 0
+    }
+    for (; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      if (code === space) break
+      decoded[end++] = code
+    }
+    previous = start
+    ends.push(end)
   }
-  return keys
+  const keys = decoded.toString('latin1', 0, end)
+  return ends.map((keyEnd, index) => keys.slice(ends[index - 1] ?? 0, keyEnd))
 }

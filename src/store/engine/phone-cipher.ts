@@ -3,8 +3,7 @@ import { hkdfSync } from 'node:crypto'
 const blockBytes = 64
 const halfBytes = 8
 const rowBytesMax = 128
-/** Form of a sealed number: the last of 22 digits of base64url holds two bits, and no others that could be changed. */
-const sealedPattern = /^[A-Za-z0-9_-]{21}[AQgw]$/
+const sealedDigits = 22
 
 /**
  * Encrypts phone numbers in 16 bytes: deterministic authenticated encryption (SIV, Rogaway and Shrimpton 2006),
@@ -26,45 +25,69 @@ const sealedPattern = /^[A-Za-z0-9_-]{21}[AQgw]$/
  * the database and one call of the server. Both inputs end with eight bytes, so `row` needs no length.
  *
  * The hashing is one-shot over reused buffers with precomputed pads (RFC 2104), a quarter of the time of `createHmac`.
- * Not reentrant, and it does not need to be: a call never awaits.
+ * Of 0.6 µs, hashing takes 0.46. Not reentrant, and it does not need to be: a call never awaits.
  *
  * @param key 32 bytes, from which both keys are derived
  */
 export function createPhoneCipher(key: Uint8Array) {
-  const tagHmac = createHmacOfRow(derive(key, 'phone tag'))
-  const streamHmac = createHmacOfRow(derive(key, 'phone stream'))
+  const tagKey = createHmacKey(derive(key, 'phone tag'))
+  const streamKey = createHmacKey(derive(key, 'phone stream'))
   const sealed = Buffer.alloc(2 * halfBytes)
-  const tag = sealed.subarray(0, halfBytes)
-  const ciphertext = sealed.subarray(halfBytes)
-  const number = Buffer.alloc(halfBytes)
+  /** The pad of the key, the row, and eight bytes: the number or the tag. */
+  const input = Buffer.alloc(blockBytes + rowBytesMax + halfBytes)
+  /** The beginnings of `input`, by their length: creating one takes as long as copying the row. */
+  const inputs: Buffer[] = []
+  let end = blockBytes
+  let columnInInput = ''
+  const digest = new Uint8Array(32)
 
-  /** XORs eight bytes with the key stream of the row and the tag. */
-  function applyStream(row: string, from: Buffer, to: Buffer) {
-    const stream = streamHmac(row, tag)
-    for (let i = 0; i < halfBytes; i++) to[i] = (from[i] ?? 0) ^ (stream[i] ?? 0)
+  function setRow(column: string, row: string) {
+    const rowBytes = column.length + 1 + row.length
+    if (rowBytes > rowBytesMax) throw new RangeError('the name of a row is too long')
+    if (column !== columnInInput) input.write(`${column} `, blockBytes, 'latin1')
+    columnInInput = column
+    input.write(row, blockBytes + column.length + 1, 'latin1')
+    end = blockBytes + rowBytes
+  }
+
+  /** Computes the HMAC-SHA-256 of the row and the eight bytes into `digest`. */
+  function computeHmac({ innerPad, outer, innerDigest }: HmacKey) {
+    input.set(innerPad)
+    Bun.SHA256.hash((inputs[end] ??= input.subarray(0, end + halfBytes)), innerDigest)
+    Bun.SHA256.hash(outer, digest)
   }
 
   return {
     /** @param phone E.164 @returns 22 digits of base64url */
-    seal(row: string, phone: string): string {
-      const digits = Number(phone)
-      number.writeUInt32BE(Math.floor(digits / 2 ** 32), 0)
-      number.writeUInt32BE(digits % 2 ** 32, 4)
-      tag.set(tagHmac(row, number).subarray(0, halfBytes))
-      applyStream(row, number, ciphertext)
+    seal(column: string, row: string, phone: string): string {
+      setRow(column, row)
+      const number = Number(phone)
+      input.writeUInt32BE(Math.floor(number / 2 ** 32), end)
+      input.writeUInt32BE(number % 2 ** 32, end + 4)
+      sealed.set(input.subarray(end, end + halfBytes), halfBytes)
+      computeHmac(tagKey)
+      for (let i = 0; i < halfBytes; i++) input[end + i] = sealed[i] = digest[i] ?? 0
+      computeHmac(streamKey)
+      for (let i = 0; i < halfBytes; i++)
+        sealed[halfBytes + i] = (sealed[halfBytes + i] ?? 0) ^ (digest[i] ?? 0)
       return sealed.toString('base64url')
     },
 
-    /** @returns the phone in E.164; undefined if `text` was changed, or sealed for another row or with another key */
-    open(row: string, text: string): string | undefined {
-      if (!sealedPattern.test(text)) return undefined
-      sealed.write(text, 'base64url')
-      applyStream(row, ciphertext, number)
-      const expected = tagHmac(row, number)
+    /**
+     * @param start where the digits begin in `text`
+     * @returns the phone in E.164; undefined if `text` was changed, or sealed for another row or with another key
+     */
+    open(column: string, row: string, text: string, start = 0): string | undefined {
+      if (!decodeSealed(text, start, sealed)) return undefined
+      setRow(column, row)
+      for (let i = 0; i < halfBytes; i++) input[end + i] = sealed[i] ?? 0
+      computeHmac(streamKey)
+      for (let i = 0; i < halfBytes; i++) input[end + i] = (sealed[halfBytes + i] ?? 0) ^ (digest[i] ?? 0)
+      computeHmac(tagKey)
       let difference = 0
-      for (let i = 0; i < halfBytes; i++) difference |= (expected[i] ?? 0) ^ (tag[i] ?? 0)
+      for (let i = 0; i < halfBytes; i++) difference |= (digest[i] ?? 0) ^ (sealed[i] ?? 0)
       if (difference !== 0) return undefined
-      return `+${number.readUInt32BE(0) * 2 ** 32 + number.readUInt32BE(4)}`
+      return `+${input.readUInt32BE(end) * 2 ** 32 + input.readUInt32BE(end + 4)}`
     },
   }
 }
@@ -74,26 +97,43 @@ export type PhoneCipher = ReturnType<typeof createPhoneCipher>
 const derive = (key: Uint8Array, purpose: string) =>
   new Uint8Array(hkdfSync('sha256', key, '', `otpd seals ${purpose} v1`, 32))
 
-/** Creates an HMAC-SHA-256 of a row and eight bytes. It returns a buffer that its next call overwrites. */
-function createHmacOfRow(key: Uint8Array): (row: string, end: Uint8Array) => Uint8Array {
-  const inner = Buffer.alloc(blockBytes + rowBytesMax + halfBytes, 0x36)
+type HmacKey = ReturnType<typeof createHmacKey>
+
+/** Prepares the pads of a key. */
+function createHmacKey(key: Uint8Array) {
+  const innerPad = new Uint8Array(blockBytes).fill(0x36)
   const outer = Buffer.alloc(blockBytes + 32, 0x5c)
   for (const [i, byte] of key.entries()) {
-    inner[i] = byte ^ 0x36
+    innerPad[i] = byte ^ 0x36
     outer[i] = byte ^ 0x5c
   }
-  const innerDigest = outer.subarray(blockBytes)
-  const digest = new Uint8Array(32)
-  /** The beginnings of `inner`, by the length of the row: creating one takes as long as copying the row. */
-  const inputs: Buffer[] = []
-  return (row, end) => {
-    const rowBytes = row.length
-    if (rowBytes > rowBytesMax) throw new RangeError('the name of a row is too long')
-    inner.write(row, blockBytes, 'latin1')
-    inner.set(end, blockBytes + rowBytes)
-    const input = (inputs[rowBytes] ??= inner.subarray(0, blockBytes + rowBytes + halfBytes))
-    Bun.SHA256.hash(input, innerDigest)
-    Bun.SHA256.hash(outer, digest)
-    return digest
+  return { innerPad, outer, innerDigest: outer.subarray(blockBytes) }
+}
+
+/** Values of the digits of base64url, by character code; -1 for other characters. */
+const digitValues = new Int8Array(128).fill(-1)
+for (const [value, digit] of [
+  ...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
+].entries())
+  digitValues[digit.charCodeAt(0)] = value
+
+/**
+ * Decodes 22 digits. The last one holds two bits, and no others that could be changed.
+ *
+ * @returns false if the text from `start` on has another form
+ */
+function decodeSealed(text: string, start: number, bytes: Uint8Array): boolean {
+  if (text.length !== start + sealedDigits) return false
+  const digitAt = (index: number) => digitValues[text.charCodeAt(index)] ?? -1
+  let next = 0
+  for (let i = start; i < start + sealedDigits - 2; i += 4) {
+    const bits = (digitAt(i) << 18) | (digitAt(i + 1) << 12) | (digitAt(i + 2) << 6) | digitAt(i + 3)
+    if (bits < 0) return false
+    bytes[next++] = bits >>> 16
+    bytes[next++] = bits >>> 8
+    bytes[next++] = bits
   }
+  const bits = (digitAt(text.length - 2) << 6) | digitAt(text.length - 1)
+  bytes[next] = bits >>> 4
+  return bits >= 0 && (bits & 0xf) === 0
 }

@@ -54,12 +54,16 @@ export function createSealing(
 ): Sealing {
   const ciphersByKey = new WeakMap<Uint8Array, Ciphers>()
   // A send seals the same number of the same row for the request and its log entry; a call saves the record it loaded.
-  const recentPhones = new Map<SealedColumn, Map<string, RecentPhone>>()
+  // Entries of a log page often are of the same request.
+  const recentPhones: RecentPhone[] = []
 
-  function remember(column: SealedColumn, row: string, recent: RecentPhone) {
-    const rows = recentPhones.get(column)
-    if (!rows || rows.size >= recentPhonesMax) recentPhones.set(column, new Map([[row, recent]]))
-    else rows.set(row, recent)
+  function findRecent(column: SealedColumn, row: string): RecentPhone | undefined {
+    const recent = recentPhones[recentSlot(row)]
+    return recent?.row === row && recent.column === column ? recent : undefined
+  }
+
+  function remember(recent: RecentPhone) {
+    recentPhones[recentSlot(recent.row)] = recent
   }
 
   function ciphersOf(version: number): Ciphers | undefined {
@@ -92,7 +96,8 @@ export function createSealing(
       if (!sealed) return stored
       const ciphers = ciphersOf(sealed.version)
       try {
-        if (ciphers) return unseal(ciphers.textKey, `${column} ${row}`, sealed.text)
+        if (ciphers && stored !== null)
+          return unseal(ciphers.textKey, `${column} ${row}`, stored.slice(sealed.start))
       } catch {
         // Not authentic: reported below.
       }
@@ -104,19 +109,22 @@ export function createSealing(
       if (!isPlainPhone(phone)) return phone
       if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
       const { version, ciphers } = currentCiphers()
-      const recent = recentPhones.get(column)?.get(row)
+      const recent = findRecent(column, row)
       if (recent?.phone === phone && recent.version === version) return recent.stored as typeof phone
-      const stored = `p${version}.${ciphers.phones.seal(`${column} ${row}`, phone)}`
-      remember(column, row, { phone, version, stored })
+      const stored = `p${version}.${ciphers.phones.seal(column, row, phone)}`
+      remember({ column, row, phone, version, stored })
       return stored as typeof phone
     },
 
     openPhone(column, row, stored) {
       const sealed = stored === null ? null : parseSealed(stored, 'p')
       if (stored === null || !sealed) return stored
-      const phone = ciphersOf(sealed.version)?.phones.open(`${column} ${row}`, sealed.text)
+      const { version, start } = sealed
+      const recent = findRecent(column, row)
+      if (recent?.stored === stored && recent.version === version) return recent.phone
+      const phone = ciphersOf(version)?.phones.open(column, row, stored, start)
       if (phone !== undefined) {
-        remember(column, row, { phone, version: sealed.version, stored })
+        remember({ column, row, phone, version, stored })
         return phone
       }
       onUnreadable({ column, row })
@@ -134,10 +142,14 @@ export function createSealing(
   }
 }
 
-type RecentPhone = { phone: string; version: number; stored: string }
+type RecentPhone = { column: SealedColumn; row: string; phone: string; version: number; stored: string }
 
-/** More than the rows of a batch of calls. */
-const recentPhonesMax = 512
+/** More than the rows of a batch of calls; a power of two. */
+const recentPhonesMax = 1024
+
+/** Chooses the place of a row's phone by the end of the row's id, which is random. Another row takes it over. */
+const recentSlot = (row: string) =>
+  ((row.charCodeAt(row.length - 2) << 5) ^ row.charCodeAt(row.length - 3)) & (recentPhonesMax - 1)
 
 type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
 
@@ -145,14 +157,14 @@ type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
 const e164 = /^\+[1-9]\d{0,14}$/
 
 /**
- * Splits `<letter><version>.<sealed text>`. What 0.1.0 stored never looks like that: an address, JSON, `whsec_…`, `+…`,
+ * Reads the version of `<letter><version>.<sealed text>`, and where the text starts. What 0.1.0 stored never looks like that: an address, JSON, `whsec_…`, `+…`,
  * `anon_…` or `erased`.
  */
-function parseSealed(stored: string, letter: 's' | 'p'): { version: number; text: string } | undefined {
+function parseSealed(stored: string, letter: 's' | 'p'): { version: number; start: number } | undefined {
   if (!stored.startsWith(letter)) return undefined
   const dot = stored.indexOf('.', 1)
   const version = Number(stored.slice(1, dot))
-  return dot > 1 && Number.isInteger(version) ? { version, text: stored.slice(dot + 1) } : undefined
+  return dot > 1 && Number.isInteger(version) ? { version, start: dot + 1 } : undefined
 }
 
 /** Tells whether a stored value is sealed with a version of the key. */

@@ -43,6 +43,14 @@ describe('GET /v1/logs', () => {
     expect((await list()).pagination).toEqual({ limit: 50, nextCursor: null })
   })
 
+  test('writes an entry alike on the newest page, when it is read again, and on an older page', async () => {
+    const newest = (await list('?limit=4')).data
+    expect((await list('?limit=4')).data).toEqual(newest)
+    const { nextCursor } = (await list('?limit=2')).pagination
+    const older = await list(`?limit=2&cursor=${nextCursor}`)
+    expect(older.data).toEqual(newest.slice(0, 2))
+  })
+
   test('pages to older entries, each page oldest first, while new ones arrive', async () => {
     const own = await service.createDeveloper()
     const sender = await service.createApplication(own)
