@@ -1,18 +1,16 @@
 import { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { checkFile, checkRequests, checkInvariants } from './database-checks.ts'
 import { encodeRequest, openConnection } from './connection.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
-import { startLoad } from './load.ts'
-import { copyHome, makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim, createShim, errno } from './disk-shim.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
+import { buildShim, errno } from './disk-shim.ts'
+import { runLoad, spreadEvenly, startWithFault, type DiskFault } from './failing-disk.ts'
 
-const acknowledgedPerRun = 100
+const loadMax = { acknowledged: 100, ms: 5_000 }
 const connections = 2
-const loadMsMax = 5_000
 const recoversMsMax = 5_000
 const concurrency = 2
 
@@ -30,7 +28,8 @@ export const io: FaultFamily = {
     const library = buildShim(trial.folder)
     for (const fresh of [false, true]) {
       const template = await makeTemplate(trial, fresh)
-      const measured = await runAttempt(trial, template, library, 0, 0, 'measure')
+      const noFault = { library, failAt: 0, failErrno: 0 }
+      const measured = await runAttempt(trial, template, noFault, `measure-${fresh}`)
       const positions = spreadEvenly(measured.calls, trial.count('calls'))
       for (const [name, number] of errors) {
         const outcomes = new Map<Outcome, number>()
@@ -43,14 +42,8 @@ export const io: FaultFamily = {
             position !== undefined;
             position = pendingPositions.shift()
           ) {
-            const result = await runAttempt(
-              trial,
-              template,
-              library,
-              position,
-              number,
-              `${name}-${fresh}-${position}`,
-            )
+            const fault = { library, failAt: position, failErrno: number }
+            const result = await runAttempt(trial, template, fault, `${name}-${fresh}-${position}`)
             outcomes.set(result.outcome, (outcomes.get(result.outcome) ?? 0) + 1)
             violations.push(...result.violations.map((fault) => `call ${position}: ${fault}`))
             acknowledged += result.acknowledged
@@ -66,12 +59,6 @@ export const io: FaultFamily = {
       }
     }
   },
-}
-
-/** Spreads positions evenly over the calls, the first and the last included. */
-export function spreadEvenly(calls: number, countMax: number): number[] {
-  const count = Math.min(calls, countMax)
-  return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * (calls - 1)) / Math.max(1, count - 1)))
 }
 
 /** Creates the home that each attempt copies. @param fresh leaves it empty, for faults during a first start */
@@ -92,49 +79,30 @@ async function makeTemplate(trial: Trial, fresh: boolean): Promise<Template> {
 async function runAttempt(
   trial: Trial,
   template: Template,
-  library: string,
-  failAt: number,
-  failErrno: number,
+  fault: DiskFault,
   name: string,
 ): Promise<Attempt> {
-  const folder = join(trial.folder, `attempt-${name}`)
-  const home = copyHome(template.home, folder)
-  const shim = createShim(library, folder, home.dataDir)
-  shim.set('failErrno', failErrno)
-  shim.set('failAt', failAt)
+  const { home, server, ...attempt } = await startWithFault(trial, template.home, fault, name)
   const { apps } = template
   const ledger = createLedger()
   const { violations } = ledger
   let outcome: Outcome = 'did not start'
-  const server = await startServerAt(home, shim.env()).catch((error: unknown) => String(error))
   if (typeof server === 'string') {
     if (server.includes('bug in otpd')) violations.push(`no reason is given: ${server}`)
   } else {
-    let ended = false
-    void server.exited.then(() => (ended = true))
-    const load = startLoad({
-      url: server.url,
-      apps,
-      ledger,
-      random: trial.random,
-      connections: apps.length && connections,
-    })
-    const deadline = performance.now() + loadMsMax
-    const shouldContinue = () =>
-      !ended && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < deadline
-    while (apps.length > 0 && shouldContinue()) await Bun.sleep(5)
-    await load.stop()
-    if (!(await canServe(trial, server.url, apps[0], () => ended)) && !ended)
+    const max = { ...loadMax, acknowledged: apps.length && loadMax.acknowledged }
+    const needs = { apps, ledger, random: trial.random, connections: apps.length && connections }
+    const hasEnded = await runLoad(server, needs, max)
+    if (!(await canServe(trial, server.url, apps[0], hasEnded)) && !hasEnded())
       violations.push('it neither serves nor ends')
-    if (shim.get('failedCall') === 0) outcome = 'not reached'
-    else outcome = ended ? 'ended by itself' : 'recovered'
+    if (!attempt.isReached()) outcome = 'not reached'
+    else outcome = hasEnded() ? 'ended by itself' : 'recovered'
     const exitCode = await server.stop('SIGKILL')
-    if (ended && exitCode === 0) violations.push('it exited with 0 despite the failure')
+    if (hasEnded() && exitCode === 0) violations.push('it exited with 0 despite the failure')
   }
-  const calls = shim.get('calls')
-  shim.close()
+  const calls = attempt.end()
   violations.push(...(await restartAndCheck(trial, home, apps, ledger.requests.values())))
-  rmSync(folder, { recursive: true })
+  attempt.remove()
   return { outcome, calls, acknowledged: ledger.count.acknowledged, violations }
 }
 

@@ -1,12 +1,11 @@
 import { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { newPhone, send, violationUnless, type CallResult } from './calls.ts'
-import { buildShim, createShim, killProcess } from './disk-shim.ts'
+import { buildShim } from './disk-shim.ts'
 import type { FaultFamily, Trial } from './family.ts'
-import { spreadEvenly } from './io.ts'
-import { copyHome, makeHome, startServerAt, type Home } from './server.ts'
+import { killBeforeCalls, startWithFault, type DiskFault } from './failing-disk.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 
 const sendPerMinute = 40
 /** Sends to one phone within 10 minutes. */
@@ -25,19 +24,14 @@ export const limits: FaultFamily = {
   async run(trial) {
     const library = buildShim(trial.folder)
     const template = await makeTemplate(trial)
-    const measured = await runAttempt(trial, template, library, 0)
-    const positions = spreadEvenly(measured.calls, trial.count('limits'))
-    const violations = [...measured.violations]
-    let reached = 0
-    for (const position of positions) {
-      const attempt = await runAttempt(trial, template, library, position)
-      violations.push(...attempt.violations.map((fault) => `call ${position}: ${fault}`))
-      if (attempt.isReached) reached++
-    }
+    const { attempts, calls, violations } = await killBeforeCalls(library, trial.count('limits'), (fault) =>
+      runAttempt(trial, template, fault),
+    )
+    const kills = attempts.slice(1)
     trial.report({
-      scenario: `kill -9 before ${positions.length} of ${measured.calls} calls, a limit of ${sendPerMinute} a minute and ${sendBudget} a phone`,
+      scenario: `kill -9 before ${kills.length} of ${calls} calls, a limit of ${sendPerMinute} a minute and ${sendBudget} a phone`,
       guarantee: 'exactly the limit is admitted: nothing stored is forgotten, nothing counts twice',
-      figures: { reached },
+      figures: { reached: kills.filter(({ isReached }) => isReached).length },
       violations,
     })
   },
@@ -57,18 +51,9 @@ async function makeTemplate(trial: Trial): Promise<Template> {
   }
 }
 
-async function runAttempt(
-  trial: Trial,
-  { home: from, rated, other }: Template,
-  library: string,
-  killAt: number,
-) {
-  const folder = join(trial.folder, `attempt-${killAt}`)
-  const home = copyHome(from, folder)
-  const shim = createShim(library, folder, home.dataDir)
-  shim.set('failErrno', killProcess)
-  shim.set('failAt', killAt)
+async function runAttempt(trial: Trial, { home: from, rated, other }: Template, fault: DiskFault) {
   const startedAt = performance.now()
+  const { home, server, ...attempt } = await startWithFault(trial, from, fault)
   const violations: string[] = []
   const reachLimits = async (url: string) => {
     const refusals = await Promise.all([
@@ -78,14 +63,12 @@ async function runAttempt(
     for (const { status } of refusals.flat())
       if (status !== 429 && status !== 0) violations.push(`a send was refused with ${status}`)
   }
-  const server = await startServerAt(home, shim.env()).catch(() => undefined)
-  if (server) {
+  if (typeof server !== 'string') {
     await reachLimits(server.url)
     await server.stop('SIGKILL')
   }
-  const isReached = shim.get('failedCall') !== 0
-  const calls = shim.get('calls')
-  shim.close()
+  const isReached = attempt.isReached()
+  const calls = attempt.end()
   const next = await startServerAt(home)
   try {
     await reachLimits(next.url)
@@ -94,7 +77,7 @@ async function runAttempt(
   }
   if (performance.now() - startedAt < attemptMsMax) violations.push(...checkCounts(home))
   else if (!trial.short) violations.push('the attempt took too long')
-  rmSync(folder, { recursive: true })
+  attempt.remove()
   return { violations, calls, isReached }
 }
 

@@ -1,22 +1,19 @@
 import { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { checkFile, checkInvariants, checkRequests } from './database-checks.ts'
-import { buildShim, createShim, killProcess } from './disk-shim.ts'
+import { buildShim } from './disk-shim.ts'
 import type { FaultFamily, Trial } from './family.ts'
-import { spreadEvenly } from './io.ts'
+import { killBeforeCalls, runLoad, startWithFault, type DiskFault } from './failing-disk.ts'
 import { createLedger } from './ledger.ts'
 import { checkLists } from './list-checks.ts'
-import { startLoad } from './load.ts'
-import { copyHome, makeHome, startServerAt, type Home } from './server.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 
 /** Requests before the load, so that indexes that are filled in bulk, every 16,384 rows, are filled during it. */
 const historyRequests = 16_384 - 150
 const historyBatch = 64
-const acknowledgedPerRun = 400
+const loadMax = { acknowledged: 400, ms: 10_000 }
 const connections = 8
-const loadMsMax = 10_000
 
 type Template = { home: Home; apps: TestApp[]; token: string }
 
@@ -27,19 +24,17 @@ export const writes: FaultFamily = {
   async run(trial) {
     const library = buildShim(trial.folder)
     const template = await makeTemplate(trial)
-    const measured = await runAttempt(trial, template, library, 0)
-    const positions = spreadEvenly(measured.calls, trial.count('writes'))
-    const violations = [...measured.violations]
-    const figures = { 'not reached': 0, acknowledged: measured.acknowledged, 'slowest start ms': 0 }
-    for (const position of positions) {
-      const attempt = await runAttempt(trial, template, library, position)
-      violations.push(...attempt.violations.map((fault) => `call ${position}: ${fault}`))
-      figures.acknowledged += attempt.acknowledged
-      figures['slowest start ms'] = Math.max(figures['slowest start ms'], attempt.startMs)
-      if (!attempt.isReached) figures['not reached']++
+    const { attempts, calls, violations } = await killBeforeCalls(library, trial.count('writes'), (fault) =>
+      runAttempt(trial, template, fault),
+    )
+    const kills = attempts.slice(1)
+    const figures = {
+      'not reached': kills.filter(({ isReached }) => !isReached).length,
+      acknowledged: attempts.reduce((sum, { acknowledged }) => sum + acknowledged, 0),
+      'slowest start ms': Math.max(...kills.map(({ startMs }) => startMs)),
     }
     trial.report({
-      scenario: `kill -9 before ${positions.length} of the ${measured.calls} calls of a start with load`,
+      scenario: `kill -9 before ${kills.length} of the ${calls} calls of a start with load`,
       guarantee: 'nothing acknowledged is lost, tables and lists agree',
       figures,
       violations,
@@ -74,29 +69,15 @@ async function makeTemplate(trial: Trial): Promise<Template> {
 }
 
 /** Runs a server that is killed at one call, and checks its data with the next one. */
-async function runAttempt(trial: Trial, template: Template, library: string, killAt: number) {
-  const { apps, token } = template
-  const folder = join(trial.folder, `attempt-${killAt}`)
-  const home = copyHome(template.home, folder)
-  const shim = createShim(library, folder, home.dataDir)
-  shim.set('failErrno', killProcess)
-  shim.set('failAt', killAt)
+async function runAttempt(trial: Trial, { home: from, apps, token }: Template, fault: DiskFault) {
+  const { home, server, ...attempt } = await startWithFault(trial, from, fault)
   const ledger = createLedger()
-  const server = await startServerAt(home, shim.env()).catch(() => undefined)
-  if (server) {
-    let hasEnded = false
-    void server.exited.then(() => (hasEnded = true))
-    const load = startLoad({ url: server.url, apps, ledger, random: trial.random, connections })
-    const deadline = performance.now() + loadMsMax
-    const shouldContinue = () =>
-      !hasEnded && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < deadline
-    while (shouldContinue()) await Bun.sleep(5)
-    await load.stop()
+  if (typeof server !== 'string') {
+    await runLoad(server, { apps, ledger, random: trial.random, connections }, loadMax)
     await server.stop('SIGKILL')
   }
-  const isReached = shim.get('failedCall') !== 0
-  const calls = shim.get('calls')
-  shim.close()
+  const isReached = attempt.isReached()
+  const calls = attempt.end()
   const startedAt = performance.now()
   const next = await startServerAt(home)
   const startMs = Math.round(performance.now() - startedAt)
@@ -113,6 +94,6 @@ async function runAttempt(trial: Trial, template: Template, library: string, kil
   } finally {
     database.close()
     await next.stop('SIGKILL')
-    rmSync(folder, { recursive: true })
+    attempt.remove()
   }
 }
