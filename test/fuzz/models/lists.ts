@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { otpStatuses, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
+import { logList, logTypeList, requestList, requestLists, seqKey } from '../../../src/store/list-changes.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
@@ -68,6 +69,11 @@ type State = {
 
 /** A list with a filter: how to read a page, and what must be in the whole of it. */
 type Listing = {
+  owner: Owner
+  /** Lists of the index. Its keys are exact, although readers would skip those of other rows. */
+  lists: readonly string[]
+  toIndexKey(key: string): string
+  isAscending: boolean
   load(store: Store['read'], limit: number, last: string | undefined): Promise<Array<{ key: string }>>
   expect(state: Readonly<State>): Array<{ key: string }>
 }
@@ -79,6 +85,10 @@ const isOwn =
 
 const listings: Listing[] = owners.flatMap((owner) => [
   ...requestFilters.map((status): Listing => ({
+    owner,
+    lists: status ? [requestList[status]] : requestLists,
+    toIndexKey: (key) => key,
+    isAscending: false,
     load: async (store, limit, before) =>
       (await store.otpRequests.list({ ...owner, status, now: start, limit, before })).map((row) => ({
         key: row.id,
@@ -92,6 +102,10 @@ const listings: Listing[] = owners.flatMap((owner) => [
   })),
   ...typeFilters.flatMap((types) =>
     [true, false].map((isAscending): Listing => ({
+      owner,
+      lists: types ? types.map((type) => logTypeList[type]) : [logList],
+      toIndexKey: (key) => seqKey(Number(key)),
+      isAscending,
       load: async (store, limit, last) => {
         const position = last === undefined ? (isAscending ? 0 : undefined) : Number(last)
         const entries = await store.events.list(owner.developerId, {
@@ -207,11 +221,11 @@ export const listModel = defineBodyModel<Call, State>({
     }
   },
 
-  async check({ store }, state, pick) {
+  async check({ store, database }, state, pick) {
     const limit = limits[(pick ?? 1) % limits.length] ?? 1
     const chosen =
       pick === undefined ? listings : listings.filter((_, index) => index === pick % listings.length)
-    for (const { load, expect: expected } of chosen) {
+    for (const { load, expect: expected, ...index } of chosen) {
       const all: Array<{ key: string }> = []
       for (;;) {
         const page = await load(store.read, limit, all.at(-1)?.key)
@@ -221,6 +235,11 @@ export const listModel = defineBodyModel<Call, State>({
         await new Promise(setImmediate)
       }
       expect(all).toEqual(expected(state))
+      const owner = database.shortId(index.owner.appId ?? index.owner.developerId)
+      const range = index.isAscending ? { after: '' } : { before: undefined }
+      const next = database.listIndex?.keys(owner, index.lists, range, false)
+      const keys = expected(state).map(({ key }) => index.toIndexKey(key))
+      for (const key of [...keys, undefined]) expect(next?.()).toBe(key)
     }
   },
 })
