@@ -240,6 +240,8 @@ async function buildIndex(
     return await withRetries(holder, async () => {
       const { applied } = await readPostgresSchema(holder)
       if (applied.some(({ name }) => name === migration.name)) return []
+      // The index waits for all snapshots, and a query with values keeps its own until the next one without.
+      await holder.query('select 1')
       try {
         // One that was interrupted has left an index that is not valid.
         await client.query(`drop index concurrently if exists ${index}`)

@@ -14,6 +14,14 @@ const monthlyTables = {
 export type MonthlyTable = keyof typeof monthlyTables
 export type PartitionedTable = MonthlyTable | 'events'
 
+/** The tables in partitions of a month, with the column that they are divided by. */
+export const monthlyKeys: Readonly<Record<MonthlyTable, string>> = {
+  otp_requests: 'id',
+  otp_deliveries: 'request_id',
+  webhook_deliveries: 'id',
+  webhook_attempts: 'delivery_id',
+}
+
 /** What is dropped before a partition of that table, whose rows it belongs to. */
 const dependents: Partial<Record<PartitionedTable, PartitionedTable>> = {
   otp_requests: 'otp_deliveries',
@@ -86,8 +94,8 @@ export function planEntries(
   return { suffix: String(from), lower: String(from), upper: String(from + entries) }
 }
 
-/** SQL that makes a partition. */
-export const makePartition = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
+/** Calls the function of the database that makes a partition. */
+const makePartition = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
   sql`otpd_make_partition(${table}::text, ${suffix}::text, ${lower}::text, ${upper}::text)`
 
 const run = async (executor: QueryExecutor, call: SQL): Promise<boolean> => {
@@ -117,12 +125,12 @@ async function findMissing(
   executor: QueryExecutor,
   now: number,
 ): Promise<{ table: PartitionedTable; plan: PartitionPlan } | undefined> {
-  // The keys of the object.
+  // Its keys are those of the type.
   for (const table of Object.keys(monthlyTables) as MonthlyTable[]) {
     const existing = new Set((await listPartitions(executor, table)).map(({ suffix }) => suffix))
     const missing = planMonths(table, now, now).find(({ suffix }) => !existing.has(suffix))
     if (missing) return { table, plan: missing }
-    const key = sql.identifier(table === 'otp_deliveries' ? 'request_id' : table === 'webhook_attempts' ? 'delivery_id' : 'id')
+    const key = sql.identifier(monthlyKeys[table])
     const [first] = await executor
       .select({ key: sql<string | null>`key` })
       .from(sql`(select min(${key}) as key from ${sql.identifier(`${table}_rest`)}) as first`)
