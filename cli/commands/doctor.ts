@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../src/config/config.ts'
-import type { HostInspection } from '../../src/host/host.ts'
+import type { HostInspection, SharedInspection } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
 import { dataDirChecks } from '../doctor/data-dir.ts'
 import { serverChecks } from '../doctor/server.ts'
+import { sharedDatabaseChecks } from '../doctor/shared-database.ts'
 import { programCheck, terminalCheck } from '../doctor/terminal.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
@@ -59,10 +60,25 @@ function tryConnect({ connect: open }: Context): ReturnType<Context['connect']> 
   }
 }
 
-type LocalServer = { loaded: LoadedConfig; dataDir: string | null; inspection: HostInspection | null }
+type LocalServer = {
+  loaded: LoadedConfig
+  dataDir: string | null
+  inspection: HostInspection | null
+  /** Null if the database is not in PostgreSQL. */
+  shared: SharedInspection | null
+}
 
 const isServerRunning = (localServer: LocalServer | null) =>
   localServer?.inspection?.state === 'accessible' && localServer.inspection.isHeld
+
+/** Returns what the database says about live sending; null if it cannot be read. */
+function sendingFacts(localServer: LocalServer) {
+  const { inspection, shared } = localServer
+  if (shared) return shared.state === 'open' ? shared : null
+  if (inspection?.state !== 'accessible' || inspection.database.state !== 'readable') return null
+  // A stopped server may have left stale entries.
+  return { ...inspection.database, ...(!inspection.isHeld && { openCircuits: [] }) }
+}
 
 /**
  * Inspects the server's configuration and data directory on this machine, without creating anything.
@@ -81,18 +97,22 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectHost } = await import('../../src/server/bundle.ts')
+  const { inspectHost, inspectShared } = await import('../../src/server/bundle.ts')
+  if (config?.database) {
+    const shared = await inspectShared({ ...config, database: config.database })
+    return { loaded, dataDir: null, inspection: null, shared }
+  }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
-  return isServerLocal || isConfigured || isPresent ? { loaded, dataDir, inspection } : null
+  return isServerLocal || isConfigured || isPresent ? { loaded, dataDir, inspection, shared: null } : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, dataDir, inspection } = localServer
+  const { loaded, dataDir, inspection, shared } = localServer
   const { config } = loaded
   const dataDirInfo = dataDir !== null && {
     dataDir,
@@ -104,6 +124,12 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
     ...configurationChecks(loaded),
     ...(config === null ? [] : [...addressChecks(config), ...webhookChecks(config)]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
+    ...(shared
+      ? sharedDatabaseChecks(shared, {
+          masterKeySource: config?.secrets.masterKeySource ?? null,
+          nowMs: io.now(),
+        })
+      : []),
   ]
 }
 
@@ -114,14 +140,12 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
   const { openProviders } = await import('../../src/server/bundle.ts')
   const openedProviders = openProviders(config, version)
   try {
-    const { inspection } = localServer
-    const database = inspection?.state === 'accessible' ? inspection.database : null
+    const facts = sendingFacts(localServer)
     return deliveryChecks({
       config,
-      guardAlerts: database?.state === 'readable' ? database.guardAlerts : [],
+      guardAlerts: facts?.guardAlerts ?? [],
       providers: await openedProviders.list(),
-      openCircuits:
-        isServerRunning(localServer) && database?.state === 'readable' ? database.openCircuits : [],
+      openCircuits: facts?.openCircuits ?? [],
       nowMs: io.now(),
       configFile: shortPath(config.configFile ?? defaultConfigPath(io), io.homeDirectory),
     })

@@ -7,9 +7,7 @@ import { printable } from '../terminal/text.ts'
 
 /** Registers the migrate commands. */
 export function addMigrateCommands(program: Command, runCommand: RunCommand) {
-  const migrate = program
-    .command('migrate')
-    .description('migrations of the database')
+  const migrate = program.command('migrate').description('migrations of the database')
 
   addHostFlags(migrate.command('status').description('show applied and pending migrations'))
     .addHelpText('after', examples('otpd migrate status', 'otpd migrate status --json'))

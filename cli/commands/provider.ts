@@ -12,10 +12,14 @@ import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
+type OpenCircuit = { node: string; failure: string; until: string }
+
 type ListedProvider = ConfiguredProvider & {
   routes: number
-  /** Open circuit of the server on this machine; null if closed or unknown. The name is part of the --json output. */
-  resting: { failure: string; until: string } | null
+  /** Circuit that is open the longest of all nodes; null if closed or unknown. The name is part of the --json output. */
+  resting: OpenCircuit | null
+  /** Open circuits of all nodes: each node has its own. */
+  openCircuits: OpenCircuit[]
   /** URL for delivery receipts, to enter in the provider's console; null without a public URL. */
   callbackUrl: string | null
 }
@@ -75,7 +79,7 @@ async function withProviders<T>(
 async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
   // The list itself needs no database.
-  const hasDatabase = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
+  const hasDatabase = config.database !== null || (dataDir !== null && existsSync(join(dataDir, 'otpd.db')))
   const configuredProviders = await withProviders(config, (providers) => providers.list())
   const serverState = hasDatabase
     ? await withHost(context, flags, 'read', async (host) => ({
@@ -84,11 +88,14 @@ async function listProviders(context: Context, flags: HostFlags, config: Config)
       }))
     : undefined
   return configuredProviders.map((provider) => {
-    const openCircuit = serverState?.openCircuits.find(({ name }) => name === provider.name)
+    const openCircuits = (serverState?.openCircuits ?? [])
+      .filter(({ name }) => name === provider.name)
+      .map(({ node, failure, until }) => ({ node, failure, until }))
     return {
       ...provider,
       routes: delivery.routes.filter(({ providers }) => providers.includes(provider.name)).length,
-      resting: openCircuit ? { failure: openCircuit.failure, until: openCircuit.until } : null,
+      resting: openCircuits.toSorted((a, b) => (a.until < b.until ? 1 : -1))[0] ?? null,
+      openCircuits,
       callbackUrl: serverState?.callbackUrls.get(provider.name) ?? null,
     }
   })
@@ -97,11 +104,16 @@ async function listProviders(context: Context, flags: HostFlags, config: Config)
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
     return 'No providers yet: codes stay in the inbox. To add one, see README, Providers'
-  const rows = providers.map(({ name, title, channels, resting }) => [
+  const rows = providers.map(({ name, title, channels, openCircuits }) => [
     printable(name),
     title,
     channels.join(', '),
-    resting ? `circuit open (${resting.failure}), retry ${formatTime(resting.until)}` : 'ready',
+    openCircuits
+      .map(
+        ({ node, failure, until }) =>
+          `circuit open at ${printable(node)} (${failure}), retry ${formatTime(until)}`,
+      )
+      .join('; ') || 'ready',
   ])
   const urls = providers.flatMap(({ name, callbackUrl }): [string, string][] =>
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],

@@ -43,7 +43,7 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
     masterKeyCheck(inspection, dataDirInfo),
     ...databaseChecks(inspection, dataDirInfo),
     ...backupChecks(inspection, dataDirInfo),
-    ...auditChecks(inspection, dataDirInfo),
+    ...auditChecks(inspection.auditTrail, `otpd audit verify --data-dir ${shellWord(dataDir)}`),
   ]
 }
 
@@ -166,7 +166,13 @@ function backupChecks({ unsealedBackups }: OpenDirectory, { dataDir, displayPath
   ]
 }
 
-function auditChecks({ auditTrail }: OpenDirectory, { dataDir }: DataDirInfo): Check[] {
+/**
+ * Reports on the verification of the audit trail.
+ *
+ * @param auditTrail null if it could not be verified
+ * @param verifyCommand shows all breaks
+ */
+export function auditChecks(auditTrail: OpenDirectory['auditTrail'], verifyCommand: string): Check[] {
   if (auditTrail === null) return []
   const name = 'audit trail'
   const { entries, breaks } = auditTrail
@@ -177,7 +183,7 @@ function auditChecks({ auditTrail }: OpenDirectory, { dataDir }: DataDirInfo): C
     fault(
       name,
       `tampered with: chain ${first.chain ?? 'unknown'}${place}${breaks.length > 1 ? `, and ${breaks.length - 1} more` : ''}`,
-      `See all: otpd audit verify --data-dir ${shellWord(dataDir)}; then find out who can write to the database`,
+      `See all: ${verifyCommand}; then find out who can write to the database`,
     ),
   ]
 }

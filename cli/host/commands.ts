@@ -81,7 +81,11 @@ export async function hasBuiltInProvider(flags: HostFlags) {
 export function startRefusedError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'StartRefused') return null
   const remedy = 'remedy' in error && typeof error.remedy === 'string' ? [error.remedy] : []
-  return new CliError(exitCodes.startRefused, 'START_REFUSED', toSentence(error.message), {
+  const isUnreachable = 'isUnreachable' in error && error.isUnreachable === true
+  const [exitCode, code] = isUnreachable
+    ? ([exitCodes.unreachable, 'DATABASE_UNREACHABLE'] as const)
+    : ([exitCodes.startRefused, 'START_REFUSED'] as const)
+  return new CliError(exitCode, code, toSentence(error.message), {
     hints: remedy,
     cause: error,
   })

@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
 import { hostOrigin } from '../domain/model/audit.ts'
 import { recordAudit } from '../domain/accounts/audit.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -52,8 +53,8 @@ export function createSigningKeys(needs: {
     return store.write(async (tx) => {
       const existing = await tx.signingKeys.current()
       if (existing) return existing
-      await tx.signingKeys.insert(newKey)
-      return newKey
+      if (await tx.signingKeys.insert(newKey)) return newKey
+      return (await tx.signingKeys.current()) ?? newKey
     })
   }
 
@@ -86,6 +87,7 @@ export function createSigningKeys(needs: {
      * Rotates the signing key, for the operator. Tokens signed with the old key stay valid until they expire.
      *
      * @returns id of the new key
+     * @throws CONFLICT another process rotates it at the same time
      */
     async rotate(): Promise<string> {
       const newKey = await generateSigningKey()
@@ -93,7 +95,7 @@ export function createSigningKeys(needs: {
         const now = clock.now()
         await tx.signingKeys.deleteRetiredBefore(now - publishedAfterRetirementMs)
         await tx.signingKeys.retireAll(now)
-        await tx.signingKeys.insert(newKey)
+        if (!(await tx.signingKeys.insert(newKey))) throw rotatedMeanwhile()
         const operator = { developerId: null, actorId: null, origin: hostOrigin }
         await recordAudit(tx, newId, operator, { action: 'signing_key.rotated', targetId: newKey.kid }, now)
       })
@@ -101,3 +103,6 @@ export function createSigningKeys(needs: {
     },
   }
 }
+
+const rotatedMeanwhile = () =>
+  new ServiceError('CONFLICT', 'Another process rotated the signing key at the same time. Its key is in use.')

@@ -60,6 +60,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
 
   async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<DispatchResult> {
     const signal = AbortSignal.any([AbortSignal.timeout(dispatchMs), shutdown.signal])
+    // Also by the clock: a process that was paused may notice a failed send before the signal.
+    const deadline = clock.now() + dispatchMs
     const excluded = new Set(job.excluded)
     let lastFailure: Failure | null = null
     let waitMs = Infinity
@@ -78,7 +80,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
         excludeCandidates(openState.failure, candidate, candidates, excluded)
         continue
       }
-      if (signal.aborted || handle.inFlight >= inFlightPerProviderMax) {
+      if (signal.aborted || now >= deadline || handle.inFlight >= inFlightPerProviderMax) {
         waitMs = Math.min(waitMs, busyRetryMs)
         continue
       }

@@ -16,6 +16,9 @@ import {
   systemErrorCode,
 } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
+import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
+import { withPostgres } from '../store/postgres/connect.ts'
+import { openSharedStore, type SharedConfig } from './shared.ts'
 import { migratePostgresUp, postgresMigrationStatus } from './migrate-postgres.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
@@ -40,9 +43,10 @@ const lockWaitMs = 1000
  * master key.
  *
  * @param file undefined: a new file in `backups` of the data directory
- * @throws OperationRefused as backUpDatabase does; StartRefused in development mode
+ * @throws OperationRefused as backUpDatabase does, NOT_ON_POSTGRES; StartRefused in development mode
  */
 export async function backUp({ config }: Needs, file: string | undefined): Promise<HostBackup> {
+  if (config.database) throw notOnPostgres('backup')
   const files = dataFiles(requireDataDir(config))
   const masterKey = readBackupKey(config)
   if (file !== undefined) return backUpDatabase(files.database, file, masterKey)
@@ -57,13 +61,14 @@ export async function backUp({ config }: Needs, file: string | undefined): Promi
  *
  * @param options.masterKeyFile master key of the day of the backup, if it was replaced since
  * @param options.allowUnauthenticated accept a backup without an HMAC
- * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, or as restoreDatabase does; StartRefused
+ * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase does; StartRefused
  */
 export async function restore(
   { config, warn = () => {} }: Needs,
   file: string,
   options: { masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined } = {},
 ): Promise<HostRestoreResult> {
+  if (config.database) throw notOnPostgres('restore')
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
@@ -113,7 +118,8 @@ export async function migrateUp(
   { config, warn = () => {} }: Needs,
   onDrain: (name: string) => void = () => {},
 ): Promise<HostMigrationResult> {
-  if (config.database) return { migrated: await migratePostgresUp(config.database.url, onDrain), backup: null }
+  if (config.database)
+    return { migrated: await migratePostgresUp(config.database.url, onDrain), backup: null }
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
@@ -129,17 +135,33 @@ export async function migrateUp(
  * @throws OperationRefused NO_DATABASE; StartRefused the database is older, or the master key is not its own
  */
 export async function verifyAudit({ config }: Needs): Promise<HostAuditVerification> {
+  if (config.database) return verifySharedAudit({ ...config, database: config.database })
   const dataDir = requireDataDir(config)
   const { database } = dataFiles(dataDir)
   if (!existsSync(database)) throw noDatabaseError(database)
   try {
     const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
-    const { provedSince, ...verification } = readAuditTrail(database, masterKeys)
-    return { ...verification, provedSince: provedSince === null ? null : new Date(provedSince).toISOString() }
+    return toHostVerification(readAuditTrail(database, masterKeys))
   } catch (error) {
     throw toStartError(error, dataDir)
   }
 }
+
+async function verifySharedAudit(config: SharedConfig): Promise<HostAuditVerification> {
+  const { keys, close } = await openSharedStore(config, 'read')
+  try {
+    return toHostVerification(
+      await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys)),
+    )
+  } finally {
+    await close()
+  }
+}
+
+const toHostVerification = ({ provedSince, ...verification }: AuditVerification): HostAuditVerification => ({
+  ...verification,
+  provedSince: provedSince === null ? null : new Date(provedSince).toISOString(),
+})
 
 /** Reads the master key that authenticates backups. @throws StartRefused there is none */
 function readBackupKey(config: Config): Uint8Array {
@@ -179,6 +201,16 @@ export function readMasterKeyFile(path: string): Uint8Array {
   throw refuse(`${path} does not hold a master key`, decoded.remedy)
 }
 
+const notOnPostgres = (command: 'backup' | 'restore') =>
+  new OperationRefused(
+    'NOT_ON_POSTGRES',
+    `the database is in PostgreSQL, which otpd does not ${command === 'backup' ? 'back up' : 'restore'}`,
+    command === 'backup'
+      ? "Use pg_dump or your provider's backups, and keep a copy of the master key elsewhere."
+      : "Stop all nodes, and use pg_restore or your provider's point-in-time recovery; then start them with the master key of that time.",
+  )
+
+/** Returns the data directory. @throws StartRefused in development mode */
 export function requireDataDir({ dataDir }: Config): string {
   if (dataDir !== null) return dataDir
   throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')

@@ -9,7 +9,9 @@ import { readGuardStatus } from '../domain/guard/status.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
+import { requireDataDir } from './data.ts'
 import { hostClock, openStore } from './open.ts'
+import { openSharedStore } from './shared.ts'
 import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, readMigrationStatus, type Inspection } from '../store/files/inspection.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
@@ -45,10 +47,12 @@ export type HostUnlockResult = UnlockResult
 /** An audit entry of any developer or of the installation itself. */
 export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
+export { inspectShared, type InspectedNode, type SharedInspection } from './inspect-shared.ts'
+
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
- * Opens the data directory for the host commands (`otpd admin …`), which work with or without a running server. Each call
+ * Opens the database for the host commands (`otpd admin …`), which work with or without a running server. Each call
  * is one short transaction, except an erasure, which uses many; they wait for the server's own transactions.
  *
  * @param options.access `read` changes nothing on disk, and needs an existing database; every write then fails. `write`
@@ -64,13 +68,10 @@ export async function openHost(options: {
   warn?: (message: string) => void
 }) {
   const { config, access, warn = () => {} } = options
-  const { dataDir, plans } = config
-  if (dataDir === null) {
-    throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
-  }
-  if (access === 'read') requireCurrentDatabase(dataDir)
-  else ensureDatabase(dataDir, config, hostClock().now(), warn)
-  const { store, keys, clock, random, newId, close } = openStore(dataDir, config, access)
+  const { plans } = config
+  const { store, keys, clock, random, newId, close } = config.database
+    ? await openSharedStore({ ...config, database: config.database }, access)
+    : openDirectory(config, access, warn)
   if (access === 'write') await moveIdentities({ store, keys, random })
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
 
@@ -80,7 +81,7 @@ export async function openHost(options: {
     /** Erases a person's data in every account, also while a server runs. @throws INVALID_PHONE_NUMBER */
     async erase(phone: string): Promise<HostErasureResult> {
       const result = await erasePhone(needs, phone)
-      truncateWal(dataFiles(dataDir).database)
+      if (config.dataDir !== null) truncateWal(dataFiles(config.dataDir).database)
       return result
     },
 
@@ -106,7 +107,8 @@ export async function openHost(options: {
       const circuits = await store.read.providerCircuits.list()
       return circuits
         .filter(({ openUntil }) => openUntil > clock.now())
-        .map(({ name, failure, openUntil }) => ({
+        .map(({ node, name, failure, openUntil }) => ({
+          node,
           name,
           failure,
           until: new Date(openUntil).toISOString(),
@@ -128,6 +130,13 @@ export async function openHost(options: {
  */
 export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
+
+function openDirectory(config: Config, access: 'read' | 'write', warn: (message: string) => void) {
+  const dataDir = requireDataDir(config)
+  if (access === 'read') requireCurrentDatabase(dataDir)
+  else ensureDatabase(dataDir, config, hostClock().now(), warn)
+  return openStore(dataDir, config, access)
+}
 
 /**
  * Requires a database that this version can read as it is.

@@ -1,4 +1,8 @@
-import { migratePostgres, pendingPostgresMigrations, readPostgresSchema } from '../store/engine/migrate-postgres.ts'
+import {
+  migratePostgres,
+  pendingPostgresMigrations,
+  readPostgresSchema,
+} from '../store/engine/migrate-postgres.ts'
 import type { MigrationStatus } from '../store/files/inspection.ts'
 import { connectTo, withPostgres } from '../store/postgres/connect.ts'
 

@@ -1,17 +1,36 @@
 import { uptime } from 'node:os'
 import { createIds } from '../domain/model/ids.ts'
-import { systemClock } from '../domain/model/clock.ts'
+import { systemClock, type Clock } from '../domain/model/clock.ts'
+import type { Keyring } from '../domain/model/keys.ts'
 import type { Random } from '../domain/model/random.ts'
 import type { Config } from '../config/config.ts'
 import { dataFiles } from '../store/files/data-dir.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
 import { openReadonly } from '../store/files/open-readonly.ts'
 import { readMasterKeyCandidates } from '../store/files/master-key.ts'
+import type { Database } from '../store/engine/database.ts'
 import { openSqlite, wrapReadonlySqlite } from '../store/engine/sqlite.ts'
 import { createStore } from '../store/store.ts'
 
 /** Clock of host commands, which agrees with the server's. */
 export const hostClock = () => systemClock(Date.now, () => performance.now(), uptime)
+
+export type OpenedStore = ReturnType<typeof buildStore<Keyring & { refresh(): void | Promise<void> }>>
+
+/** Builds what host commands need on an open database. */
+export function buildStore<K extends Keyring>(database: Database, keyring: K, clock: Clock) {
+  const random: Random = (bytes) => crypto.getRandomValues(bytes)
+  return {
+    database,
+    store: createStore(database, { keys: keyring.keys }),
+    keyring,
+    keys: keyring.keys,
+    clock,
+    random,
+    newId: createIds(clock, random),
+    close: () => database.close(),
+  }
+}
 
 /**
  * Opens the store of a prepared data directory with its keys, also while a server uses it.
@@ -24,8 +43,6 @@ export function openStore(
   access: 'read' | 'write' = 'write',
 ) {
   const files = dataFiles(dataDir)
-  const clock = hostClock()
-  const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const keyring = openKeyring(files.database, () =>
     readMasterKeyCandidates(dataDir, config.secrets.masterKey),
   )
@@ -40,14 +57,5 @@ export function openStore(
           tailLimits: { entriesMax: Infinity, sliceKeysMax: 0 },
           phoneTailMax: Infinity,
         })
-  const store = createStore(database, { keys: keyring.keys })
-  return {
-    store,
-    keyring,
-    keys: keyring.keys,
-    clock,
-    random,
-    newId: createIds(clock, random),
-    close: () => database.close(),
-  }
+  return buildStore(database, keyring, hostClock())
 }

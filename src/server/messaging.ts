@@ -5,7 +5,7 @@ import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
-import { createDeliveryReceipts, createEarlyReceipts } from '../domain/otp/delivery-receipts.ts'
+import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
@@ -15,6 +15,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { ReceiveCallback } from '../http/routes/callbacks.ts'
 import { isLoopback } from '../shared/loopback.ts'
+import type { Node } from './leadership.ts'
 
 export type MessagingNeeds = {
   store: Store
@@ -23,6 +24,7 @@ export type MessagingNeeds = {
   wall?: Clock | undefined
   newId: NewId
   keys: Keys
+  node: Node
   version: string
   templates: MessageTemplates
   /** URL under which clients and providers reach this server. */
@@ -47,7 +49,9 @@ export type Messaging = ReturnType<typeof createMessaging>
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { dispatchMs, pollMs } = needs
-  const earlyReceipts = createEarlyReceipts(clock)
+  const { node } = needs
+  /** One after the other, so that the last change is the one that stays. */
+  let circuitWrites = Promise.resolve()
   const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
 
   const service = createDeliveryService({
@@ -64,13 +68,16 @@ export function createMessaging(needs: MessagingNeeds) {
       canReach(publicUrl(), isLocal) ? `${publicUrl()}${callbackPath(keys, name)}` : null,
     onReceipt: (name, receipt) => void receipts.receive(name, [receipt]).catch(onError),
     onCircuitChange: (name, openState) => {
+      const key = { node: node.name, name }
       const circuit = openState && {
-        name,
+        ...key,
         failure: openState.failure.class,
         openUntil: openState.openUntilMs,
       }
-      store
-        .write((tx) => (circuit ? tx.providerCircuits.put(circuit) : tx.providerCircuits.remove(name)))
+      circuitWrites = circuitWrites
+        .then(() =>
+          store.write((tx) => (circuit ? tx.providerCircuits.put(circuit) : tx.providerCircuits.remove(key))),
+        )
         .catch(onError)
     },
   })
@@ -86,13 +93,12 @@ export function createMessaging(needs: MessagingNeeds) {
     onError,
     onUndeliverable: needs.onUndeliverable,
   })
-  const worker = createDeliveryWorker({ attempts, ownsAllLeases: true, onError, pollMs })
+  const worker = createDeliveryWorker({ attempts, ownsAllLeases: node.isSole, onError, pollMs })
   const receipts = createDeliveryReceipts({
     store,
     clock,
     newId,
     delivery,
-    earlyReceipts,
     onReopened: worker.wake,
   })
 
@@ -117,7 +123,7 @@ export function createMessaging(needs: MessagingNeeds) {
 
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
-      await store.write((tx) => tx.providerCircuits.clear())
+      await store.write((tx) => tx.providerCircuits.clear(node.name))
       await service.configure(settings)
       await worker.start()
     },

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
+import type { Leadership } from '../domain/upkeep/leadership.ts'
 import type { AppServices } from '../http/app.ts'
 import type { ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
@@ -13,14 +14,26 @@ const backlogMax = 100_000
 /** Creates the Prometheus metrics; undefined if they are not configured, so that the library is never loaded. */
 export async function createServerMetrics(
   config: Pick<Config, 'metricsListen'>,
-  { store, clock, version }: { store: Store<'webhookOutbox'>; clock: Clock; version: string },
+  {
+    store,
+    clock,
+    version,
+    leadership,
+  }: {
+    store: Store<'webhookOutbox'>
+    clock: Clock
+    version: string
+    leadership: Pick<Leadership, 'isLeader'>
+  },
 ) {
   if (config.metricsListen === null) return undefined
   const { createMetrics } = await import('../metrics/metrics.ts')
   return createMetrics({
     version,
     now: () => clock.now(),
-    backlog: () => store.read.webhookOutbox.backlog(backlogMax),
+    // The backlog is that of all nodes: only one may count it.
+    backlog: async () =>
+      leadership.isLeader() ? store.read.webhookOutbox.backlog(backlogMax) : { pending: 0, oldestAt: null },
   })
 }
 

@@ -73,8 +73,9 @@ function openIn(
     isShared: false,
     dataDir,
     setupTokenFile: files.setupToken,
-    watch: () => {
+    async watch() {
       if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
+      return async () => {}
     },
     toStartError: (error) => toStartError(error, dataDir),
   }

@@ -1,39 +1,71 @@
-import { Client } from 'pg'
 import type { Config, DatabaseConfig } from '../config/config.ts'
-import { MigrationError } from '../store/engine/migrate.ts'
-import { migratePostgres } from '../store/engine/migrate-postgres.ts'
+import { databaseClock } from '../domain/model/clock.ts'
 import { openPostgres } from '../store/engine/postgres.ts'
 import { StartRefused } from '../store/files/data-dir.ts'
+import { toStartError } from '../store/postgres/connect.ts'
 import { openSharedKeyring, type SharedKeyring } from '../store/postgres/keyring.ts'
+import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
+import { registerThisNode } from './node-registry.ts'
+import { createOutageReporter, withoutOutages } from './outage-log.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 
+/** How long a start waits for a server that is away. */
+const awayMaxMs = 30_000
+
 /**
- * Migrates the PostgreSQL database if needed and opens it with its keys. Other nodes may do the same at once.
+ * Checks the PostgreSQL server, migrates the database if needed and opens it with its keys. Other nodes may do the same at
+ * once.
  *
- * @throws StartRefused with the cause and a remedy
+ * @throws StartRefused with the cause and a remedy; DatabaseUnreachable the server stayed away for 30 seconds
  */
 export async function openSharedDatabase(
-  config: Pick<Config, 'migrate' | 'node' | 'secrets'>,
-  { url, connections, statements }: DatabaseConfig,
-  { log, clock, cleanups, onFault }: StorageNeeds,
+  config: Config,
+  { url, connections, statements, isUnsafe }: DatabaseConfig,
+  { log, version, clock: nodeClock, cleanups, onFault }: StorageNeeds,
 ): Promise<Storage> {
   const { masterKey } = config.secrets
   if (masterKey === null) throw new Error('a shared database needs a configured master key')
+  const applicationName = `otpd/${config.node}`
+  const { migrated, clockAheadMs, clockWarning } = await prepareSharedDatabase({
+    url,
+    applicationName,
+    statements,
+    isUnsafe,
+    migrate: config.migrate,
+    waitMs: awayMaxMs,
+    now: nodeClock.now,
+    onWaiting: (cause) => log.warn('the database cannot be reached; trying again for 30 seconds', { cause }),
+  })
+  if (migrated.length > 0) log.info('database migrated', { migrations: migrated })
+  if (clockWarning !== undefined) log.warn(clockWarning)
+  if (isUnsafe)
+    log.warn(
+      'OTPD_DATABASE_UNSAFE is set: the server may lose acknowledged writes; never use it in production',
+    )
+
+  const clock = databaseClock(() => performance.now(), nodeClock.now() + clockAheadMs)
   try {
-    const client = new Client({ connectionString: url, application_name: `otpd/${config.node}` })
-    await client.connect()
-    try {
-      const { isNew, migrated } = await migratePostgres(client, { migrate: config.migrate })
-      if (migrated.length > 0 && !isNew) log.info('database migrated', { migrations: migrated })
-    } finally {
-      await client.end()
-    }
-    const database = openPostgres(url, { connections, statements, applicationName: `otpd/${config.node}` })
+    const database = openPostgres(url, {
+      connections,
+      statements,
+      applicationName,
+      onUnavailable: createOutageReporter(log, nodeClock),
+    })
     cleanups.push(database.close)
     const { keyring, isNew } = await openSharedKeyring(database, masterKey, {
       now: clock.now(),
       onReplaced: () => log.info('the keys were replaced, and were read again'),
     })
+    const updateRow = await registerThisNode(config, {
+      database,
+      keys: keyring.keys,
+      clock,
+      version,
+      log: withoutOutages(log),
+      cleanups,
+    })
+    // Data keys are replaced only while there is no node, so none has changed them since.
+    await keyring.refresh()
     return {
       database,
       keyring: { ...keyring, refresh: () => refreshOrFail(keyring, onFault) },
@@ -42,7 +74,7 @@ export async function openSharedDatabase(
       isShared: true,
       dataDir: null,
       setupTokenFile: null,
-      watch: () => {},
+      watch: async () => updateRow,
       toStartError,
     }
   } catch (error) {
@@ -50,7 +82,7 @@ export async function openSharedDatabase(
   }
 }
 
-/** A node without the master key must not go on: what it writes, the others could not read. */
+/** A node without the master key must not go on: the others could not read what it writes. */
 async function refreshOrFail(keyring: SharedKeyring, onFault: (error: unknown) => void) {
   try {
     await keyring.refresh()
@@ -58,9 +90,4 @@ async function refreshOrFail(keyring: SharedKeyring, onFault: (error: unknown) =
     if (error instanceof StartRefused) onFault(error)
     throw error
   }
-}
-
-function toStartError(error: unknown): unknown {
-  if (error instanceof MigrationError) return new StartRefused(error.message, error.remedy, error)
-  return error
 }

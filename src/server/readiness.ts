@@ -1,22 +1,51 @@
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
+import { nodeLeaseMs } from '../domain/upkeep/leadership.ts'
+import { secondMs } from '../shared/durations.ts'
 
-/** Checks readiness with a real database write, at most once per second; probes in between share the result. */
-export function createReadiness(store: Store<'readiness'>, clock: Clock, isDraining: () => boolean) {
-  let checkedAt = -Infinity
+/** A database that does not answer in this time is not ready: load balancers seldom wait longer. */
+const probeMaxMs = secondMs
+
+/**
+ * Checks readiness with a real database write, at most once per second; probes in between share the result. It renews the
+ * lease of the node, so that nodes do not wait for each other's row.
+ */
+export function createReadiness(
+  store: Store<'leases'>,
+  { clock, node }: { clock: Clock; node: string },
+  isDraining: () => boolean,
+) {
+  let startedAt = -Infinity
+  /** A write that does not end must not be followed by more. */
+  let isUnderWay = false
   let result = Promise.resolve(true)
+
+  async function probe(): Promise<boolean> {
+    isUnderWay = true
+    try {
+      // Changes a row: a statement that changes nothing would succeed on a full disk.
+      await store.write((tx) => tx.leases.renewNode(node, nodeLeaseMs))
+      return true
+    } catch {
+      return false
+    } finally {
+      isUnderWay = false
+    }
+  }
+
   return async () => {
     if (isDraining()) return 'draining' as const
-    if (clock.now() - checkedAt >= 1000) {
-      checkedAt = clock.now()
-      // Changes a value: a statement that changes nothing would succeed on a full disk.
-      result = store
-        .write((tx) => tx.readiness.probe(checkedAt))
-        .then(
-          () => true,
-          () => false,
-        )
+    if (!isUnderWay && clock.now() - startedAt >= secondMs) {
+      startedAt = clock.now()
+      result = settleWithin(probe(), probeMaxMs)
     }
     return (await result) ? ('ready' as const) : ('database' as const)
   }
+}
+
+/** @returns false if the promise takes longer */
+function settleWithin(promise: Promise<boolean>, maxMs: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => late.resolve(false), maxMs)
+  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
 }

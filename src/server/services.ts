@@ -30,6 +30,7 @@ import { createClientAddressReader, createClientReader } from '../http/client.ts
 import { createIdempotencyReader } from '../http/idempotency.ts'
 import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
 import { createPaginate } from '../http/pagination.ts'
+import type { Node } from './leadership.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
 import { createConnections } from '../webhooks/connections.ts'
 import { createResolver } from '../webhooks/resolve.ts'
@@ -58,6 +59,7 @@ export type ServiceNeeds = {
   wall?: Clock | undefined
   random: Random
   version: string
+  node: Node
   /** URL under which callers reach this server. A function, since the port may be known only after binding. */
   publicUrl: () => string
   /** Called when the keys of an external identity provider could not be loaded. */
@@ -126,6 +128,7 @@ export function createServices(needs: ServiceNeeds) {
     ...base,
     wall,
     version,
+    node: needs.node,
     templates: config.templates,
     publicUrl: needs.publicUrl,
     report: needs.report,

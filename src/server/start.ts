@@ -3,12 +3,14 @@ import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
+import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
+import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { bindOrExplain } from './listen.ts'
 import {
   createServerMetrics,
@@ -19,6 +21,7 @@ import {
 } from './metrics.ts'
 import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
+import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
@@ -73,7 +76,8 @@ const streamsPollMs = 2_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { log, version } = needs
+  const { version } = needs
+  let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const wall = needs.clock ?? { now: Date.now }
@@ -90,13 +94,17 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   try {
     storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault })
     const { database, keyring, clock } = storage
+    if (storage.isShared) log = withoutOutages(log)
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
     // URL, whose port is known once the listener is bound.
     let webhookWorker: WebhookWorker | undefined
     let wakeStreams = (_developerId: string) => {}
     let url = ''
+    const isSole = !database.isConcurrent
+    const node: Node = { name: isSole ? soleNodeName : config.node, isSole }
     const store = createStore(database, {
       keys: keyring.keys,
+      ...(node.isSole && { clock }),
       onDelivery: () => webhookWorker?.wake(),
       deliveryQueue: {
         offerLease: (now) => webhookWorker?.offerLease(now),
@@ -105,7 +113,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
-    const metrics = await createServerMetrics(config, { store, clock, version })
+    const leadership = await startLeadership(node, { store, clock, log, cleanups })
+    const metrics = await createServerMetrics(config, { store, clock, version, leadership })
     const services = createServices({
       config,
       store,
@@ -113,6 +122,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       clock,
       wall,
       version,
+      node,
       random: fillRandom,
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
@@ -159,7 +169,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       newId: services.newId,
       random: Math.random,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
-      ownsAllLeases: true,
+      ownsAllLeases: node.isSole,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     cleanups.push(services.closeWebhookConnections)
@@ -169,23 +179,27 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       storage,
       webhookWorker,
       store,
+      leadership,
       clock,
       wall,
       log,
       cleanups,
     })
 
-    const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
+    const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
+    if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
-    storage.watch()
+    const onReload = await storage.watch()
     const reload = async (changed: Reloadable) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
+      const { budgets, guard } = changed
+      await onReload({ ...config, budgets, delivery, guard })
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
@@ -206,6 +220,20 @@ function logFault(log: Log, error: unknown) {
     })
   else
     log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
+}
+
+/** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
+function watchEvents(store: Store, { logStreams }: Services, webhookWorker: WebhookWorker, log: Log) {
+  const look = createEventWatch({
+    store,
+    isNeeded: () => logStreams.isInUse() || webhookWorker.hasPending(),
+    async onEntries(developerIds) {
+      if (developerIds === undefined) logStreams.wake()
+      else for (const id of developerIds) logStreams.wake(id)
+      await webhookWorker.wakeIfDue()
+    },
+  })
+  return startPeriodicTask(eventWatchMs, log, look)
 }
 
 /** Drops calls that follow another too soon, so that callers cannot flood the log. */

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Keyring } from '../domain/model/keys.ts'
 import type { Log } from '../log/log.ts'
@@ -21,8 +22,12 @@ export type Storage = {
   dataDir: string | null
   /** File for the token of the first account; null without a data directory. */
   setupTokenFile: string | null
-  /** Starts what follows the start of the server, such as checks in the background. */
-  watch(): void
+  /**
+   * Starts what follows the start of the server, such as checks in the background.
+   *
+   * @returns to be called with a configuration that was reloaded
+   */
+  watch(): Promise<(config: Config) => Promise<void>>
   /** Converts a known error of the database to a StartRefused; returns other errors unchanged. */
   toStartError(error: unknown): unknown
 }

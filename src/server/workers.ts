@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
+import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
@@ -20,8 +21,8 @@ const keyWalksMs = 2_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
- * Starts the background work: webhooks, messages, the sweeper of expired requests, the clock check and retention. The
- * cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
+ * Starts the background work: webhooks and messages at each node; the sweeper of expired requests, retention and the walks of
+ * keys at the leader. The cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
  */
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
@@ -29,12 +30,14 @@ export async function startWorkers(needs: {
   storage: Pick<Storage, 'database' | 'isNew' | 'keyring'>
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
+  leadership: Leadership
   clock: Clock
   wall: Clock
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { config, services, webhookWorker, leadership, clock, wall, log, cleanups } = needs
+  const store = leadership.fence(needs.store)
   const { database, keyring, isNew } = needs.storage
   const { messaging, newId, otp } = services
   const { keys } = keyring
@@ -57,7 +60,7 @@ export async function startWorkers(needs: {
     walks,
     onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
   })
-  if (isNew) await keyWalks.skip(walksToSkip(walks))
+  if (isNew) await leadership.run(() => keyWalks.skip(walksToSkip(walks)))
   const runWalks = createSealTask({
     store,
     keys,
@@ -66,13 +69,19 @@ export async function startWorkers(needs: {
     onStart: () => log.info('encrypting stored data with the newest key; otpd doctor shows the progress'),
     onSealed: () => log.info('all stored data is encrypted with the newest key'),
   })
+  const createThrottle = (isStopping: () => boolean) =>
+    createPurgeThrottle(() => isStopping() || !leadership.isLeader())
   cleanups.push(
     startPeriodicTask(keyWalksMs, log, async (isStopping) => {
       await keyring.refresh()
-      return runWalks(createPurgeThrottle(isStopping))
+      return leadership.run(() => runWalks(createThrottle(isStopping)))
     }),
-    startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),
+    startPeriodicTask(expirySweepMs, log, () =>
+      leadership.run(() => otp.expireRequests(undefined, leadership.isLeader)),
+    ),
     startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),
-    startPeriodicTask(purgeIntervalMs, log, (isStopping) => retention.purge(createPurgeThrottle(isStopping))),
+    startPeriodicTask(purgeIntervalMs, log, (isStopping) =>
+      leadership.run(() => retention.purge(createThrottle(isStopping))),
+    ),
   )
 }

@@ -1,8 +1,8 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { AnalyticsStore } from '../domain/store/analytics.ts'
 import { integerParam, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { addAll, columnNames } from './engine/row-writes.ts'
 
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
@@ -15,55 +15,24 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     breakdown.channel,
     breakdown.provider,
   ]
-  const p = sql.placeholder
-  const addExcluded = (column: SQLiteColumn) => sql`${column} + excluded.${sql.identifier(column.name)}`
-
-  const add = database.prepare(() =>
-    executor
-      .insert(days)
-      .values({
-        developerId: p('developerId'),
-        day: p('day'),
-        requests: p('requests'),
-        sent: p('sent'),
-        verified: p('verified'),
-        failed: p('failed'),
-        active: p('active'),
-      })
-      .onConflictDoUpdate({
-        target: [days.developerId, days.day],
-        set: {
-          requests: addExcluded(days.requests),
-          sent: addExcluded(days.sent),
-          verified: addExcluded(days.verified),
-          failed: addExcluded(days.failed),
-          active: addExcluded(days.active),
-        },
-      }),
-  )
-  const addBreakdown = database.prepare(() => {
-    const { requests, sent, delivered, undelivered, verified, failed } = breakdown
-    const counts = { requests, sent, delivered, undelivered, verified, failed }
-    return executor
-      .insert(breakdown)
-      .values({
-        day: p('day'),
-        developerId: p('developerId'),
-        appId: p('appId'),
-        country: p('country'),
-        channel: p('channel'),
-        provider: p('provider'),
-        requests: p('requests'),
-        sent: p('sent'),
-        delivered: p('delivered'),
-        undelivered: p('undelivered'),
-        verified: p('verified'),
-        failed: p('failed'),
-      })
-      .onConflictDoUpdate({
-        target: breakdownKey,
-        set: Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, addExcluded(column)])),
-      })
+  const { requests, sent, delivered, undelivered, verified, failed } = breakdown
+  const add = database.writeRows(executor, {
+    kind: 'insert',
+    table: days,
+    columns: columnNames(days),
+    onConflict: addAll([days.developerId, days.day], {
+      requests: days.requests,
+      sent: days.sent,
+      verified: days.verified,
+      failed: days.failed,
+      active: days.active,
+    }),
+  })
+  const addBreakdown = database.writeRows(executor, {
+    kind: 'insert',
+    table: breakdown,
+    columns: columnNames(breakdown),
+    onConflict: addAll(breakdownKey, { requests, sent, delivered, undelivered, verified, failed }),
   })
   const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
   const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`

@@ -1,11 +1,13 @@
-import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
+import { addAll, columnNames } from './engine/row-writes.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
+import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { loadListed } from './engine/key-cursors.ts'
@@ -47,20 +49,38 @@ export function createEventStore(
       .where(eq(counters.name, 'event_seq'))
       .returning({ value: counters.value }),
   )
-  const insert = database.prepare(() =>
-    executor.insert(events).values({
-      seq: p('seq'),
-      type: p('type'),
-      developerId: p('developerId'),
-      appId: p('appId'),
-      requestId: p('requestId'),
-      phone: p('phone'),
-      status: p('status'),
-      detail: p('detail'),
-      payload: p('payload'),
-      at: p('at'),
-    }),
+  const readCounter = database.prepare(() =>
+    executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: events,
+    columns: database.isConcurrent
+      ? columnNames(events)
+      : columnNames(events).filter((name) => name !== 'id'),
+    computed: { seq: (offset) => afterLastSeq(database, offset) },
+  })
+  // PostgreSQL
+  const addToCounter = database.writeRows(executor, {
+    kind: 'insert',
+    table: counters,
+    columns: columnNames(counters),
+    onConflict: addAll([counters.name], { value: counters.value }),
+  })
+
+  /**
+   * Allocates the numbers of entries. On PostgreSQL, where the transaction must not wait for an answer while it holds the
+   * counter, they are offsets: see `afterLastSeq`.
+   */
+  async function allocate(count: number): Promise<number> {
+    if (database.isConcurrent) {
+      await addToCounter({ name: 'event_seq', value: count })
+      return 1 - count
+    }
+    const [counter] = await allocateSeqs({ count })
+    if (!counter) throw new Error('the counter of log entries is missing')
+    return counter.value - count + 1
+  }
   type PageFilter = OwnerShortId & Omit<LogQuery, 'appId'>
   // PostgreSQL
   const listPage = prepareFiltered(
@@ -130,15 +150,17 @@ export function createEventStore(
 
   return {
     async append(entries) {
-      const [counter] = await allocateSeqs({ count: entries.length })
-      if (!counter) throw new Error('the counter of log entries is missing')
-      const first = counter.value - entries.length + 1
+      const first = await allocate(entries.length)
       const ids = await loadEventIds(database, executor)
       for (const [index, { entry, toPayload }] of entries.entries()) {
         const seq = first + index
-        const payload = toPayload ? toPayload(ids.encode(entry.at, seq)) : null
+        // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
+        const ownId =
+          toPayload && database.isConcurrent ? createIds({ now: () => entry.at }, random)('evt') : null
+        const payload = toPayload ? toPayload(ownId ?? ids.encode(entry.at, seq)) : null
         await insert({
           ...entry,
+          id: ownId,
           seq,
           phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
           payload: sealing.sealText('events.payload', payloadRow(entry), payload),
@@ -170,6 +192,20 @@ export function createEventStore(
       return listed.map(({ entry }) => entry)
     },
 
+    async newestSeq() {
+      const [counter] = await readCounter({})
+      if (!counter) throw new Error('the counter of log entries is missing')
+      return counter.value
+    },
+
+    async listDevelopers(afterSeq, upToSeq) {
+      const rows = await executor
+        .selectDistinct({ developerId: events.developerId })
+        .from(events)
+        .where(and(gt(events.seq, afterSeq), lte(events.seq, upToSeq)))
+      return rows.map(({ developerId }) => developerId)
+    },
+
     async findSeq(developerId, id) {
       const decoded = (await loadEventIds(database, executor)).decode(id)
       const condition = decoded
@@ -194,6 +230,16 @@ export function createEventStore(
     },
   }
 }
+
+/**
+ * The number of an entry that is appended by the open transaction on PostgreSQL.
+ *
+ * @param offset of the entry to the last one of those that were appended together; 0 for that one, -1 for the one before
+ */
+export const afterLastSeq = ({ tables: { counters } }: Database, offset: SQL): SQL =>
+  sql`(select ${counters.value} from ${counters} where ${counters.name} = 'event_seq') + ${offset}`
+
+const random = (bytes: Uint8Array<ArrayBuffer>) => void crypto.getRandomValues(bytes)
 
 /** Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. */
 export const phoneRow = ({ requestId }: { requestId: string | null }) => requestId ?? ''

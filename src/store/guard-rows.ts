@@ -1,11 +1,12 @@
-import { eq, getTableColumns, inArray, lt, sql, type SQL } from 'drizzle-orm'
+import { eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { GuardFault, type GuardCountry, type GuardCounts } from '../domain/model/guard.ts'
 import type { GuardStore } from '../domain/store/guard.ts'
 import { inKeyOrder } from './engine/key-order.ts'
+import { addAll, columnNames, replaceAll } from './engine/row-writes.ts'
 import type { QueryExecutor, Database, PreparedQuery } from './engine/database.ts'
 
-const unusedCounts = { unverified: 0, verified: 0, slot: 0, pending: 0, pendingBefore: 0, firstAt: 0 }
+const toError = (error: unknown) => new GuardFault(error)
 
 /** Creates the queries that read the guard's rows before a call, and write them after it. */
 export function createGuardRows(
@@ -28,77 +29,44 @@ export function createGuardRows(
       .from(countries)
       .where(eq(countries.subject, p('subject'))),
   )
-  // One statement that creates or locks the row, and returns it as the last transaction left it.
-  const lockCountry = database.prepare(() =>
-    executor
-      .insert(countries)
-      .values({ subject: p('subject'), windows: '[]', alertUntil: 0, converts: 0, day: 0 })
-      .onConflictDoUpdate({
-        target: countries.subject,
-        set: { alertUntil: sql`${countries.alertUntil}` },
-      })
-      .returning(countryColumns),
-  )
-  const putCountries = createUpsert(database, executor, countries, countries.subject)
+  const putCountry = writeWhole(countries, countries.subject)
 
   const selectCounts = preparePerLength((keys) =>
     database.prepare(() => executor.select().from(counts).where(inArray(counts.subject, keys))),
   )
-  const lockCounts = preparePerLength((keys) =>
-    database.prepare(() =>
-      executor
-        .insert(counts)
-        .values(keys.map((subject) => ({ subject, ...unusedCounts })))
-        .onConflictDoUpdate({ target: counts.subject, set: { unverified: sql`${counts.unverified}` } })
-        .returning(),
-    ),
-  )
-  const putCounts = createUpsert(database, executor, counts, counts.subject)
+  const putCounts = writeWhole(counts, counts.subject)
 
   const selectContexts = preparePerLength((keys) =>
     database.prepare(() => executor.select().from(contexts).where(inArray(contexts.context, keys))),
   )
   // Once a day, so that most verifications of a known context write nothing here.
-  const putContexts = createUpsert(
-    database,
-    executor,
-    contexts,
-    contexts.context,
-    lt(contexts.day, sql`excluded.day`),
-  )
-  const addDecision = database.prepare(() =>
-    executor
-      .insert(decisions)
-      .values({
-        hour: p('hour'),
-        rule: p('rule'),
-        country: p('country'),
-        flagged: p('flagged'),
-        blocked: p('blocked'),
-      })
-      .onConflictDoUpdate({
-        target: [decisions.hour, decisions.rule, decisions.country],
-        set: {
-          flagged: sql`${decisions.flagged} + excluded.flagged`,
-          blocked: sql`${decisions.blocked} + excluded.blocked`,
-        },
-      }),
-  )
+  const putContext = writeWhole(contexts, contexts.context, lt(contexts.day, sql`excluded.day`))
+  const addDecision = database.writeRows(executor, {
+    kind: 'insert',
+    table: decisions,
+    columns: columnNames(decisions),
+    onConflict: addAll([decisions.hour, decisions.rule, decisions.country], {
+      flagged: decisions.flagged,
+      blocked: decisions.blocked,
+    }),
+    toError,
+  })
+
+  /** Writes rows whole, whether they exist or not. */
+  function writeWhole(table: SQLiteTable, key: SQLiteColumn, setWhere?: SQL) {
+    const onConflict = replaceAll(table, [key], setWhere && { setWhere })
+    const columns = columnNames(table)
+    return database.writeRows(executor, { kind: 'insert', table, columns, onConflict, toError })
+  }
 
   return {
     async country(subject) {
-      const [row] = await (database.isConcurrent ? lockCountry : selectCountry)({ subject })
-      // Written by `apply` alone.
-      return row && { ...row, windows: JSON.parse(row.windows) as number[][], converts: row.converts === 1 }
+      const [row] = await selectCountry({ subject })
+      return row && toCountry(row)
     },
 
     async counts(locked, others) {
-      const rows = database.isConcurrent
-        ? [...(await lockCounts(locked)), ...(await selectCounts(others))]
-        : await selectCounts([...locked, ...others])
-      const found = new Map<string, GuardCounts>()
-      for (const row of rows) if (!isUnused(row)) found.set(row.subject, row)
-      return found
+      return toCounts(await selectCounts([...locked, ...others]))
     },
 
     async contexts(names) {
@@ -115,15 +83,33 @@ export function createGuardRows(
           converts: converts ? 1 : 0,
           ...country,
         })
-        await putCountries(toRows(changes.countries, toRow))
-        await putCounts(toRows(changes.counts, (subject, row) => ({ ...row, subject })))
-        await putContexts(toRows(changes.contexts, (context, day) => ({ context, day })))
+        for (const row of toRows(changes.countries, toRow)) await putCountry(row)
+        for (const row of toRows(changes.counts, (subject, row) => ({ ...row, subject })))
+          await putCounts(row)
+        for (const row of toRows(changes.contexts, (context, day) => ({ context, day })))
+          await putContext(row)
         for (const decision of toRows(changes.decisions, (_, row) => row)) await addDecision(decision)
       } catch (error) {
         throw new GuardFault(error)
       }
     },
   }
+}
+
+/** `apply` alone writes the row. */
+export const toCountry = ({ windows, alertUntil, converts, day }: CountryRow): GuardCountry => ({
+  windows: JSON.parse(windows) as number[][],
+  alertUntil,
+  converts: converts === 1,
+  day,
+})
+
+type CountryRow = Omit<GuardCountry, 'windows' | 'converts'> & { windows: string; converts: number }
+
+export function toCounts(rows: ReadonlyArray<GuardCounts & { subject: string }>): Map<string, GuardCounts> {
+  const found = new Map<string, GuardCounts>()
+  for (const row of rows) if (!isUnused(row)) found.set(row.subject, row)
+  return found
 }
 
 /** Tells whether counts were inserted for the lock alone, and nothing was counted. */
@@ -142,36 +128,5 @@ function preparePerLength<R>(
     if (keys.length === 0) return []
     const query = (byLength[keys.length] ??= prepare(keys.map((_, index) => sql.placeholder(`key${index}`))))
     return query(Object.fromEntries(keys.map((key, index) => [`key${index}`, key])))
-  }
-}
-
-/**
- * Creates the writer of whole rows. On PostgreSQL they go in one statement; on SQLite in one each, which costs the same
- * and can be prepared.
- */
-function createUpsert<T extends SQLiteTable>(
-  database: Database,
-  executor: QueryExecutor,
-  table: T,
-  target: SQLiteColumn,
-  setWhere?: SQL,
-): (rows: ReadonlyArray<T['$inferInsert']>) => Promise<void> {
-  // Built when they are first used: on PostgreSQL each transaction has its own stores.
-  const columns = () => Object.entries(getTableColumns(table))
-  const build = (values: Array<T['$inferInsert']>) => {
-    const others = columns().filter(([, column]) => column !== target)
-    const excluded = others.map(([name, column]) => [name, sql`excluded.${sql.identifier(column.name)}`])
-    // The columns of any table, which the compiler cannot follow.
-    const conflict = { target, set: Object.fromEntries(excluded), setWhere } as never
-    return executor.insert(table).values(values).onConflictDoUpdate(conflict)
-  }
-  const putOne = database.prepare(() => {
-    const placeholders = Object.fromEntries(columns().map(([name]) => [name, sql.placeholder(name)]))
-    return build([placeholders as unknown as T['$inferInsert']])
-  })
-  return async (rows) => {
-    if (database.isConcurrent) {
-      if (rows.length > 0) await build([...rows])
-    } else for (const row of rows) await putOne(row)
   }
 }

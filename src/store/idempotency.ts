@@ -4,6 +4,7 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { columnNames, replaceAll } from './engine/row-writes.ts'
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(
@@ -23,36 +24,19 @@ export function createIdempotencyStore(
       .from(keys)
       .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
   )
-  const save = database.prepare(() =>
-    executor
-      .insert(keys)
-      .values({
-        caller: p('caller'),
-        route: p('route'),
-        key: p('key'),
-        bodyHash: p('bodyHash'),
-        answer: p('answer'),
-        createdAt: p('createdAt'),
-      })
-      .onConflictDoUpdate({
-        target: [keys.caller, keys.route, keys.key],
-        set: {
-          bodyHash: sql`excluded.body_hash`,
-          answer: sql`excluded.answer`,
-          createdAt: sql`excluded.created_at`,
-        },
-      }),
-  )
+  const save = database.writeRows(executor, {
+    kind: 'insert',
+    table: keys,
+    columns: columnNames(keys),
+    onConflict: replaceAll(keys, [keys.caller, keys.route, keys.key]),
+  })
   const sealAnswer = (scope: IdempotencyScope, result: string) =>
     sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
 
   async function find(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined> {
     const { caller, route, key } = scope
     const [row] = await findRow({ caller, route, key })
-    if (!row || row.answer === null) return row
-    const answer = sealing.openText('idempotency_keys.answer', idempotencyRow(scope), row.answer)
-    if (answer === null) throw new Error('the stored result of an idempotent call cannot be decrypted')
-    return { ...row, answer }
+    return row && openAnswer(sealing, scope, row)
   }
 
   return {
@@ -92,6 +76,18 @@ export function createIdempotencyStore(
 
     deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),
   }
+}
+
+/** Decrypts the result in a row, if it has one. */
+export function openAnswer(
+  sealing: Sealing,
+  scope: Pick<IdempotencyScope, 'caller' | 'route' | 'key'>,
+  row: IdempotencyRecord,
+): IdempotencyRecord {
+  if (row.answer === null) return row
+  const answer = sealing.openText('idempotency_keys.answer', idempotencyRow(scope), row.answer)
+  if (answer === null) throw new Error('the stored result of an idempotent call cannot be decrypted')
+  return { ...row, answer }
 }
 
 /** Names a row in the associated data of its sealed result. None of the three contains a line break. */

@@ -6,24 +6,21 @@ import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { loadListed } from './engine/key-cursors.ts'
+import { columnNames } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
+import { afterLastSeq } from './events.ts'
 import { inboxList, keySeq, messageAdded, messageDeleted, noteOwned, seqKey } from './list-changes.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
 export function createInboxStore(database: Database, executor: QueryExecutor, sealing: Sealing): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
-  const p = sql.placeholder
-
-  const insert = database.prepare(() =>
-    executor.insert(inbox).values({
-      seq: p('seq'),
-      developerId: p('developerId'),
-      requestId: p('requestId'),
-      requestVisible: p('requestVisible'),
-      sentAt: p('sentAt'),
-    }),
-  )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: inbox,
+    columns: columnNames(inbox),
+    computed: { seq: (offset) => afterLastSeq(database, offset) },
+  })
   type PageFilter = {
     developerId: string | number
     since: number

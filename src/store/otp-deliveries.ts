@@ -7,6 +7,7 @@ import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
+import { columnNames } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -15,7 +16,7 @@ type Row = InferSelectModel<Tables['otpDeliveries']>
 const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
 /** The assertions hold because this store is the only writer of channels and failures. */
-const toMessage = (row: Row): Message => ({
+export const toMessage = (row: Row): Message => ({
   requestId: row.requestId,
   message: row.message,
   channels: splitNames(row.channels) as Channel[],
@@ -43,42 +44,28 @@ export function createOtpDeliveryStore(
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
 
-  // Prepared because every send runs them.
-  const insert = database.prepare(() =>
-    executor.insert(messages).values({
-      requestId: p('requestId'),
-      message: p('message'),
-      channels: p('channels'),
-      status: p('status'),
-      provider: p('provider'),
-      messageId: p('messageId'),
-      failure: p('failure'),
-      excluded: p('excluded'),
-      attempts: p('attempts'),
-      nextAttemptAt: p('nextAttemptAt'),
-      leaseOwner: p('leaseOwner'),
-      leaseUntil: p('leaseUntil'),
-      createdAt: p('createdAt'),
-      updatedAt: p('updatedAt'),
-    }),
-  )
-  const update = database.prepare(() =>
-    executor
-      .update(messages)
-      .set({
-        status: sql`${p('status')}`,
-        provider: sql`${p('provider')}`,
-        messageId: sql`${p('messageId')}`,
-        failure: sql`${p('failure')}`,
-        excluded: sql`${p('excluded')}`,
-        attempts: sql`${p('attempts')}`,
-        nextAttemptAt: sql`${p('nextAttemptAt')}`,
-        leaseOwner: sql`${p('leaseOwner')}`,
-        leaseUntil: sql`${p('leaseUntil')}`,
-        updatedAt: sql`${p('updatedAt')}`,
-      })
-      .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
-  )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: messages,
+    columns: columnNames(messages),
+  })
+  const update = database.writeRows(executor, {
+    kind: 'update',
+    table: messages,
+    key: ['requestId', 'message'],
+    set: [
+      'status',
+      'provider',
+      'messageId',
+      'failure',
+      'excluded',
+      'attempts',
+      'nextAttemptAt',
+      'leaseOwner',
+      'leaseUntil',
+      'updatedAt',
+    ],
+  })
   const list = database.prepare(() =>
     executor
       .select()

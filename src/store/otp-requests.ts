@@ -5,6 +5,7 @@ import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
+import { columnNames } from './engine/row-writes.ts'
 import { loadListed } from './engine/key-cursors.ts'
 import {
   noteOwned,
@@ -67,54 +68,24 @@ export function createOtpRequestStore(
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
-  const insert = database.prepare(() =>
-    executor.insert(otp).values({
-      id: p('id'),
-      developerId: p('developerId'),
-      projectId: p('projectId'),
-      appId: p('appId'),
-      environment: p('environment'),
-      phone: p('phone'),
-      country: p('country'),
-      status: p('status'),
-      failureReason: p('failureReason'),
-      channel: p('channel'),
-      provider: p('provider'),
-      deliveryStatus: p('deliveryStatus'),
-      locale: p('locale'),
-      clientIp: p('clientIp'),
-      metadata: p('metadata'),
-      codeSalt: p('codeSalt'),
-      codeHash: p('codeHash'),
-      attempts: p('attempts'),
-      resends: p('resends'),
-      createdAt: p('createdAt'),
-      sentAt: p('sentAt'),
-      expiresAt: p('expiresAt'),
-      verifiedAt: p('verifiedAt'),
-      previousRequest: p('previousRequest'),
-      lane: p('lane'),
-      contexts: p('contexts'),
-      updatedAt: p('updatedAt'),
-    }),
-  )
-  const update = database.prepare(() =>
-    executor
-      .update(otp)
-      .set({
-        status: sql`${p('status')}`,
-        failureReason: sql`${p('failureReason')}`,
-        channel: sql`${p('channel')}`,
-        provider: sql`${p('provider')}`,
-        deliveryStatus: sql`${p('deliveryStatus')}`,
-        attempts: sql`${p('attempts')}`,
-        resends: sql`${p('resends')}`,
-        sentAt: sql`${p('sentAt')}`,
-        verifiedAt: sql`${p('verifiedAt')}`,
-        updatedAt: sql`${p('updatedAt')}`,
-      })
-      .where(eq(otp.id, p('id'))),
-  )
+  const insert = database.writeRows(executor, { kind: 'insert', table: otp, columns: columnNames(otp) })
+  const update = database.writeRows(executor, {
+    kind: 'update',
+    table: otp,
+    key: ['id'],
+    set: [
+      'status',
+      'failureReason',
+      'channel',
+      'provider',
+      'deliveryStatus',
+      'attempts',
+      'resends',
+      'sentAt',
+      'verifiedAt',
+      'updatedAt',
+    ],
+  })
   const isInTransaction = executor !== database.read
   const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
     and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))

@@ -3,10 +3,12 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
+import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
+import type { StoredRows } from './row-reader.ts'
 import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
@@ -23,9 +25,10 @@ type Changed<T> = { value: T; isNew: boolean }
  * read through it, and `write` brings it to the database, table by table, each row once and in the order of keys, so that
  * the calls of a batch write few pages.
  *
- * @param tx reads and writes within the transaction
+ * @param stored reads rows as they were before these changes
+ * @param tx writes within the transaction
  */
-export function createOverlay(tx: OverlaidStores) {
+export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: OverlaidStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
@@ -39,62 +42,48 @@ export function createOverlay(tx: OverlaidStores) {
     decisions: new Map(),
   }
   let events: NewEvent[] = []
+  /** On PostgreSQL. */
+  let admissions: NewAdmission[] = []
   let hasChanges = false
-  /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
-  let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
-
   const rows: RowReader = {
-    credentialState: ({ id, credentialsVersion, epoch }) =>
-      tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch),
+    ...stored.rows,
 
     async idempotencyRecord(scope) {
       const own = answers.get(idempotencyRow(scope))
       if (own) return { bodyHash: own.scope.bodyHash, answer: own.answer, createdAt: own.at }
-      return tx.idempotency.find(scope)
+      return stored.rows.idempotencyRecord(scope)
     },
 
-    request: async (id) => requests.get(id)?.value ?? (await tx.otpRequests.lock(id)),
+    request: async (id) => requests.get(id)?.value ?? (await stored.rows.request(id)),
 
     async messages(requestId) {
       const own = messages.get(requestId)
-      const stored = requests.get(requestId)?.isNew ? [] : await tx.otpDeliveries.lockAll(requestId)
-      if (!own) return stored
-      const others = stored.filter(({ message }) => !own.has(message))
-      return [...others, ...[...own.values()].map(({ value }) => value)].toSorted(
+      const others = requests.get(requestId)?.isNew ? [] : await stored.rows.messages(requestId)
+      if (!own) return others
+      const unchanged = others.filter(({ message }) => !own.has(message))
+      return [...unchanged, ...[...own.values()].map(({ value }) => value)].toSorted(
         (a, b) => a.message - b.message,
       )
     },
 
     async phone(hash, ifMissing) {
       const own = phones.get(hash)
-      return own ? { ...own.slot, record: own.record, isNew: false } : tx.phones.load(hash, ifMissing)
+      return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
     },
-    guard: withPendingChanges(tx.guard, guard),
-    rateLimits: tx.rateLimits,
-    subscribers: (appId) => tx.webhookEndpoints.subscribers(appId),
-    subscribersOfDeveloper: (developerId) => tx.webhookEndpoints.subscribersOfDeveloper(developerId),
-    hasPhone: async (hash) => (await tx.phones.find(hash)) !== undefined,
-    hasPseudonymSlots: async () => (await readLegacy()).hasPseudonymSlots,
-    async hasCheckBudgets(toPhoneHashes) {
-      const { hasBudgets } = await readLegacy()
-      return hasBudgets && (await tx.checkBudgets.exists(toPhoneHashes()))
-    },
-    findVirtualPhoneOwner: async (phone) => (await tx.developers.findByVirtualPhone(phone))?.id,
-  }
-
-  async function readLegacy() {
-    legacy ??= {
-      hasBudgets: !(await tx.checkBudgets.isEmpty()),
-      hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
-    }
-    return legacy
+    guard: withPendingChanges(stored.rows.guard, guard),
   }
 
   async function add(changes: readonly Change[]): Promise<void> {
     if (changes.length > 0) hasChanges = true
     // Before all others, because only these can fail: a call that fails must leave nothing.
-    for (const change of changes)
-      if (change.kind === 'admission') await tx.rateLimits.insert(change.admission)
+    for (const change of changes) {
+      if (change.kind !== 'admission') continue
+      if (!stored.noteAdmission) await tx.rateLimits.insert([change.admission])
+      else {
+        stored.noteAdmission(change.admission)
+        admissions.push(change.admission)
+      }
+    }
     for (const change of changes) {
       switch (change.kind) {
         case 'request': {
@@ -146,6 +135,7 @@ export function createOverlay(tx: OverlaidStores) {
 
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
   async function write(): Promise<void> {
+    await tx.rateLimits.insert(admissions)
     for (const [, { value, isNew }] of inKeyOrder(requests)) {
       if (isNew) await tx.otpRequests.insert(value)
       else await tx.otpRequests.update(value)
@@ -159,10 +149,19 @@ export function createOverlay(tx: OverlaidStores) {
     for (const { slot, record } of [...phones.values()].toSorted(byKey)) await tx.phones.save(slot, record)
     await tx.guard.apply(guard)
     for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
+    await lockEndpoints()
     for (const [, { developerId, day, sums }] of inKeyOrder(counts))
       await tx.analytics.add(developerId, day, sums)
     for (const [, { key, counts: sums }] of inKeyOrder(breakdown)) await tx.analytics.addBreakdown(key, sums)
     if (events.length > 0) await writeEvents()
+  }
+
+  /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
+  async function lockEndpoints(): Promise<void> {
+    const [first] = events
+    const ids = events.flatMap(({ deliveries }) => deliveries.map(({ endpointId }) => endpointId))
+    if (first && ids.length > 0)
+      await tx.webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
   }
 
   /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
@@ -200,12 +199,12 @@ export function createOverlay(tx: OverlaidStores) {
   }
 
   /** Forgets the changes: the transaction has ended. */
-  function clear(isCommitted: boolean) {
-    if (!isCommitted) legacy = undefined
+  function clear() {
     hasChanges = false
     for (const map of [requests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
+    admissions = []
   }
 
   return { rows, add, hasChanges: () => hasChanges, write, clear }

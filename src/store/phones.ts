@@ -4,6 +4,7 @@ import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { loadListed } from './engine/key-cursors.ts'
+import { columnNames, replaceAll } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
 import { noteUser, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
@@ -26,14 +27,14 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const columns = Object.entries(getTableColumns(phones)).filter(([name]) => name !== 'key')
   const placeholders = Object.fromEntries(columns.map(([name]) => [name, p(name)]))
   const values = { key: p('key'), ...placeholders } as unknown as typeof phones.$inferInsert
+  const update = database.writeRows(executor, {
+    kind: 'update',
+    table: phones,
+    key: ['key'],
+    set: columnNames(phones).filter((name) => name !== 'key'),
+  })
   // SQLite
-  const insert = database.prepare(() => executor.insert(phones).values(values))
-  const update = database.prepare(() =>
-    executor
-      .update(phones)
-      .set(placeholders as unknown as Partial<typeof values>)
-      .where(eq(phones.key, p('key'))),
-  )
+  const insert = database.writeRows(executor, { kind: 'insert', table: phones, columns: columnNames(phones) })
   // PostgreSQL, where a sequence makes the key.
   const { key: _key, ...valuesWithoutKey } = values
   const insertIfMissing = database.prepare(() =>
@@ -42,17 +43,13 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .values(valuesWithoutKey as typeof values)
       .onConflictDoNothing({ target: phones.phoneHash }),
   )
-  const upsert = database.prepare(() =>
-    executor
-      .insert(phones)
-      .values(valuesWithoutKey as typeof values)
-      .onConflictDoUpdate({
-        target: phones.phoneHash,
-        set: Object.fromEntries(
-          columns.map(([name, { name: column }]) => [name, sql`excluded.${sql.identifier(column)}`]),
-        ),
-      }),
-  )
+  const upsert = database.writeRows(executor, {
+    kind: 'insert',
+    table: phones,
+    columns: columnNames(phones).filter((name) => name !== 'key'),
+    computed: { key: () => sql`nextval('phones_keys')` },
+    onConflict: replaceAll(phones, [phones.phoneHash], { kept: [phones.key] }),
+  })
   const findByHash = database.prepare(() =>
     executor
       .select()
@@ -134,7 +131,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
 
     async save(slot, record) {
       const { hash } = slot
-      if (!index) return void (await upsert(toColumns(hash, record)))
+      if (!index) {
+        const columns = toColumns(hash, record)
+        await (slot.row ? update({ key: slot.row.key, ...columns }) : upsert(columns))
+        return
+      }
       // A slot that was loaded before its record was inserted has no row.
       const row = slot.row ?? (await findRow(hash))
       const key = row?.key ?? index.add(hash)

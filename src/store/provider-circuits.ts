@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { and, asc, eq, notInArray } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ProviderCircuitStore } from '../domain/store/provider-circuits.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -15,18 +15,23 @@ export function createProviderCircuitStore(
       await executor
         .insert(circuits)
         .values(circuit)
-        .onConflictDoUpdate({ target: [circuits.name], set: { failure, openUntil } })
+        .onConflictDoUpdate({ target: [circuits.node, circuits.name], set: { failure, openUntil } })
     },
-    async remove(name) {
-      await executor.delete(circuits).where(eq(circuits.name, name))
+    async remove({ node, name }) {
+      await executor.delete(circuits).where(and(eq(circuits.node, node), eq(circuits.name, name)))
     },
     async list() {
-      const rows = await executor.select().from(circuits).orderBy(asc(circuits.name))
+      const rows = await executor.select().from(circuits).orderBy(asc(circuits.name), asc(circuits.node))
       // `put` is the only writer.
       return rows.map((row) => ({ ...row, failure: row.failure as FailureClass }))
     },
-    async clear() {
-      await executor.delete(circuits)
+    async clear(node) {
+      await executor.delete(circuits).where(eq(circuits.node, node))
+    },
+    async clearAllBut(nodes) {
+      await executor
+        .delete(circuits)
+        .where(nodes.length === 0 ? undefined : notInArray(circuits.node, [...nodes]))
     },
   }
 }

@@ -1,11 +1,12 @@
-import { and, asc, desc, eq, gt, inArray, lte, max, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lte, max, sql, type SQL } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { columnNames } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
-const pruneEvery = 8
+const pruneEvery = 32
 
 /** Stores the admissions of the sliding-window log in rows, for databases that several nodes write. */
 export function createRateLimitRows(
@@ -41,21 +42,27 @@ export function createRateLimitRows(
       .where(and(matchesLimiter, gt(admissions.at, integerParam('after'))))
       .orderBy(asc(admissions.at), orderByLimit1(asc(admissions.seq))),
   )
-  const insert = database.prepare(() =>
-    executor.insert(admissions).values({
-      subject: sql.placeholder('subject'),
-      policy: sql.placeholder('policy'),
-      at: sql.placeholder('at'),
-      seq: sql.placeholder('seq'),
-    }),
-  )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: admissions,
+    columns: columnNames(admissions),
+  })
 
-  const deleteAfter = database.prepare(() =>
-    executor.delete(admissions).where(and(matchesLimiter, gt(admissions.at, integerParam('at')))),
-  )
-  const deleteUntil = database.prepare(() =>
-    executor.delete(admissions).where(and(matchesLimiter, lte(admissions.at, integerParam('time')))),
-  )
+  const isOfLimiter = (value: (name: string) => SQL) =>
+    sql`${admissions.subject} = ${value('subject')} and ${admissions.policy} = ${value('policy')}`
+  const limiterColumns = ['subject', 'policy', 'at'] as const
+  const deleteAfter = database.writeRows(executor, {
+    kind: 'delete',
+    table: admissions,
+    columns: limiterColumns,
+    where: (value) => sql`${isOfLimiter(value)} and ${admissions.at} > ${value('at')}`,
+  })
+  const deleteUntil = database.writeRows(executor, {
+    kind: 'delete',
+    table: admissions,
+    columns: limiterColumns,
+    where: (value) => sql`${isOfLimiter(value)} and ${admissions.at} <= ${value('at')}`,
+  })
 
   /** The latest admission of an application, found by primary key. */
   const latestAdmission = (policy: string) => sql<number | null>`max((
@@ -81,10 +88,16 @@ export function createRateLimitRows(
       return admission
     },
 
-    async insert({ subject, policy, at, seq, replacesLater, expiredUntil }) {
-      if (replacesLater) await deleteAfter({ subject, policy, at })
-      await insert({ subject, policy, at, seq })
-      if (seq % pruneEvery === 0) await deleteUntil({ subject, policy, time: expiredUntil })
+    async insert(list) {
+      for (const { replacesLater, ...admission } of list) if (replacesLater) await deleteAfter(admission)
+      for (const admission of list) await insert(admission)
+      // Once for each limiter.
+      const due = list.filter(({ seq }) => seq % pruneEvery === 0)
+      const limiters = new Map(
+        due.map((admission) => [`${admission.policy} ${admission.subject}`, admission]),
+      )
+      for (const { expiredUntil, ...limiter } of limiters.values())
+        await deleteUntil({ ...limiter, at: expiredUntil })
     },
 
     async forget(subject) {
@@ -120,7 +133,7 @@ export function createRateLimitRows(
     async deleteOldest(until, batchSize) {
       if (await deleteOldestByTime(executor, admissions, admissions.at, until, batchSize, isInTimeIndex))
         return true
-      // Only idle applications have such rows: the others prune their own with every eighth call.
+      // Only idle applications have such rows: the others prune their own.
       await executor.delete(admissions).where(and(isApplicationAdmission(), lte(admissions.at, until)))
       return false
     },

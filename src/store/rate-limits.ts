@@ -14,7 +14,9 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
       return view.newest(subject, policy, until)
     },
     oldestAfter: async (subject, policy, after, skip) => view.oldestAfter(subject, policy, after, skip),
-    insert: async (admission) => admissions.insert(admission),
+    async insert(list) {
+      for (const admission of list) admissions.insert(admission)
+    },
     forget: async (subject) => admissions.forget(subject),
     latestTimestamp: async () => admissions.latestTimestamp(),
     clampToNow: async (now) => admissions.clampToNow(now),

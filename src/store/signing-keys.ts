@@ -24,7 +24,13 @@ export function createSigningKeyStore(database: Database, executor: QueryExecuto
         .orderBy(desc(keys.createdAt), desc(keys.kid)),
 
     async insert(key) {
-      await executor.insert(keys).values(key)
+      // PostgreSQL has a unique index of current keys.
+      const inserted = await executor
+        .insert(keys)
+        .values(key)
+        .onConflictDoNothing()
+        .returning({ kid: keys.kid })
+      return inserted.length === 1
     },
 
     async retireAll(now) {

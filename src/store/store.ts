@@ -1,3 +1,4 @@
+import type { Clock } from '../domain/model/clock.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
@@ -12,12 +13,14 @@ import { createAuditStore } from './audit.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
+import { createEarlyReceiptStore } from './early-receipts.ts'
 import { createEventStore } from './events.ts'
 import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import { createOldIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
 import { createKeyWalkStore } from './key-walks.ts'
+import { createLeaseStore } from './leases.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
@@ -26,7 +29,9 @@ import { createPhoneStore } from './phones.ts'
 import { createOverlay, type OverlaidStores, type Overlay } from './overlay.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
-import { createReadinessStore } from './readiness.ts'
+import { createGroupedQueries } from './grouped-queries.ts'
+import { createGroupedReader } from './grouped-reader.ts'
+import { createRowReader, type StoredRows } from './row-reader.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRetentionStore } from './retention.ts'
@@ -42,6 +47,7 @@ import { createSealingStore } from './sealing.ts'
  * Creates the domain's store on SQLite or PostgreSQL.
  *
  * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
+ * @param needs.clock time of transactions on SQLite, and in tests; PostgreSQL has its own
  * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
  * @param needs.deliveryQueue takes the webhook deliveries that it leased, after their commit
@@ -49,10 +55,9 @@ import { createSealingStore } from './sealing.ts'
  *   tokens, once per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
-  const { keys, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
+  const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
-  // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
-  // connection per transaction.
+  // Stores and their prepared statements are created once per connection.
   const bound = new WeakMap<QueryExecutor, Bound>()
   const boundTo = (executor: QueryExecutor): Bound => {
     let own = bound.get(executor)
@@ -61,7 +66,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
-    const pending: Pending = { hasDelivery: false, developers: new Set(), leased: [], leasedByCalls: [] }
+    const pending: Pending = { hasDelivery: false, developers: new Set(), leased: [] }
     const noteEvent = (developerId: string) => void pending.developers.add(developerId)
     const noteDelivery = () => void (pending.hasDelivery = true)
     const outbox: OutboxNeeds = {
@@ -70,8 +75,20 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       onLeased: (delivery) => void pending.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
-    const tables = bindStores(database, executor, { chains, keys, sealing, noteDelivery, noteEvent, outbox })
-    const overlay = createOverlay(tables)
+    const tables = bindStores(database, executor, {
+      chains,
+      clock,
+      keys,
+      sealing,
+      noteDelivery,
+      noteEvent,
+      outbox,
+    })
+    const rowReader = createRowReader(tables)
+    const stored = database.isConcurrent
+      ? createGroupedReader(createGroupedQueries(database, executor, sealing), rowReader)
+      : rowReader
+    const overlay = createOverlay(stored, tables)
     const changes = {
       async apply(list: readonly Change[]) {
         try {
@@ -79,34 +96,39 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
           await overlay.write()
         } finally {
           // On SQLite the next transaction uses the same overlay, also if this one fails.
-          overlay.clear(false)
+          overlay.clear()
         }
       },
     }
-    return { stores: { ...tables, changes }, overlay, chains, pending }
+    return { stores: { ...tables, changes }, overlay, stored, chains, pending }
   }
 
-  /** Notifies about what a transaction wrote. On SQLite the first write of a batch to resume does so for all of them. */
-  function notify({ pending }: Bound) {
-    const { hasDelivery, leasedByCalls } = pending
-    // All but the first of a batch: clearing an empty set would take 5 % of a call.
-    if (!hasDelivery && leasedByCalls.length === 0 && pending.developers.size === 0) return
-    const developers = [...pending.developers]
+  /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
+  function takeNotes(pending: Pending): Notes {
+    const { hasDelivery, leased, developers } = pending
     pending.hasDelivery = false
-    pending.developers.clear()
-    pending.leasedByCalls = []
-    if (leasedByCalls.length > 0) deliveryQueue?.push(leasedByCalls)
+    pending.leased = []
+    pending.developers = new Set()
+    return { hasDelivery, leased, developers }
+  }
+
+  function notify({ hasDelivery, leased, developers }: Notes) {
+    if (leased.length > 0) deliveryQueue?.push(leased)
     if (hasDelivery) onDelivery()
     for (const id of developers) onEvent(id)
   }
 
-  type Call = { operation: Operation<unknown, unknown>; tx?: QueryExecutor }
+  type Call = Operation<unknown, unknown>
   const decideInGroup = database.group<Call>({
-    async decide(tx, call) {
-      call.tx = tx
+    async readAhead(tx, calls) {
+      await boundTo(tx).stored.readAhead?.((rows) =>
+        Promise.allSettled(calls.map((operation) => operation.read(rows))),
+      )
+    },
+    async decide(tx, operation) {
       const { rows, add } = boundTo(tx).overlay
-      const facts = await call.operation.read(rows)
-      const { result, changes } = call.operation.decide(facts)
+      const facts = await operation.read(rows)
+      const { result, changes } = operation.decide(facts)
       await add(changes)
       return result
     },
@@ -115,67 +137,84 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       const { overlay, pending } = boundTo(tx)
       pending.leased = []
       await overlay.write()
-      pending.leasedByCalls = pending.leased
     },
     end(tx, isCommitted) {
-      const { overlay, pending } = boundTo(tx)
-      overlay.clear(isCommitted)
-      if (!isCommitted) pending.leasedByCalls = []
+      const { overlay, stored, pending } = boundTo(tx)
+      overlay.clear()
+      stored.end(isCommitted)
+      const notes = takeNotes(pending)
+      if (isCommitted) notify(notes)
     },
   })
 
   return {
-    read: boundTo(database.read).stores,
+    read: database.isConcurrent
+      ? convertingErrors(boundTo(database.read).stores, database.convertError)
+      : boundTo(database.read).stores,
 
     async write(body) {
-      let tx: QueryExecutor | undefined
-      let leased: LeasedDelivery[] = []
+      let notes: Notes | undefined
       const result = await database.write(async (executor) => {
-        tx = executor
         const { stores, chains, pending } = boundTo(executor)
-        // On SQLite a body that threw has left its entries.
+        // A body that threw has left its entries.
         chains.discard()
         pending.leased = []
         const value = await body(stores)
         await chains.flush()
-        leased = pending.leased
+        notes = takeNotes(pending)
         return value
       })
-      if (leased.length > 0) deliveryQueue?.push(leased)
-      if (tx) notify(boundTo(tx))
+      if (notes) notify(notes)
       return result
     },
 
-    async decide<F, R>(operation: Operation<F, R>) {
-      // Operations of all types are run by the same code; F and R are those of this one.
-      const call: Call = { operation: operation as Operation<unknown, unknown> }
-      const result = await decideInGroup<R>(call)
-      if (call.tx) notify(boundTo(call.tx))
-      return result
-    },
+    // Operations of all types are run by the same code; F and R are those of this one.
+    decide: <F, R>(operation: Operation<F, R>) => decideInGroup<R>(operation as Operation<unknown, unknown>),
   }
+}
+
+/** Wraps stores so that the errors of a server that is away reach callers as those of a transaction do. */
+function convertingErrors(stores: Stores, convertError: (error: unknown) => unknown): Stores {
+  const wrapMethods = (store: Record<string, (...args: unknown[]) => unknown>) =>
+    Object.fromEntries(
+      Object.entries(store).map(([name, method]) => [
+        name,
+        (...args: unknown[]) => {
+          const result = method(...args)
+          return result instanceof Promise
+            ? result.catch((error) => Promise.reject(convertError(error)))
+            : result
+        },
+      ]),
+    )
+  const wrapped = Object.entries(stores).map(([name, store]) => [name, wrapMethods(store as never)])
+  // Each method keeps its type.
+  return Object.fromEntries(wrapped) as Stores
 }
 
 /** Everything that is created once per connection or transaction. */
 type Bound = {
   stores: Stores
   overlay: Overlay
+  stored: StoredRows
   chains: AuditChains
   /** Notifications to send after the commit. */
   pending: Pending
 }
 
-type Pending = {
+type Pending = Notes
+
+/** Notices to give once a transaction is committed. */
+type Notes = {
   hasDelivery: boolean
   developers: Set<string>
-  /** Deliveries leased by the body or the calls that run now; those of a body that is rolled back are dropped. */
+  /** Deliveries that were leased when they were inserted. */
   leased: LeasedDelivery[]
-  /** Deliveries leased by the calls of the transaction that commits. */
-  leasedByCalls: LeasedDelivery[]
 }
 
 export type StoreNeeds = {
   keys: Pick<Keys, 'audit' | 'seals' | 'webhookHeader'>
+  clock?: Clock
   deliveryQueue?: DeliveryQueue
   onDelivery?(): void
   onEvent?(developerId: string): void
@@ -187,6 +226,7 @@ function bindStores(
   executor: QueryExecutor,
   {
     chains,
+    clock,
     keys,
     sealing,
     noteDelivery,
@@ -194,6 +234,7 @@ function bindStores(
     outbox,
   }: {
     chains: AuditChains
+    clock: Clock | undefined
     keys: StoreNeeds['keys']
     sealing: Sealing
     noteDelivery(): void
@@ -210,11 +251,13 @@ function bindStores(
     checkBudgets: createCheckBudgetStore(database, executor),
     deadlines: createDeadlineStore(database, executor, sealing),
     developers: createDeveloperStore(database, executor),
+    earlyReceipts: createEarlyReceiptStore(database, executor),
     events: createEventStore(database, executor, sealing, noteEvent),
     guard: createGuardStore(database, executor),
     idempotency: createIdempotencyStore(database, executor, sealing),
     inbox: createInboxStore(database, executor, sealing),
     keyWalks: createKeyWalkStore(database, executor),
+    leases: createLeaseStore(database, executor, clock),
     loginAttempts: createLoginAttemptStore(database, executor),
     oldIdentities: createOldIdentityStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
@@ -222,7 +265,6 @@ function bindStores(
     phones: createPhoneStore(database, executor, sealing),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),
-    readiness: createReadinessStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
     retention: createRetentionStore(database, executor, sealing),

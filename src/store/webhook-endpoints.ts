@@ -25,11 +25,6 @@ export function createWebhookEndpointStore(
     headers: openHeaders(sealing, row.id, row.headers) ?? {},
   })
 
-  const parseSubscriber = ({ id, events }: { id: string; events: string }) => ({
-    id,
-    events: parseEvents(events),
-  })
-
   // Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
   const subscribers = database.prepare(() =>
     executor
@@ -185,6 +180,12 @@ export function createWebhookEndpointStore(
     },
   }
 }
+
+/** Parses an endpoint for those who write events. */
+export const parseSubscriber = ({ id, events }: { id: string; events: string }) => ({
+  id,
+  events: parseEvents(events),
+})
 
 // Stored as words separated by spaces, which is cheaper to parse than JSON; every event reads it.
 const serializeEvents = (events: Subscription[]) => events.join(' ')

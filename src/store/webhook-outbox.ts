@@ -11,6 +11,7 @@ import type {
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { dueDeliveries, dueEndpoints } from './due-deliveries.ts'
+import { afterLastSeq } from './events.ts'
 import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
@@ -60,20 +61,38 @@ export function createWebhookOutboxStore(
       .from(deliveries)
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
-  const insert = database.prepare(() =>
-    executor.insert(deliveries).values({
-      id: p('id'),
-      endpointId: p('endpointId'),
-      eventSeq: p('eventSeq'),
-      type: p('type'),
-      status: 'pending',
-      nextAttemptAt: p('now'),
-      createdAt: p('now'),
-      leaseOwner: p('leaseOwner'),
-      leaseUntil: p('leaseUntil'),
-      claims: p('claims'),
-    }),
-  )
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: deliveries,
+    columns: [
+      'id',
+      'endpointId',
+      'eventSeq',
+      'type',
+      'status',
+      'nextAttemptAt',
+      'createdAt',
+      'leaseOwner',
+      'leaseUntil',
+      'claims',
+    ],
+    computed: {
+      eventSeq: (offset) => afterLastSeq(database, offset),
+      attempts: () => sql`0`,
+      failures: () => sql`0`,
+    },
+    // The endpoint may have been deleted after its subscription was read. `makeDue` has locked it.
+    onlyIf: (value) => sql`exists (select from ${endpoints} where ${endpoints.id} = ${value('endpointId')})`,
+  })
+  // PostgreSQL
+  const makeDue = database.writeRows(executor, {
+    kind: 'update',
+    table: endpoints,
+    key: ['id'],
+    set: ['dueAt'],
+    computed: { dueAt: (now) => sql`least(${endpoints.dueAt}, ${now})` },
+  })
+  const unleased = { leaseOwner: null, leaseUntil: null, claims: 0 }
   const findDue = database.prepare(() =>
     executor
       .select({ id: endpoints.id })
@@ -177,8 +196,17 @@ export function createWebhookOutboxStore(
   const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   return {
+    async lockEndpoints(endpointIds, now) {
+      if (database.isConcurrent) for (const id of endpointIds) await makeDue({ id, dueAt: now })
+    },
+
     async insert({ message, ...delivery }) {
       const { id, endpointId, now } = delivery
+      const row = { ...delivery, status: 'pending', nextAttemptAt: now, createdAt: now }
+      if (database.isConcurrent) {
+        await insert({ ...row, ...unleased })
+        return onDelivery()
+      }
       const lease = offerLease(now)
       const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
       // The endpoint was deleted concurrently, after its subscription was read.
@@ -188,10 +216,10 @@ export function createWebhookOutboxStore(
       const [leased] = canBeLeased ? await countLeased({ endpointId }) : []
       if (lease && leased && leased.count < sendsPerEndpointMax) {
         const { owner, leaseUntil } = lease
-        await insert({ ...delivery, leaseOwner: owner, leaseUntil, claims: 1 })
+        await insert({ ...row, leaseOwner: owner, leaseUntil, claims: 1 })
         onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message })
       } else {
-        await insert({ ...delivery, leaseOwner: null, leaseUntil: null, claims: 0 })
+        await insert({ ...row, ...unleased })
         onDelivery()
       }
     },

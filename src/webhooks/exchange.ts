@@ -35,6 +35,8 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   let isReused = false
   let connection: Connection | undefined
   let connectTimer: ReturnType<typeof setTimeout> | undefined
+  // Also by the clock: a process that was paused may see the connection open before the timer ends.
+  const deadline = performance.now() + timeoutMs
 
   const start = (isFresh: boolean) => {
     const user = { onOpen, onData, onEnd }
@@ -46,7 +48,8 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   }
   const onOpen = () => {
     clearTimeout(connectTimer)
-    connection?.write(request)
+    if (performance.now() < deadline) connection?.write(request)
+    else finish('timeout')
   }
   const onData = (bytes: Buffer) => {
     hasResponse = true
@@ -61,7 +64,7 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   const onEnd = () => {
     const phase = connection?.phase() ?? 'open'
     connection = undefined
-    if (isReused && !hasResponse) start(true)
+    if (isReused && !hasResponse && performance.now() < deadline) start(true)
     else finish(phase === 'open' ? 'reset' : phase)
   }
 

@@ -71,12 +71,15 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       const error = typeof addresses === 'string' ? addresses : 'blocked_address'
       return { statusCode: null, error, body: null, retryAfterMs: null, durationMs: elapsedMs() }
     }
+    // A slow look-up, or a process that was paused in it: the lease of the delivery may be over.
+    if (elapsedMs() >= exchangeTimeoutMs)
+      return { statusCode: null, error: 'timeout', body: null, retryAfterMs: null, durationMs: elapsedMs() }
     const { retryAfter, ...response } = await exchange({
       connections,
       target: { ...checked, addresses },
       request: encodeRequest(checked, message, `otpd/${version}`, clock.now()),
       connectTimeoutMs,
-      timeoutMs: Math.max(0, exchangeTimeoutMs - elapsedMs()),
+      timeoutMs: exchangeTimeoutMs - elapsedMs(),
       abort,
     })
     const retryAfterMs = readRetryAfter(retryAfter, clock.now())

@@ -4,7 +4,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
-import { disableEndpoint, failingMaxMs } from '../domain/webhooks/auto-disable.ts'
+import { disableFailing, type FailingEndpoint } from '../domain/webhooks/auto-disable.ts'
 import { sendStored } from '../domain/webhooks/send-stored.ts'
 import type {
   ClaimedDelivery,
@@ -27,7 +27,7 @@ const leaseMs = 30_000
 const leaseLeftMinMs = 16_000
 
 /** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
-type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAt: number | null }
+type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAfterMs: number | null }
 
 /** A leased delivery that waits for its turn; without `message` it is read from the outbox. */
 type QueuedDelivery = ClaimedDelivery & Pick<LeasedDelivery, 'leaseUntil'> & Partial<LeasedDelivery>
@@ -48,7 +48,7 @@ export type WebhookWorker = ReturnType<typeof createWebhookWorker>
  * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
 export function createWebhookWorker(needs: {
-  store: Store<'events' | 'webhookEndpoints' | 'webhookOutbox'>
+  store: Store<'events' | 'leases' | 'webhookEndpoints' | 'webhookOutbox'>
   send: SendWebhook
   clock: Clock
   newId: NewId
@@ -68,9 +68,11 @@ export function createWebhookWorker(needs: {
   let isStarted = false
   /** Whether more may be due than the last claim could lease. */
   let hasBacklog = true
-  /** Whether a batch could not be recorded: the results are then recorded one by one, so that one cannot block the others. */
+  /** Whether a batch could not be recorded: the results are then recorded one by one, so that none blocks the others. */
   let recordsOneByOne = false
   let isSendScheduled = false
+  /** Whether the outbox had a delivery, due or not, when it was last looked at. */
+  let hasPending = true
   const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
 
   const capacity = () => inFlightMax - inFlight.size - queue.length
@@ -93,11 +95,14 @@ export function createWebhookWorker(needs: {
       return []
     }
     try {
-      const now = clock.now()
-      const leaseUntil = now + leaseMs
-      const claimed = await store.write((tx) => tx.webhookOutbox.claim({ owner, now, leaseUntil, limit }))
+      const claimed = await store.write(async (tx) => {
+        const now = await tx.leases.now()
+        const leaseUntil = now + leaseMs
+        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, limit })
+        return claims.map((claim) => ({ ...claim, leaseUntil }))
+      })
       hasBacklog = claimed.length === limit
-      return claimed.map((claim) => ({ ...claim, leaseUntil }))
+      return claimed
     } catch (error) {
       // The next poll retries.
       onError(error)
@@ -111,7 +116,8 @@ export function createWebhookWorker(needs: {
   async function scheduleNextRound() {
     clearTimeout(timer)
     if (!isStarted) return
-    const untilDueMs = ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
+    const untilDueMs = await untilNextDue()
+    hasPending = untilDueMs < Infinity
     clearTimeout(timer)
     // A delivery that is already due waits for capacity, which wakes the worker, or for another process.
     if (isStarted) timer = setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
@@ -135,34 +141,28 @@ export function createWebhookWorker(needs: {
   }
 
   async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
-    const now = clock.now()
     try {
-      const failing = await store.write(async ({ webhookOutbox }) => {
-        const failingEndpoints: FailingEndpoint[] = []
-        for (const { claim, attempt, retryAt } of completed) {
+      const { now, failing } = await store.write(async ({ leases, webhookOutbox }) => {
+        const now = await leases.now()
+        const failing: FailingEndpoint[] = []
+        for (const { claim, attempt, retryAfterMs } of completed) {
           if (!attempt) await webhookOutbox.release({ ...claim, owner })
           else {
+            const retryAt = retryAfterMs === null ? null : now + retryAfterMs
             const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
-            const { endpointId: id } = claim
-            if (since !== null) failingEndpoints.push({ id, since, isGone: attempt.statusCode === 410 })
+            const isGone = attempt.statusCode === 410
+            if (since !== null) failing.push({ id: claim.endpointId, since, isGone })
           }
         }
-        return failingEndpoints
+        return { now, failing }
       })
       for (const one of completed) unrecorded.delete(one)
-      await disableFailed(failing, now)
+      await disableFailing(store, failing, now)
       return true
     } catch (error) {
       onError(error)
       recordsOneByOne = true
       return false
-    }
-  }
-
-  async function disableFailed(failing: FailingEndpoint[], now: number) {
-    for (const { id, since, isGone } of failing) {
-      if (isGone || now - since >= failingMaxMs)
-        await disableEndpoint(store, id, isGone ? 'gone' : 'failing', now)
     }
   }
 
@@ -217,11 +217,11 @@ export function createWebhookWorker(needs: {
       const at = clock.now()
       const message = messages.get(claim.id)
       if (!message || !isStarted || claim.leaseUntil - at < leaseLeftMinMs) {
-        unrecorded.add({ claim, retryAt: null })
+        unrecorded.add({ claim, retryAfterMs: null })
         return
       }
       const response = await sendStored(send, message, abort.signal)
-      if (abort.signal.aborted) unrecorded.add({ claim, retryAt: null })
+      if (abort.signal.aborted) unrecorded.add({ claim, retryAfterMs: null })
       else unrecorded.add(toCompletedSend(claim, at, response))
     } catch (error) {
       onError(error)
@@ -235,8 +235,11 @@ export function createWebhookWorker(needs: {
   ): CompletedSend {
     const isFinal = response.error === null || response.statusCode === 410
     const delayMs = isFinal ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
-    return { claim, attempt: { at, ...response }, retryAt: delayMs === null ? null : clock.now() + delayMs }
+    return { claim, attempt: { at, ...response }, retryAfterMs: delayMs }
   }
+
+  /** Time until the next delivery is due; infinite if none is pending. */
+  const untilNextDue = async () => ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
 
   /** Resolves when nothing is in flight or waiting to be recorded. */
   async function whenIdle(): Promise<void> {
@@ -255,6 +258,13 @@ export function createWebhookWorker(needs: {
 
     /** Signals that a delivery may be due. Calls are coalesced, so frequent calls are cheap. */
     wake,
+
+    /** Whether there are deliveries to send, by this node or another. */
+    hasPending: () => isStarted && hasPending,
+    /** Wakes if a delivery is due that another node has not leased. Cheaper than `wake`, which writes. */
+    async wakeIfDue(): Promise<void> {
+      if (isStarted && capacity() > 0 && (await untilNextDue()) <= 0) wake()
+    },
 
     /** See `DeliveryQueue`. Offers only what could be sent at once; a batch of writes may still exceed it. */
     offerLease: (now: number): DeliveryLease | undefined =>
@@ -288,5 +298,3 @@ export function createWebhookWorker(needs: {
     },
   }
 }
-
-type FailingEndpoint = { id: string; since: number; isGone: boolean }

@@ -28,16 +28,18 @@ async function createDispatchFixture(provider: Pick<Provider, 'send' | 'close'>)
     onCircuitChange: (_, openState) => void circuits.push(openState ? 'open' : 'closed'),
   })
   await service.configure({ providers: [{ name: 'main', kind: 'fake', values: {} }], routes: [] })
-  const job: DeliveryJob = {
-    request: createPendingRequest(clock.now()),
-    code: '012345',
-    application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
-    channels: ['sms'],
-    attempt: 1,
-    excluded: [],
-  }
+  const job = createJob(clock.now())
   return { clock, circuits, service, dispatch: () => service.delivery.dispatch(job) }
 }
+
+const createJob = (now: number): DeliveryJob => ({
+  request: createPendingRequest(now),
+  code: '012345',
+  application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
+  channels: ['sms'],
+  attempt: 1,
+  excluded: [],
+})
 
 test('a probe whose send throws synchronously is uncertain, and the circuit recovers', async () => {
   let send = (): SendOutcome => refused(createFailure('provider_down', null))
@@ -70,4 +72,41 @@ test('a removed provider that fails to close does not change the outcome of its 
   await service.configure({ providers: [], routes: [] })
   resolve(accepted('id'))
   expect(await dispatching).toMatchObject({ kind: 'accepted', messageId: 'id' })
+})
+
+test('a process that was paused while a provider refused a message offers it to no other', async () => {
+  const offered: string[] = []
+  const clock = testClock()
+  const kind = defineKind({
+    kind: 'fake',
+    title: 'Fake',
+    channels: ['sms'],
+    fields: { name: { description: 'its name', required: true } },
+    create: ({ name }) => ({
+      channels: ['sms'],
+      async send() {
+        offered.push(name)
+        clock.advance(pausedMs)
+        return refused(createFailure('provider_down', null))
+      },
+    }),
+  })
+  let pausedMs = 7_999
+  const { delivery, configure } = createDeliveryService({
+    clock,
+    version: '0',
+    kinds: [kind],
+    callbackUrl: () => null,
+    report: () => {},
+    onReceipt: () => {},
+    onCircuitChange: () => {},
+  })
+  const providers = ['main', 'spare'].map((name) => ({ name, kind: 'fake', values: { name } }))
+  await configure({ providers, routes: [] })
+  const job = createJob(clock.now())
+  await delivery.dispatch(job)
+  expect(offered.splice(0)).toEqual(['main', 'spare'])
+  pausedMs = 8_000
+  expect(await delivery.dispatch(job)).toMatchObject({ kind: 'deferred' })
+  expect(offered).toEqual(['main'])
 })

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
 
 describe.skipIf(postgresUrl === undefined)('nodes on PostgreSQL', () => {
@@ -18,5 +20,16 @@ describe.skipIf(postgresUrl === undefined)('nodes on PostgreSQL', () => {
     expect(keys).toHaveLength(7)
     const exitCodes = await Promise.all(nodes.map((node) => node.stop()))
     expect(exitCodes).toEqual([0, 0, 0])
+  })
+
+  test('create the configured first account once, also if they start at once', async () => {
+    const file = join(shared.folder, 'password')
+    writeFileSync(file, 'correct horse battery', { mode: 0o600 })
+    const env = { OTPD_ADMIN_EMAIL: 'ada@example.com', OTPD_ADMIN_PASSWORD_FILE: file }
+    const nodes = await Promise.all(
+      ['a', 'b', 'c'].map((name) => shared.startNode({ env: { ...env, OTPD_NODE: name } })),
+    )
+    expect(await shared.query('select email from accounts')).toEqual([{ email: 'ada@example.com' }])
+    await Promise.all(nodes.map((node) => node.stop()))
   })
 })

@@ -30,6 +30,7 @@ export async function startIdentityServer(service: TestService, options: Identit
     keys: deriveKeys(new Uint8Array(masterKeyBytes).fill(7)),
     random: (bytes) => crypto.getRandomValues(bytes),
     version: '0.0.0-test',
+    node: { name: 'test', isSole: true },
     publicUrl: () => options.publicUrl ?? url,
   })
   const onBug = (error: unknown) => {

@@ -88,7 +88,13 @@ const importRules: readonly ImportRule[] = [
   // Prepares a PostgreSQL database that nodes share, as the files around SQLite do.
   {
     area: 'src/store/postgres',
-    imports: [...domain('model'), 'src/store/engine', 'src/store/files/data-dir.ts'],
+    imports: [
+      ...domain('model'),
+      'src/store/engine',
+      'src/store/files/audit-verification.ts',
+      'src/store/files/data-dir.ts',
+      'src/store/files/data-keys.ts',
+    ],
     packages: storagePackages,
   },
   // Moves the files' database to PostgreSQL: it knows both, and every table of theirs.

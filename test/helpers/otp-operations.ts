@@ -7,7 +7,7 @@ import type { ClaimedMessage } from '../../src/domain/model/message.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
 import { createDeliveryAttempts, type PendingResult } from '../../src/domain/otp/delivery-attempts.ts'
-import { createDeliveryReceipts, createEarlyReceipts } from '../../src/domain/otp/delivery-receipts.ts'
+import { createDeliveryReceipts } from '../../src/domain/otp/delivery-receipts.ts'
 import { createOtpService } from '../../src/domain/otp/otp.ts'
 import { revertGuardCounts } from '../../src/domain/otp/undelivered.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -65,13 +65,17 @@ export function createOtpOperations(needs: {
   const { store, clock, newId = createIds(clock, random), plans = unlimitedPlans } = needs
   const errors: unknown[] = []
   let answer: DispatchResult = accepted(null)
+  let dispatches = 0
   const delivery: Delivery = {
     routesFor: () => ({
       channels: ['sms'],
       candidatesFor: (channels) =>
         channels.flatMap((channel) => providers.map((provider) => ({ channel, provider }))),
     }),
-    dispatch: () => Promise.resolve(answer),
+    dispatch: () => {
+      dispatches++
+      return Promise.resolve(answer)
+    },
     render: () => '',
   }
   const base = { store, clock, newId, keys: testKeys, delivery, random: needs.random ?? random, plans }
@@ -89,7 +93,6 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
-    earlyReceipts: createEarlyReceipts(clock),
     onReopened: () => {},
   })
   const otp = createOtpService({
@@ -107,6 +110,9 @@ export function createOtpOperations(needs: {
     claimDue: attempts.claimDue,
     /** Errors of the guard, and of attempts, which never reject. */
     errors,
+
+    /** Counts the messages that were handed to a provider. */
+    countDispatches: () => dispatches,
 
     /** Makes an attempt to deliver a leased message, one at a time. @param result what the provider answers */
     attempt(claim: ClaimedMessage, result: DispatchResult, pending?: PendingResult) {

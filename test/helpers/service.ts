@@ -84,7 +84,7 @@ export async function createTestService(options: TestOptions = {}) {
   if (!database) throw new Error('no database')
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  const store = createStore(database, { keys: testKeys })
+  const store = createStore(database, { keys: testKeys, clock })
   const configured = requireConfig(loadEnv({ OTPD_TOKEN_MAX_HOURS: '10000', ...options.env }))
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },
@@ -93,6 +93,7 @@ export async function createTestService(options: TestOptions = {}) {
     clock,
     random,
     version: '0.0.0-test',
+    node: { name: 'test', isSole: true },
     publicUrl: () => publicUrl,
     messaging: options.messaging,
     report: options.report,

@@ -57,6 +57,8 @@ export async function createSharedDatabase() {
         await client.end()
       }
     },
+    /** Changes settings that new connections to the database get. */
+    alter: (change: string) => admin.query(`alter database ${name} ${change}`),
     async dispose() {
       await admin.query(`drop database ${name} with (force)`)
       await admin.end()

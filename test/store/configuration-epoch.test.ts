@@ -208,6 +208,7 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
       const seq = await tx.events.append([{ entry: { ...entry, ...nothing } }])
       const message = { id: 'evt_1', body: '{}' }
       const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent', message }
+      await tx.webhookOutbox.lockEndpoints([subscriber.id], now)
       await tx.webhookOutbox.insert({ ...delivery, now })
     })
     const lease = { owner: 'worker', now, leaseUntil: now + 1000, limit: 10 }

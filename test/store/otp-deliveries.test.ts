@@ -1,6 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { CallingApplication } from '../../src/domain/model/application.ts'
-import { messageLeaseMs, type ClaimedMessage, type MessageKey } from '../../src/domain/model/message.ts'
+import {
+  messageLeaseLeftMinMs,
+  messageLeaseMs,
+  type ClaimedMessage,
+  type MessageKey,
+} from '../../src/domain/model/message.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { unlimitedPlans } from '../helpers/otp-client.ts'
@@ -52,6 +57,24 @@ describeEachDatabase('the outbox of messages', (database) => {
     const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(100)))
     expect(claims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
     expect((await find(leased))?.attempts).toBe(1)
+  })
+
+  test('hands over nothing of a worker that was paused until another had the lease, or nearly so', async () => {
+    const taken = await send()
+    const late = await send()
+    const inTime = await send()
+    const paused = worker('me')
+    service.clock.advance(messageLeaseMs - messageLeaseLeftMinMs)
+    await paused.attempt(inTime, accepted('in time'))
+    expect(paused.countDispatches()).toBe(1)
+    service.clock.advance(1)
+    await paused.attempt(late, accepted('late'))
+    expect(paused.countDispatches()).toBe(1)
+    service.clock.advance(messageLeaseLeftMinMs)
+    expect(await claim('other', taken)).toMatchObject({ attempt: 2 })
+    await paused.attempt(taken, accepted('of a zombie'))
+    expect(paused.countDispatches()).toBe(1)
+    expect(await find(taken)).toMatchObject({ status: 'pending', leaseOwner: 'other' })
   })
 
   test('leases a message again when its lease has expired, and ignores the first worker', async () => {

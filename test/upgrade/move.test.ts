@@ -60,7 +60,11 @@ describe.skipIf(postgresUrl === undefined).each(listFixtures())('a database of %
     }
     for (const args of [['serve'], ['admin', 'list'], ['admin', 'audit']]) {
       const refused = await runCommand(options, args)
-      expect([args, refused.exitCode, refused.stderr]).toEqual([args, 9, expect.stringContaining('was moved to')])
+      expect([args, refused.exitCode, refused.stderr]).toEqual([
+        args,
+        9,
+        expect.stringContaining('was moved to'),
+      ])
     }
     const again = await runCommand(onTarget, ['migrate', 'to-postgres', '--json'])
     expect([again.exitCode, again.stderr]).toEqual([6, expect.stringContaining('ALREADY_MOVED')])

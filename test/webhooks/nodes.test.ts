@@ -35,6 +35,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     const { clock, newId } = fixture
     const store = createStore(database, {
       keys: testKeys,
+      clock,
       onDelivery: () => worker.wake(),
       deliveryQueue: {
         offerLease: (now) => worker.offerLease(now),

@@ -6,7 +6,7 @@ import { isId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-/** Keeps one developer's forgotten terminals from exhausting everyone's connections. */
+/** Keeps one developer's forgotten terminals from exhausting everyone's connections. Each node counts alone. */
 export const streamsPerDeveloperMax = 20
 
 /** Value of `after` that streams the whole log from its start. */
@@ -103,6 +103,9 @@ export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }
   }
 
   return {
+    /** Whether any stream is open. */
+    isInUse: () => openStreams.size > 0,
+
     /**
      * Opens a stream.
      *

@@ -2,6 +2,8 @@
 export type Clock = {
   /** Milliseconds since the epoch; never falls while the process lives. */
   now(): number
+  /** On PostgreSQL: takes over a time that the database told. @returns the time now, not before the last one */
+  follow?(databaseTime: number): number
 }
 
 /** Uptime has a resolution of one second, so it can differ by that much from a clock in milliseconds. */
@@ -36,6 +38,28 @@ export function systemClock(
         if (behindMs > uptimeToleranceMs) sleptMs += behindMs
       }
       return Math.floor(wallOffsetMs + monotonic + sleptMs)
+    },
+  }
+}
+
+/**
+ * Creates a clock that goes with the database's, which all nodes share: monotonic time from the last time that the
+ * database told. It is behind by the answer's way through the network at most.
+ *
+ * @param databaseTime milliseconds since the epoch, just read
+ */
+export function databaseClock(monotonicNow: () => number, databaseTime: number): Required<Clock> {
+  let offsetMs = databaseTime - monotonicNow()
+  let last = databaseTime
+  return {
+    now() {
+      last = Math.max(last, Math.floor(monotonicNow() + offsetMs))
+      return last
+    },
+    follow(time) {
+      offsetMs = time - monotonicNow()
+      last = Math.max(last, time)
+      return last
     },
   }
 }

@@ -134,5 +134,5 @@ export const toDestination = (request: Omit<Destination, 'isVirtual'>): Destinat
   isVirtual: isVirtualPhone(request.phone),
 })
 
-/** A provider whose circuit is open: it gets no messages until `openUntil`. */
-export type OpenCircuit = { name: string; failure: FailureClass; openUntil: number }
+/** A provider whose circuit is open at a node: it gets no messages from it until `openUntil`. */
+export type OpenCircuit = { node: string; name: string; failure: FailureClass; openUntil: number }

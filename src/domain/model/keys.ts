@@ -15,6 +15,8 @@ export type Keys = {
   readonly endedCodes: readonly { code: Buffer; codeHash: Buffer }[]
   /** Derives client IDs. */
   readonly clientId: Buffer
+  /** Hashes the configurations of nodes, which have secrets, so that they can be compared. */
+  readonly configuration: Buffer
   /** Hashes phone numbers for tables that look them up without storing them. */
   readonly phone: IndexKey
   /** Derives the pseudonyms of phone numbers in old records. */
@@ -75,6 +77,7 @@ const subkeys = {
   code: { purpose: 'codes', label: 'code', isIn010: true },
   codeHash: { purpose: 'codes', label: 'code hash', isIn010: true },
   clientId: { purpose: 'client-ids', label: 'client id', isIn010: true },
+  configuration: { purpose: 'client-ids', label: 'configuration', isIn010: false },
   phone: { purpose: 'phone-index', label: 'phone', isIn010: true },
   guard: { purpose: 'phone-index', label: 'guard', isIn010: true },
   login: { purpose: 'phone-index', label: 'login', isIn010: false },
@@ -184,6 +187,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
         .map((dataKey) => ({ code: subkey('code', dataKey), codeHash: subkey('codeHash', dataKey) }))
         .toReversed(),
       clientId: one('clientId'),
+      configuration: one('configuration'),
       phone: everyVersion('phone'),
       pseudonym: everyVersion('pseudonym'),
       guard: everyVersion('guard'),

@@ -92,8 +92,14 @@ export function withDelivery(
   return { ...request, ...candidate, deliveryStatus, updatedAt: now }
 }
 
-/** Longer than any attempt, so that a message is not leased again while its attempt runs. */
+/** At least twice as long as any attempt, so that a message is not leased again while its attempt runs. */
 export const messageLeaseMs = 20_000
+
+/**
+ * Time that a lease must have left when its message is handed to a provider: longer than an attempt takes. A process that
+ * was paused so sends nothing that another has taken over meanwhile.
+ */
+export const messageLeaseLeftMinMs = 10_000
 
 /** Messages are deleted after this; later receipts match nothing. */
 export const messageLifetimeMs = 7 * dayMs

@@ -3,9 +3,15 @@ import type { Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { deriveStoredCode } from '../model/code.ts'
-import { messageLeaseMs, type ClaimedMessage, type Message, type MessageKey } from '../model/message.ts'
+import {
+  messageLeaseLeftMinMs,
+  messageLeaseMs,
+  type ClaimedMessage,
+  type Message,
+  type MessageKey,
+} from '../model/message.ts'
 import { readClosable } from './lifecycle.ts'
-import { settle, type SettleFacts } from './settle.ts'
+import { isLeasedBy, settle, type SettleFacts } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
@@ -15,7 +21,7 @@ import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 
 export type DeliveryNeeds = {
-  store: Store<'otpDeliveries'>
+  store: Store<'leases' | 'otpDeliveries'>
   clock: Clock
   newId: NewId
   keys: Keys
@@ -51,11 +57,15 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
+    // Another sender has taken it over.
+    if (!isLeasedBy(message, claim)) return undefined
     const isObsolete =
       request.status !== 'pending' ||
       isExpired(request, clock.now()) ||
       request.phone === unreadablePhone ||
       application === null
+    // Right before the message is handed over. A message that is not sent now is leased again.
+    if (!isObsolete && (message.leaseUntil ?? 0) - clock.now() < messageLeaseLeftMinMs) return undefined
     const dispatchResult = isObsolete
       ? undefined
       : await delivery.dispatch({
@@ -68,7 +78,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         })
     const settled = await store.decide({
       read: async (rows): Promise<SettleFacts> => ({
-        now: clock.now(),
+        now: rows.now(clock),
         closable: await readClosable(rows, claim.requestId),
         messages: await rows.messages(claim.requestId),
       }),
@@ -150,8 +160,8 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
     /** Leases due messages. */
     claimDue: (limit: number): Promise<ClaimedMessage[]> =>
-      store.write((tx) => {
-        const now = clock.now()
+      store.write(async (tx) => {
+        const now = await tx.leases.now()
         return tx.otpDeliveries.claim({ owner, now, leaseUntil: now + messageLeaseMs, limit })
       }),
 

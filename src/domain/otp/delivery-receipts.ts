@@ -10,59 +10,13 @@ import type { Store } from '../store/store.ts'
 import { readClosable, type ClosableRequest } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
-type ReceiptIds = Pick<Receipt, 'messageId' | 'requestId'>
-
-/** Receipts that arrived before the provider's response to the send they belong to. */
-export type EarlyReceipts = {
-  /** @returns a function that forgets it again */
-  hold(provider: string, receipt: Receipt): () => void
-  find(provider: string, ids: ReceiptIds): EarlyReceipt | undefined
-}
-
-export type EarlyReceipt = { receipt: Receipt; forget(): void }
-
-/** How long a receipt is held: longer than any attempt takes. */
-const holdMs = minuteMs
-const heldReceiptsMax = 1_000
-
-/** Holds early receipts in memory: a crash can lose a delivery status, never a message. */
-export function createEarlyReceipts(clock: Clock): EarlyReceipts {
-  let heldReceipts: Array<{ provider: string; receipt: Receipt; until: number }> = []
-
-  return {
-    hold(provider, receipt) {
-      const now = clock.now()
-      heldReceipts = heldReceipts.filter(({ until }) => until > now).slice(-heldReceiptsMax + 1)
-      const held = { provider, receipt, until: now + holdMs }
-      heldReceipts.push(held)
-      return () => {
-        heldReceipts = heldReceipts.filter((entry) => entry !== held)
-      }
-    },
-
-    /** Finds the latest receipt, preferring final ones over `sent`. */
-    find(provider, ids) {
-      const matches = (entry: (typeof heldReceipts)[number]) =>
-        entry.provider === provider &&
-        (entry.receipt.messageId !== null && ids.messageId !== null
-          ? entry.receipt.messageId === ids.messageId
-          : entry.receipt.requestId === ids.requestId)
-      const matching = heldReceipts.filter(matches)
-      const last = matching.findLast(({ receipt }) => receipt.status !== 'sent') ?? matching.at(-1)
-      if (!last) return undefined
-      const forget = () => {
-        heldReceipts = heldReceipts.filter((entry) => !matches(entry))
-      }
-      return { receipt: last.receipt, forget }
-    },
-  }
-}
+/** How long a receipt without a message is kept: longer than any attempt takes. */
+export const earlyReceiptLifetimeMs = minuteMs
 
 type ReceiptNeeds = {
   clock: Clock
   newId: NewId
   delivery: Delivery
-  earlyReceipts: EarlyReceipts
   /** Called when a message was reopened for another candidate. */
   onReopened(): void
 }
@@ -70,14 +24,16 @@ type ReceiptNeeds = {
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 
 /** Applies the delivery receipts of providers. */
-export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store<'otpDeliveries'> }) {
-  const { store, clock, newId, delivery, earlyReceipts, onReopened } = needs
+export function createDeliveryReceipts(
+  needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'otpDeliveries'> },
+) {
+  const { store, clock, newId, delivery, onReopened } = needs
 
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const isReopened = await store.decide({
       read: async (rows) => ({
-        now: clock.now(),
+        now: rows.now(clock),
         closable: await readClosable(rows, key.requestId),
         messages: await rows.messages(key.requestId),
       }),
@@ -90,32 +46,47 @@ export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store<'otp
     if (isReopened) onReopened()
   }
 
+  const find = (provider: string, receipt: Receipt) =>
+    store.read.otpDeliveries.findForReceipt(provider, receipt)
+
+  /**
+   * Keeps a receipt whose message is not known, and looks for the message again: the attempt may have ended meanwhile. An
+   * attempt that ends later finds the receipt, because it looks for it after its commit, at whichever node it runs.
+   */
+  async function keep(provider: string, receipt: Receipt): Promise<void> {
+    await store.write(async (tx) => tx.earlyReceipts.put(provider, receipt, await tx.leases.now()))
+    const key = await find(provider, receipt)
+    if (key) await applyKept(key, provider, receipt)
+  }
+
+  async function applyKept(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
+    await apply(key, provider, receipt)
+    await store.write((tx) => tx.earlyReceipts.delete(provider, receipt))
+  }
+
   return {
     /**
      * Applies receipts to message, request and log, each in an operation of its own. Late receipts count, repeated ones
-     * do nothing, and no state ever goes backwards. Receipts of unknown messages are held, as their send may still be in
-     * progress.
+     * do nothing, and no state ever goes backwards. Receipts of unknown messages are kept for a minute, as their send may
+     * still be in progress, here or at another node.
      *
      * An undelivered message fails over to the next candidate, with the same code, while its request is
      * pending.
      */
     async receive(provider: string, receipts: readonly Receipt[]): Promise<void> {
       for (const receipt of receipts) {
-        // Held before the look-up, or the end of the attempt, which looks for it after its commit, could miss it.
-        const forget = earlyReceipts.hold(provider, receipt)
-        const key = await store.read.otpDeliveries.findForReceipt(provider, receipt)
-        if (!key) continue
-        await apply(key, provider, receipt)
-        forget()
+        const key = await find(provider, receipt)
+        if (key) await apply(key, provider, receipt)
+        else await keep(provider, receipt)
       }
     },
 
     /** Applies the receipt that arrived before the end of a message's attempt, if one did. */
     async applyEarly(key: MessageKey, provider: string, messageId: string | null): Promise<void> {
-      const early = earlyReceipts.find(provider, { messageId, requestId: key.requestId })
-      if (!early) return
-      await apply(key, provider, early.receipt)
-      early.forget()
+      const { requestId } = key
+      const since = clock.now() - earlyReceiptLifetimeMs
+      const early = await store.read.earlyReceipts.find({ provider, messageId, requestId }, since)
+      if (early) await applyKept(key, provider, early)
     },
   }
 }

@@ -46,7 +46,7 @@ export function createOtpService(needs: OtpNeeds) {
           const refusal = await readRefusal(rows, application)
           const request = await readOwnRequest(rows, application, requestId)
           const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now: clock.now(), refusal, closable: request && { request, subscribers } }
+          return { now: rows.now(clock), refusal, closable: request && { request, subscribers } }
         },
         decide({ now, refusal, closable }): Decision<OtpRequest | Rejected> {
           if (refusal) return { result: refusal, changes: [] }
@@ -90,11 +90,12 @@ export function createOtpService(needs: OtpNeeds) {
     /**
      * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
      *
+     * @param mayGoOn asked before each batch; false ends the sweep
      * @returns how many requests it found expired
      */
-    async expireRequests(batchSize = 100): Promise<number> {
+    async expireRequests(batchSize = 100, mayGoOn = () => true): Promise<number> {
       let expiredCount = 0
-      for (;;) {
+      while (mayGoOn()) {
         const expired = await store.read.otpRequests.listExpired(clock.now(), batchSize)
         if (expired.length === 0) return expiredCount
         // In the order of their ids, in which the log tells them.
@@ -102,12 +103,13 @@ export function createOtpService(needs: OtpNeeds) {
         await Promise.all(ids.map(expire))
         expiredCount += expired.length
       }
+      return expiredCount
     },
   }
 
   function expire(id: string): Promise<void> {
     return store.decide({
-      read: async (rows) => ({ now: clock.now(), closable: await readClosable(rows, id) }),
+      read: async (rows) => ({ now: rows.now(clock), closable: await readClosable(rows, id) }),
       decide({ now, closable }): Decision<void> {
         const closed = closable && refuseIfClosed(newId, closable, now)
         return { result: undefined, changes: closed?.changes ?? [] }

@@ -49,7 +49,7 @@ export function createOtpResend(needs: OtpNeeds) {
     ): Promise<SendResult> {
       const outcome = await run(needs, ({ guard, readPhone }) => ({
         async read(rows) {
-          const now = clock.now()
+          const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
           const earlier = await readEarlierSend(rows, scope, now)
           const existing = await readOwnRequest(rows, application, input.requestId)

@@ -52,7 +52,7 @@ export function createOtpSend(needs: OtpNeeds) {
       const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
       const outcome = await run(needs, ({ guard, readPhone }) => ({
         async read(rows) {
-          const now = clock.now()
+          const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
           const earlier = await readEarlierSend(rows, scope, now)
           const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId

@@ -96,7 +96,7 @@ function refuseMessage(
 }
 
 /** Tells whether a claim still holds its lease (fencing). */
-const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
+export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
   status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
 
 /** Statuses of messages that have arrived or still may. */

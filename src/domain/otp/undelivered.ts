@@ -17,7 +17,7 @@ export async function revertGuardCounts(
   try {
     await run(needs, ({ guard, readPhone }) => ({
       async read(rows) {
-        const now = clock.now()
+        const now = rows.now(clock)
         const { record } = await readPhone(rows, keys, request)
         const sender = senderOf(record, request)
         const guardKeys = guard.keysToRevert(request, sender)

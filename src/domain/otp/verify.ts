@@ -107,7 +107,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
       const { rate, result } = await run(needs, ({ guard, readPhone }) => ({
         async read(rows) {
-          const now = clock.now()
+          const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
           const request = await readOwnRequest(rows, application, requestId)
           if (request) requireReadablePhone(request)

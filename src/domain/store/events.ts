@@ -16,15 +16,20 @@ export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => s
 
 export type EventStore = {
   /**
-   * Allocates the next sequence numbers, which determine the ids, and inserts the entries. Takes a lock until commit, so
-   * that entries become visible in the order of their numbers.
+   * Allocates the next sequence numbers and inserts the entries. Takes a lock until commit, so that entries become visible
+   * in the order of their numbers.
    *
    * @param events `toPayload` builds the webhook body; omitted if no webhook is sent
-   * @returns the sequence number of the first
+   * @returns the sequence number of the first, for rows of this transaction that refer to it: on PostgreSQL it is counted
+   *   from the last one, 0 and below, as the number itself is only known to the server
    */
   append(events: readonly EntryToAppend[]): Promise<number>
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
+  /** Returns the number of the newest entry; entries of a number up to that are committed, or were deleted. */
+  newestSeq(): Promise<number>
+  /** Lists the developers that have entries after one number, up to another. */
+  listDevelopers(afterSeq: number, upToSeq: number): Promise<string[]>
   findSeq(developerId: string, id: string): Promise<number | undefined>
   /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>

@@ -1,4 +1,5 @@
 import type { CallingApplication } from '../model/application.ts'
+import type { Clock } from '../model/clock.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { NewLogEntry } from '../model/log-entry.ts'
 import type { Message } from '../model/message.ts'
@@ -31,6 +32,8 @@ export type Decision<Result> = { result: Result; changes: readonly Change[] }
  * is locked until the transaction ends. Lock order: the order of these methods.
  */
 export type RowReader = {
+  /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */
+  now(clock: Clock): number
   /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
   credentialState(application: CallingApplication): Promise<CredentialState>
   idempotencyRecord(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>

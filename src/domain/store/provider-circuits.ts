@@ -1,9 +1,13 @@
 import type { OpenCircuit } from '../model/delivery.ts'
 
-/** Open circuits, published by the running server for commands in other processes. */
+/** Open circuits of each node, published for commands in other processes. Each node has circuits of its own. */
 export type ProviderCircuitStore = {
   put(circuit: OpenCircuit): Promise<void>
-  remove(name: string): Promise<void>
+  remove(circuit: Pick<OpenCircuit, 'node' | 'name'>): Promise<void>
+  /** Lists the circuits by provider, then by node. */
   list(): Promise<OpenCircuit[]>
-  clear(): Promise<void>
+  /** Deletes the circuits of a node, whose circuits are closed when it starts. */
+  clear(node: string): Promise<void>
+  /** Deletes the circuits of all other nodes. */
+  clearAllBut(nodes: readonly string[]): Promise<void>
 }

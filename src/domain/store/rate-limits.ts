@@ -11,7 +11,7 @@ export type RateLimitStore = {
     after: number,
     skip: number,
   ): Promise<Admission | undefined>
-  insert(admission: NewAdmission): Promise<void>
+  insert(admissions: readonly NewAdmission[]): Promise<void>
   /** Deletes a subject's admissions under every policy. @returns how many */
   forget(subject: string): Promise<number>
   /** Finds the time of the newest admission of all. */

@@ -15,7 +15,8 @@ export type SigningKeyStore = {
   current(): Promise<SigningKey | undefined>
   /** Lists keys that are not retired or were retired after a time, newest first. */
   published(retiredAfter: number): Promise<SigningKey[]>
-  insert(key: SigningKey): Promise<void>
+  /** Inserts a current key. @returns false if there is one already, which another node may have inserted meanwhile */
+  insert(key: SigningKey): Promise<boolean>
   retireAll(now: number): Promise<void>
   deleteRetiredBefore(time: number): Promise<void>
 }

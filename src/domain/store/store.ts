@@ -5,12 +5,14 @@ import type { AuditStore } from './audit.ts'
 import type { ApplicationStore } from './applications.ts'
 import type { DeadlineStore } from './clock-rollback.ts'
 import type { DeveloperStore } from './developers.ts'
+import type { EarlyReceiptStore } from './early-receipts.ts'
 import type { EventStore } from './events.ts'
 import type { GuardStore } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import type { OldIdentityStore } from './identities.ts'
 import type { InboxStore } from './inbox.ts'
 import type { KeyWalkStore } from './key-walks.ts'
+import type { LeaseStore } from './leases.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
 import type { ChangeStore, Operation } from './operation.ts'
@@ -19,7 +21,6 @@ import type { CheckBudgetStore } from './check-budgets.ts'
 import type { PhoneStore } from './phones.ts'
 import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limits.ts'
-import type { ReadinessStore } from './readiness.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { ProviderCircuitStore } from './provider-circuits.ts'
 import type { RetentionStore } from './retention.ts'
@@ -45,11 +46,13 @@ export type Stores = {
   checkBudgets: CheckBudgetStore
   deadlines: DeadlineStore
   developers: DeveloperStore
+  earlyReceipts: EarlyReceiptStore
   events: EventStore
   guard: GuardStore
   idempotency: IdempotencyStore
   inbox: InboxStore
   keyWalks: KeyWalkStore
+  leases: LeaseStore
   loginAttempts: LoginAttemptStore
   oldIdentities: OldIdentityStore
   otpDeliveries: OtpDeliveryStore
@@ -57,7 +60,6 @@ export type Stores = {
   phones: PhoneStore
   projects: ProjectStore
   rateLimits: RateLimitStore
-  readiness: ReadinessStore
   refreshTokens: RefreshTokenStore
   providerCircuits: ProviderCircuitStore
   retention: RetentionStore

@@ -80,6 +80,11 @@ export type WebhookOutboxStore = {
    * and queued at once if the queue offers a lease and the endpoint is healthy, has nothing else that is due, and has
    * fewer than two leases.
    */
+  /**
+   * Locks the endpoints that `insert` is about to get deliveries for, and makes them due. Call it in the order of their
+   * ids. Does nothing on SQLite, where `insert` does it.
+   */
+  lockEndpoints(endpointIds: readonly string[], now: number): Promise<void>
   insert(delivery: NewDelivery): Promise<void>
 
   /**

@@ -7,6 +7,7 @@ import type { Keys } from '../model/keys.ts'
 import { messageLifetimeMs } from '../model/message.ts'
 import { checkBudgetLifetimeMs } from '../limits/check-budget.ts'
 import type { Clock } from '../model/clock.ts'
+import { earlyReceiptLifetimeMs } from '../otp/delivery-receipts.ts'
 import { createLinkCutter, expirePhone } from './phone-expiry.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
@@ -45,6 +46,7 @@ type SweptTables =
   | 'analytics'
   | 'audit'
   | 'checkBudgets'
+  | 'earlyReceipts'
   | 'events'
   | 'guard'
   | 'idempotency'
@@ -68,8 +70,6 @@ export function createRetention(needs: {
   settings: RetentionSettings
 }) {
   const { store, clock, keys, settings } = needs
-  /** The UTC day on which all records of phones were last scanned. */
-  let phonesScannedDay: number | undefined
 
   /** Returns the time up to which data is too old; undefined if it is kept indefinitely. */
   const cutoffFor = (days: number, now: number) => (days === 0 ? undefined : now - days * dayMs)
@@ -128,12 +128,22 @@ export function createRetention(needs: {
       return last
     })
 
-  /** Scans all records of phones once a day: calls keep them alive, so their key says nothing about their age. */
+  /**
+   * Scans all records of phones once a day: calls keep them alive, so their key says nothing about their age. The checkpoint
+   * is the day of the last whole scan, or the key of the last record that a scan under way has changed.
+   */
   function expirePhones(now: number, phonesUntil: number | undefined, batchSize: number): Step {
-    let after = -1
+    let after: number | undefined
     const expire = (record: PhoneRecord) => expirePhone(keys, record, now, phonesUntil)
     return async () => {
+      if (after === undefined) {
+        const checkpoint = await store.read.retention.checkpoint('phones')
+        if (checkpoint === toScannedDay(now)) return false
+        after = checkpoint?.startsWith(scannedDayPrefix) === false ? Number(checkpoint) : -1
+      }
       const rows = await store.read.phones.scan(after, batchSize)
+      after = rows.at(-1)?.key ?? after
+      const reached = String(after)
       const old = rows.filter(({ record }) => expire(record) !== record)
       if (old.length > 0) {
         await store.write(async (tx) => {
@@ -144,11 +154,12 @@ export function createRetention(needs: {
             if (expired === undefined) await tx.phones.delete(current)
             else if (expired !== current.record) await tx.phones.save(current, expired)
           }
+          await tx.retention.setCheckpoint('phones', reached)
         })
       }
-      after = rows.at(-1)?.key ?? after
       if (rows.length === batchSize) return true
-      phonesScannedDay = utcDay(clock.now())
+      const scannedDay = toScannedDay(clock.now())
+      await store.write((tx) => tx.retention.setCheckpoint('phones', scannedDay))
       return false
     }
   }
@@ -173,7 +184,7 @@ export function createRetention(needs: {
       phones !== undefined && pseudonymizeRequests(phones, batchSize),
       phones !== undefined && pseudonymizeEvents(phones, batchSize),
       phones !== undefined && clearOldResponses(phones, batchSize),
-      phonesScannedDay !== utcDay(now) && expirePhones(now, phones, batchSize),
+      expirePhones(now, phones, batchSize),
     ]
     return [
       deletionStep((tx) => tx.retention.preparePartition(now)),
@@ -185,6 +196,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
+      deletionStep((tx) => tx.earlyReceipts.deleteOldest(now - earlyReceiptLifetimeMs, batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),
       ...ageBasedSteps.filter((step) => step !== false),
     ]
@@ -203,6 +215,11 @@ export function createRetention(needs: {
     },
   }
 }
+
+const scannedDayPrefix = 'day '
+
+/** The checkpoint of a scan that ended on the UTC day of a time. */
+const toScannedDay = (time: number) => `${scannedDayPrefix}${utcDay(time)}`
 
 /** Replaces the phone number in a webhook body, and removes the metadata. */
 export function redactPayload(payload: string, phone: string): string {

@@ -4,7 +4,22 @@ import { hourMs } from '../../shared/durations.ts'
 import type { DisabledReason } from '../model/webhook-endpoint.ts'
 
 /** Maximum time for which an endpoint may fail without a success: 120 hours. */
-export const failingMaxMs = 120 * hourMs
+const failingMaxMs = 120 * hourMs
+
+/** An endpoint whose last attempt failed. */
+export type FailingEndpoint = { id: string; since: number; isGone: boolean }
+
+/** Disables the endpoints that responded 410, or have failed for too long. @throws UNAVAILABLE */
+export async function disableFailing(
+  store: Store<'events' | 'webhookEndpoints'>,
+  endpoints: readonly FailingEndpoint[],
+  now: number,
+): Promise<void> {
+  for (const { id, since, isGone } of endpoints) {
+    if (isGone || now - since >= failingMaxMs)
+      await disableEndpoint(store, id, isGone ? 'gone' : 'failing', now)
+  }
+}
 
 /**
  * Disables an endpoint and logs it, in one transaction. Does nothing if the endpoint is already disabled or deleted or,
@@ -12,7 +27,7 @@ export const failingMaxMs = 120 * hourMs
  *
  * @throws UNAVAILABLE
  */
-export async function disableEndpoint(
+async function disableEndpoint(
   store: Store<'events' | 'webhookEndpoints'>,
   id: string,
   reason: DisabledReason,

@@ -5,6 +5,7 @@ import type { Epoch } from './epoch.ts'
 import type { ListIndex } from './list-index.ts'
 import type { Partitions } from './partitions.ts'
 import type { PhoneIndex } from './phone-index.ts'
+import type { RowWrite } from './row-writes.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -21,6 +22,8 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
+  /** Reads what the calls will need, in few round trips. On PostgreSQL only. */
+  readAhead?(tx: QueryExecutor, calls: readonly C[]): Promise<void>
   /** Reads what a call needs and keeps what it changes. Writes nothing; a throw fails this call alone. */
   decide(tx: QueryExecutor, call: C): Promise<unknown>
   /** Tells whether the calls since the last end changed anything. */
@@ -71,8 +74,8 @@ type DatabasePort = {
   write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T>
 
   /**
-   * Creates a function that runs a call of a group and resolves once its transaction is on disk. On SQLite the calls of
-   * a batch share one transaction; on PostgreSQL each has its own.
+   * Creates a function that runs a call of a group and resolves once its transaction is on disk. Calls that wait at the
+   * same time share one transaction.
    *
    * @throws UNAVAILABLE as `write`
    */
@@ -80,6 +83,12 @@ type DatabasePort = {
 
   /** Builds the query at its first run and keeps the statement: building costs ten times as much as running it. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
+
+  /**
+   * Prepares a write of single rows. PostgreSQL gathers rows that follow one another and writes them in one statement;
+   * there the promise does not wait for the server, and an error ends the transaction at its commit.
+   */
+  writeRows(executor: QueryExecutor, write: RowWrite): (row: Record<string, unknown>) => Promise<unknown>
 
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number
@@ -128,6 +137,9 @@ type DatabasePort = {
    * @returns false if it was ended, or if another process kept the log in use: call it again later
    */
   overwriteFreeSpace(yieldToRequests: () => Promise<boolean>): Promise<boolean>
+
+  /** Converts an error of a read to one that is safe to return or log: see `toCallerError`. */
+  convertError(error: unknown): unknown
 
   /** Closes the database after the queued writes have finished. */
   close(): Promise<void>

@@ -3,11 +3,12 @@ import { GuardFault } from '../../domain/model/guard.ts'
 
 /**
  * Finds the driver's error code: `SQLITE_FULL`, or PostgreSQL's SQLSTATE. drizzle wraps PostgreSQL's errors in one
- * whose message contains the bound parameters, so messages are never read.
+ * whose message contains the bound parameters, so messages are only compared with known ones.
  */
 export function driverCode(error: unknown): string | undefined {
   for (let e: unknown = error, depth = 0; typeof e === 'object' && e !== null && depth < 4; depth++) {
     if ('code' in e && typeof e.code === 'string') return e.code
+    if (e instanceof Error && e.message in codesByMessage) return codesByMessage[e.message]
     e = 'cause' in e ? e.cause : undefined
   }
   return undefined
@@ -22,8 +23,23 @@ export const isBusy = (error: unknown) => driverCode(error)?.startsWith('SQLITE_
  */
 export const isDiskFault = (error: unknown) => /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(driverCode(error) ?? '')
 
-/** PostgreSQL: lost or too many connections, timeouts, deadlocks and serialization failures. */
-const postgresUnavailable = /^(08|40|53|55P03|57)/
+/**
+ * PostgreSQL: lost or too many connections, a full disk, time-outs, deadlocks and serialization failures, a server that
+ * only reads, and transactions that it ended; and the network's errors on the way to it.
+ */
+const postgresUnavailable =
+  /^(08|40|53|55P03|57|25006|25P02|25P03|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
+
+/** The driver reports these without a code. */
+const codesByMessage: Readonly<Record<string, string>> = {
+  'Connection terminated': 'POSTGRES_CONNECTION_LOST',
+  'Connection terminated unexpectedly': 'POSTGRES_CONNECTION_LOST',
+  'Connection terminated due to connection timeout': 'POSTGRES_CONNECT_TIMEOUT',
+  'Client has encountered a connection error and is not queryable': 'POSTGRES_CONNECTION_LOST',
+  'Client was closed and is not queryable': 'POSTGRES_CONNECTION_LOST',
+  'timeout exceeded when trying to connect': 'POSTGRES_CONNECTIONS_IN_USE',
+  'Query read timeout': 'POSTGRES_NO_ANSWER',
+}
 
 /**
  * Converts a database error to one that is safe to return or log: UNAVAILABLE if retrying may help, otherwise a

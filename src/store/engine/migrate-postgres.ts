@@ -166,7 +166,7 @@ async function withRetries<T>(client: SqlClient, body: () => Promise<T>): Promis
       await client.query('commit')
       return result
     } catch (error) {
-      // Of a lost connection it fails too, and would hide why.
+      // On a lost connection this fails too, and would hide why.
       await client.query('rollback').catch(() => {})
       const code = driverCode(error)
       if ((code === '55P03' || code === '40P01') && attempt < attemptsMax) continue

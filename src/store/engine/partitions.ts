@@ -137,7 +137,8 @@ async function findMissing(
     if (!first?.key) continue
     const plan = planMonth(table, idTime(first.key))
     // An id that is none stays in the rest.
-    if (plan.lower <= first.key && first.key < plan.upper && !existing.has(plan.suffix)) return { table, plan }
+    if (plan.lower <= first.key && first.key < plan.upper && !existing.has(plan.suffix))
+      return { table, plan }
   }
   return findMissingEntries(executor, now)
 }
@@ -189,10 +190,13 @@ export const partitions: Partitions = {
   async dropOldest(executor, table, until) {
     const [oldest] = await listPartitions(executor, table)
     if (!oldest || !(await isOld(executor, table, oldest, until))) return false
-    const drop = (name: string) => run(executor, sql`otpd_drop_partition(${name}::text, ${oldest.suffix}::text)`)
+    const drop = (name: string) =>
+      run(executor, sql`otpd_drop_partition(${name}::text, ${oldest.suffix}::text)`)
     const dependent = dependents[table]
     if (dependent) {
-      const belongs = (await listPartitions(executor, dependent)).some(({ suffix }) => suffix === oldest.suffix)
+      const belongs = (await listPartitions(executor, dependent)).some(
+        ({ suffix }) => suffix === oldest.suffix,
+      )
       if (belongs && !(await drop(dependent))) return false
     }
     return drop(table)

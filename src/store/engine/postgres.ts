@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import {
   bigint,
   customType,
@@ -10,13 +10,18 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
-import { Pool } from 'pg'
 import type { ColumnKit } from './tables/columns.ts'
-import type { CallGroup, QueryExecutor, Database } from './database.ts'
-import { toCallerError } from './errors.ts'
+import type { Preparable, QueryExecutor, Database } from './database.ts'
+import { connectPostgres, type PostgresOptions } from './postgres-connections.ts'
+import { createGroups } from './postgres-groups.ts'
+import { createPostgresSession, sessionOf } from './postgres-session.ts'
+import { createTransactions, type OpenTransaction } from './postgres-transactions.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import { driverCode, toCallerError } from './errors.ts'
 import { partitions } from './partitions.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
+import { defineNodeTable } from './tables/nodes.ts'
 
 /**
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
@@ -39,74 +44,111 @@ const postgresColumns = {
   }),
 } as unknown as ColumnKit
 
+/** Rows of the nodes that share a database. */
+export const nodeTable = defineNodeTable(postgresColumns)
+
 /** The members that drizzle's PostgreSQL databases share for every driver. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
 
-export type PostgresOptions = {
-  /** Connections of this process at most. */
-  connections: number
-  /** Whether statements are prepared under names, which some connection poolers lose. */
-  statements: 'named' | 'unnamed'
-  /** Name of this process among the connections of the server. */
-  applicationName: string
-}
-
-/** Opens a migrated PostgreSQL database. Each write is one transaction; the server does group commit itself. */
+/** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
-  const { connections = 20, applicationName = 'otpd' } = options
-  const pool = new Pool({ connectionString: url, max: connections, application_name: applicationName })
-  // The pool drops a connection that breaks while idle; a query in progress rejects with the error itself.
-  pool.on('error', () => {})
-  return wrapPostgres(drizzle(pool), () => pool.end())
+  const { onUnavailable, ...connecting } = options
+  const { read, begin, close } = connectPostgres(url, connecting)
+  const isNamed = options.statements !== 'unnamed'
+  return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable, close })
 }
 
-/** Rolls back the transaction of a call that changed nothing, and with it the rows that were inserted to be locked. */
-class NothingToCommit extends Error {
-  readonly result: unknown
-
-  constructor(result: unknown) {
-    super('nothing to commit')
-    this.result = result
-  }
-}
-
-/** Implements `Database` over any drizzle PostgreSQL database: node-postgres here, PGlite in the tests. */
+/** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
-  // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
-  const asExecutor = (executor: unknown) => executor as QueryExecutor
+  const begin = () =>
+    new Promise<OpenTransaction>((resolve, reject) => {
+      const isCommitted = Promise.withResolvers<void>()
+      const transaction = db.transaction(async (tx) => {
+        const executor = tx as QueryExecutor
+        const session = createPostgresSession(executor, false)
+        resolve({
+          session,
+          async commit() {
+            await session.settle()
+            isCommitted.resolve()
+            await transaction
+          },
+          async rollback() {
+            // drizzle rolls back when the body throws.
+            isCommitted.reject(new Error('rolled back'))
+            await transaction.catch(() => {})
+          },
+          release: () => {},
+        })
+        await isCommitted.promise
+      })
+      transaction.catch(reject)
+    })
+  return describePostgres({
+    read: db as unknown as QueryExecutor,
+    begin,
+    groupsMax: 1,
+    isNamed: false,
+    close,
+  })
+}
 
-  async function write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
-    try {
-      return await db.transaction((tx) => body(asExecutor(tx)))
-    } catch (error) {
-      throw toCallerError(error)
+type Connections = {
+  read: QueryExecutor
+  begin(): Promise<OpenTransaction>
+  /** Groups of calls that run at the same time. */
+  groupsMax: number
+  /** Whether prepared statements have names, so that the server plans them once per connection. */
+  isNamed: boolean
+  onUnavailable?: PostgresOptions['onUnavailable']
+  close(): Promise<void>
+}
+
+function describePostgres({
+  read,
+  begin,
+  groupsMax,
+  isNamed,
+  onUnavailable = () => {},
+  close,
+}: Connections): Database {
+  function convertError(error: unknown): unknown {
+    const converted = toCallerError(error)
+    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
+    return converted
+  }
+  const run = createTransactions(begin)
+  const prepare = <R>(build: () => Preparable<R>) => {
+    let statement: { execute(values?: Record<string, unknown>): Promise<R> } | undefined
+    return (values?: Record<string, unknown>) => {
+      if (!statement) {
+        const query = build() as NamedPreparable<R>
+        statement = query.prepare(isNamed ? statementName(query.toSQL().sql) : undefined)
+      }
+      return statement.execute(values)
     }
   }
 
   return {
     tables: defineTables(postgresColumns),
     admissionTable: defineAdmissionTable(postgresColumns),
-    read: asExecutor(db),
-    write,
-    group<C>(calls: CallGroup<C>) {
-      return async <R>(call: C) => {
-        try {
-          return await write(async (tx) => {
-            // The result of this very call.
-            const result = (await calls.decide(tx, call)) as R
-            if (!calls.hasChanges(tx)) throw new NothingToCommit(result)
-            await calls.write(tx)
-            return result
-          })
-        } catch (error) {
-          if (error instanceof NothingToCommit) return error.result as R
-          throw error
-        }
+    read,
+    async write(body) {
+      try {
+        return await run(body)
+      } catch (error) {
+        throw convertError(error)
       }
     },
-    prepare(build) {
-      let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined
-      return (values) => (statement ??= build().prepare()).execute(values)
+    group: createGroups(run, groupsMax, convertError),
+    convertError,
+    prepare,
+    writeRows(executor, rowWrite) {
+      let gather: ((row: Record<string, unknown>) => void) | undefined
+      return async (row) => {
+        gather ??= sessionOf(executor).prepareWrite(rowWrite, (statement) => prepare(() => statement))
+        gather(row)
+      }
     },
     shortId: (id) => id,
     matchesShortId: (id, shortId) => eq(id, shortId),
@@ -126,3 +168,12 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
     close,
   }
 }
+
+/** drizzle's builders on PostgreSQL, whose statements may have names. */
+type NamedPreparable<R> = {
+  toSQL(): { sql: string }
+  prepare(name?: string): ReturnType<Preparable<R>['prepare']>
+}
+
+/** Names a statement by its text: 96 bits, so that no two texts share a name. */
+const statementName = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 24)

@@ -6,6 +6,8 @@ import { createEpoch } from './epoch.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
+import { buildOneRow } from './row-writes.ts'
+import { toCallerError } from './errors.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
 import { openReader } from './sqlite-reader.ts'
@@ -148,17 +150,27 @@ const readOnlyError = () => new Error('the database is open for reading only')
 
 type Dialect = Pick<
   Database,
-  'tables' | 'prepare' | 'shortId' | 'matchesShortId' | 'isConcurrent' | 'lock' | 'skipLocked'
+  | 'tables'
+  | 'prepare'
+  | 'writeRows'
+  | 'shortId'
+  | 'matchesShortId'
+  | 'isConcurrent'
+  | 'lock'
+  | 'skipLocked'
+  | 'convertError'
 >
 
 const describeSqlite = (ids: ShortIds): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
+  writeRows: (executor, write) => prepareOnSqlite(() => buildOneRow(executor, write)),
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
   isConcurrent: false,
   lock: () => Promise.resolve('locked'),
   skipLocked: sql``,
+  convertError: toCallerError,
 })
 
 /** Opens a read-write connection with the settings that all writers of the file must share. */

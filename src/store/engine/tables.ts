@@ -41,10 +41,18 @@ export function defineTables(c: ColumnKit) {
     position: c.text('position'),
   })
 
+  const leases = c.table('leases', {
+    name: c.text('name').primaryKey(),
+    owner: c.text('owner').notNull(),
+    until: c.timestampMs('until').notNull(),
+    epoch: c.integer('epoch').notNull(),
+  })
+
   return {
     meta,
     dataKeys,
     keyWalks,
+    leases,
     counters,
     retentionCheckpoints,
     ...defineAccountsTables(c),

@@ -175,10 +175,10 @@ function inspectDatabase(
     const schema = checkSchema(connection)
     const hasTable = (table: string) =>
       connection?.query('select 1 from sqlite_schema where name = ?').get(table) !== null
-    const openCircuits = hasTable('resting_providers')
+    const openCircuits = hasTable('provider_circuits')
       ? connection
           .query<OpenCircuit, []>(
-            'select name, failure, resting_until as openUntil from resting_providers order by name',
+            'select node, name, failure, open_until as openUntil from provider_circuits order by name, node',
           )
           .all()
       : []

@@ -101,7 +101,12 @@ function describeAdmissions(
   const rows = () =>
     log
       .listCommitted()
-      .map(({ subject, policy, at, seq }): Value[] => [ids.toId(subject), storedPolicies[policy] ?? '', at, seq])
+      .map(({ subject, policy, at, seq }): Value[] => [
+        ids.toId(subject),
+        storedPolicies[policy] ?? '',
+        at,
+        seq,
+      ])
   return {
     name: 'rate_admissions',
     columns: ['subject', 'policy', 'at', 'seq'],

@@ -66,7 +66,11 @@ export async function moveToPostgres(
   }
 }
 
-async function moveFrozen(source: SqliteConnection, client: Client, options: MoveOptions): Promise<MoveResult> {
+async function moveFrozen(
+  source: SqliteConnection,
+  client: Client,
+  options: MoveOptions,
+): Promise<MoveResult> {
   const { dryRun, restart, now, target, onStep } = options
   requireCurrentSchema(source)
   const moving = await readMoving(client)
@@ -118,7 +122,11 @@ async function moveFrozen(source: SqliteConnection, client: Client, options: Mov
 function requireCurrentSchema(source: SqliteConnection): void {
   const applied = readAppliedMigrations(source)
   if (applied.length === 0 || readMeta(source, 'master_key_check') === null)
-    throw new OperationRefused('NO_DATABASE', 'the database was never used', 'Name the directory of your server.')
+    throw new OperationRefused(
+      'NO_DATABASE',
+      'the database was never used',
+      'Name the directory of your server.',
+    )
   if (pendingMigrations(sqliteMigrations, applied).length > 0)
     throw new StartRefused('the database is older than this otpd', 'Migrate it first: otpd migrate up')
   requireOwnSchema(source)
@@ -209,7 +217,8 @@ async function loadTables(
   const rowsTotal = counts.reduce((total, { rows }) => total + rows, 0)
   let before = 0
   for (const table of tables) {
-    const report = (rows: number) => onStep({ step: 'copy', table: table.name, rows: before + rows, rowsTotal })
+    const report = (rows: number) =>
+      onStep({ step: 'copy', table: table.name, rows: before + rows, rowsTotal })
     report(0)
     const sent = await loadTable(client, table, report)
     const stored = await readTableSum(client, table)

@@ -1,55 +1,181 @@
-import { Client } from 'pg'
+import { Client, types } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { MigrationError } from '../engine/migrate.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
-/** Runs `work` on a connection of its own. @throws StartRefused for an expected failure */
-export async function withPostgres<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
-  try {
-    const client = await connectTo(url)
+/** The database cannot be reached now. A supervisor may start the same command again. */
+export class DatabaseUnreachable extends StartRefused {
+  readonly isUnreachable = true
+}
+
+/** Time of one attempt to connect, which a firewall would otherwise draw out. */
+const attemptMs = 5_000
+const retryMs = 1_000
+
+/**
+ * Connects to the database. While the server is away or starting, tries again every second; a refusal ends it at once.
+ *
+ * @param options.waitMs how long to try; 0: once
+ * @param options.onWaiting called before each wait, with the reason
+ * @throws DatabaseUnreachable it stayed away; StartRefused it refused the connection, or its certificate is not trusted
+ */
+export async function connectClient(
+  url: string,
+  options: { applicationName: string; waitMs: number; onWaiting?: (cause: string) => void },
+): Promise<Client> {
+  const { applicationName, waitMs, onWaiting = () => {} } = options
+  const endsAt = performance.now() + waitMs
+  for (;;) {
     try {
-      return await work(client)
-    } finally {
-      await client.end().catch(() => {})
+      return await tryConnect(url, applicationName)
+    } catch (error) {
+      const refused = toStartError(error)
+      if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
+      onWaiting(awayCause(error) ?? '')
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
-  } catch (error) {
-    throw toStartError(error)
   }
 }
 
-/** Opens a connection for work on the schema, without limits of time. */
-export async function connectTo(url: string): Promise<Client> {
+async function tryConnect(url: string, applicationName: string): Promise<Client> {
   const client = new Client({
     connectionString: url,
-    application_name: 'otpd/migrate',
-    connectionTimeoutMillis: 10_000,
+    application_name: applicationName,
+    connectionTimeoutMillis: attemptMs,
     keepAlive: true,
+    types: {
+      getTypeParser: (type: number, format?: 'text' | 'binary') =>
+        type === types.builtins.INT8 ? Number : types.getTypeParser(type, format),
+    },
   })
-  // A query in progress rejects with the error of a lost connection itself.
+  // A connection that breaks while idle; the next query rejects.
   client.on('error', () => {})
-  await client.connect()
-  return client
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
 }
 
-/** Converts an expected error of PostgreSQL. Its own message is left out: it may quote values. */
-function toStartError(error: unknown): unknown {
-  if (error instanceof MigrationError) return new StartRefused(error.message, error.remedy, error)
+/** Opens a connection for work on the schema, without limits of time. @throws StartRefused */
+export const connectTo = (url: string): Promise<Client> =>
+  connectClient(url, { applicationName: 'otpd/migrate', waitMs: 0 })
+
+/** Runs `work` on a connection of its own. @throws StartRefused for an expected failure */
+export async function withPostgres<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connectTo(url)
+  try {
+    return await work(client)
+  } catch (error) {
+    throw toStartError(error)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Errors of the network, and of a server that starts, stops or has too many connections. */
+const awayCodes =
+  /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST[A-Z]+|ENET[A-Z]+|08...|53...|57P0.)$/
+/** Errors of the driver that have no code. */
+const awayMessages = /^(Connection terminated|timeout expired|Client has encountered a connection error)/
+
+/** Names why the database is away; undefined for any other error. Never returns text of the server. */
+function awayCause(error: unknown): string | undefined {
   const code = driverCode(error)
-  if (code === '42501')
-    return new StartRefused(
-      'the role must not change the schema of the database',
-      'Use the role that owns the tables, or a database that belongs to it.',
+  // A Unix socket that is not there yet.
+  if (code === 'ENOENT' && isOf(error, 'syscall', 'connect')) return code
+  if (code !== undefined) return awayCodes.test(code) ? code : undefined
+  if (!(error instanceof Error) || !awayMessages.test(error.message)) return undefined
+  return error.message.startsWith('timeout') ? 'ETIMEDOUT' : 'connection lost'
+}
+
+const isOf = (error: unknown, field: string, value: string) =>
+  error instanceof Error &&
+  field in error &&
+  Object.entries(error).some(([k, v]) => k === field && v === value)
+
+/** Refusals of a connection or a statement by SQLSTATE, each with what to do. */
+const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: string]> = [
+  [
+    /^28/,
+    'the database refused the user name or the password',
+    'Correct them in the URL of the database, or allow this host in pg_hba.conf.',
+  ],
+  [/^3D000$/, 'the server has no database of that name', 'Create it, or correct the name in the URL.'],
+  [
+    /^42501$/,
+    'the role of the database URL lacks a privilege',
+    'Let it use the tables: grant select, insert, update, delete on all tables in schema public.',
+  ],
+  [
+    /^(42P05|26000)$/,
+    'a connection pooler does not keep prepared statements',
+    'The pooler does not keep statements: OTPD_DATABASE_STATEMENTS=unnamed.',
+  ],
+  [
+    /^55P03$/,
+    'another transaction keeps a table locked',
+    'Try again, or end that transaction: pg_stat_activity shows it.',
+  ],
+  [
+    /^25006$/,
+    'the database accepts no writes',
+    'Name the primary server, and leave default_transaction_read_only off.',
+  ],
+]
+
+/** Reasons for which TLS does not trust a certificate. */
+const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH/
+
+/**
+ * Converts an error of the driver, a connection or a migration to a StartRefused; returns other errors unchanged. Neither
+ * text has anything from the URL.
+ */
+export function toStartError(error: unknown): unknown {
+  if (error instanceof StartRefused) return error
+  if (error instanceof MigrationError) return new StartRefused(error.message, error.remedy, error)
+  const cause = error instanceof Error && error.name === 'ServiceError' ? error.cause : error
+  const away = awayCause(cause)
+  if (away !== undefined) {
+    return new DatabaseUnreachable(
+      `the database cannot be reached (${away})`,
+      'Start it, or correct host and port in the URL of the database.',
     )
-  if (code === '55P03')
+  }
+  const code = driverCode(cause)
+  for (const [codes, message, remedy] of refusals) {
+    if (code !== undefined && codes.test(code)) return new StartRefused(`${message} (${code})`, remedy)
+  }
+  if (code !== undefined && certificateCodes.test(code)) {
     return new StartRefused(
-      'another transaction keeps a table locked',
-      'Try again, or end that transaction: pg_stat_activity shows it.',
+      `the certificate of the database is not trusted (${code})`,
+      'Name its authority in the URL with sslrootcert=FILE, and the host as the certificate names it.',
     )
-  const isLost = error instanceof Error && /^(Connection terminated|timeout expired)/.test(error.message)
-  if (isLost || (code !== undefined && /^(08|28|3D|53|57|E[A-Z])/.test(code)))
+  }
+  // Made before the connection, from the files that the URL names.
+  if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR') {
     return new StartRefused(
-      `the PostgreSQL database cannot be used (${code ?? 'connection lost'})`,
-      'Check the address, role, password and database name in OTPD_DATABASE_URL, and that the server runs.',
+      `a file that the URL of the database names cannot be read (${code})`,
+      'Correct sslrootcert, sslcert or sslkey, or the permissions of the file.',
     )
-  return error
+  }
+  return withoutCode(cause) ?? error
+}
+
+/** Errors that the driver makes itself, told apart by their texts. */
+function withoutCode(error: unknown): StartRefused | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (/does not support SSL connections/.test(error.message)) {
+    return new StartRefused(
+      'the database does not support TLS',
+      'Turn TLS on at the server, or say sslmode=disable if the network is yours.',
+    )
+  }
+  if (!error.message.startsWith('SASL')) return undefined
+  return new StartRefused(
+    'the database asks for a password, and the URL has none that it accepts',
+    'Correct the password in the URL of the database.',
+  )
 }

@@ -29,15 +29,17 @@ const random: Random = (bytes) => crypto.getRandomValues(bytes)
  * Opens the keyring of a migrated database, and makes its data keys if it has none. Nodes that start at once end up with
  * the same keys: the row of the first one's master key makes the others wait for its commit.
  *
- * @param onReplaced called after the keys were replaced
+ * @param options.mustExist makes no keys
+ * @param options.onReplaced called after the keys were replaced
  * @throws StartRefused the database belongs to another master key
  */
 export async function openSharedKeyring(
   database: Database,
   masterKey: Uint8Array,
-  { now, onReplaced = () => {} }: { now: number; onReplaced?: () => void },
+  options: { now: number; mustExist?: boolean; onReplaced?: () => void },
 ): Promise<{ keyring: SharedKeyring; isNew: boolean }> {
-  const created = await database.write((tx) => createDataKeys(database, tx, masterKey, now))
+  const { now, mustExist = false, onReplaced = () => {} } = options
+  const created = !mustExist && (await database.write((tx) => createDataKeys(database, tx, masterKey, now)))
   let { epoch, dataKeys } = await readDataKeys(database, database.read, masterKey)
   let refreshing: Promise<void> | undefined
   async function refreshOnce() {

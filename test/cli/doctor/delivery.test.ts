@@ -109,7 +109,12 @@ describe('live sending', () => {
 })
 
 describe('a provider', () => {
-  const openCircuit: OpenCircuit = { name: 'main', failure: 'no_credit', openUntil: nowMs + 60_000 }
+  const openCircuit: OpenCircuit = {
+    node: 'a',
+    name: 'main',
+    failure: 'no_credit',
+    openUntil: nowMs + 60_000,
+  }
 
   test('with an open circuit is a warning, without any other a fault, and is ok once it is closed', async () => {
     const withSpareToml = validToml + twilio('spare')

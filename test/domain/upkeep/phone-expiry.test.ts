@@ -6,7 +6,8 @@ import { testKeys } from '../../helpers/keys.ts'
 import { createPurger } from '../../helpers/retention.ts'
 import { createTestService, type TestApplication, type TestService } from '../../helpers/service.ts'
 
-const dayMs = 24 * 60 * 60 * 1000
+const hourMs = 60 * 60 * 1000
+const dayMs = 24 * hourMs
 
 describeEachDatabase('the retention of the records of phones', (database) => {
   let service: TestService
@@ -81,5 +82,20 @@ describeEachDatabase('the retention of the records of phones', (database) => {
     service.clock.advance(2 * dayMs)
     await purge()
     expect(await findRecord(phone)).toBeUndefined()
+  })
+
+  test('scans them once a day, whichever process does', async () => {
+    const phone = '+14155557900'
+    service.clock.set(Math.ceil(service.clock.now() / dayMs) * dayMs + hourMs)
+    await send(phone)
+    service.clock.advance(30 * dayMs - hourMs)
+    await purge()
+    service.clock.advance(12 * hourMs)
+    // As after a restart, or at the next leader: old enough, and yet not scanned.
+    await createPurger(service)()
+    expect((await findRecord(phone))?.phone).toBe(phone)
+    service.clock.advance(12 * hourMs)
+    await purge()
+    expect((await findRecord(phone))?.phone).not.toBe(phone)
   })
 })

@@ -31,7 +31,7 @@ export async function createWebhookFixture(
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const newId = createIds(clock, random)
-  const store = createStore(database, { keys: testKeys, ...(deliveryQueue && { deliveryQueue }) })
+  const store = createStore(database, { keys: testKeys, clock, ...(deliveryQueue && { deliveryQueue }) })
   const plan = {
     projects: 100,
     applications: 1_000,
@@ -93,19 +93,21 @@ export async function createWebhookFixture(
       })
       const { events } = database.tables
       const [entry] = await database.read
-        .select({ seq: events.seq })
+        .select({ id: events.id, seq: events.seq })
         .from(events)
         .where(eq(events.requestId, request.id))
       if (!entry) throw new Error('The event was not recorded.')
-      return (await loadEventIds(database, database.read)).encode(now, entry.seq)
+      return entry.id ?? (await loadEventIds(database, database.read)).encode(now, entry.seq)
     },
 
     async deliveries(endpointId: string) {
       const { webhookDeliveries, events } = database.tables
       const rows = await database.read.select().from(webhookDeliveries)
-      const eventRows = await database.read.select({ seq: events.seq, at: events.at }).from(events)
+      const eventRows = await database.read
+        .select({ id: events.id, seq: events.seq, at: events.at })
+        .from(events)
       const ids = await loadEventIds(database, database.read)
-      const eventIds = new Map(eventRows.map(({ seq, at }) => [seq, ids.encode(at, seq)]))
+      const eventIds = new Map(eventRows.map(({ id, seq, at }) => [seq, id ?? ids.encode(at, seq)]))
       return rows
         .filter((row) => row.endpointId === endpointId)
         .map((row) => ({ ...row, eventId: eventIds.get(row.eventSeq) }))

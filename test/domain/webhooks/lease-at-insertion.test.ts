@@ -1,17 +1,22 @@
-import { beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { LeasedDelivery } from '../../../src/domain/store/webhook-outbox.ts'
-import { describeEachDatabase } from '../../helpers/databases.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
 
-describeEachDatabase('a lease at insertion', (database) => {
+// On PostgreSQL deliveries are not leased when they are inserted: a worker of any node takes them.
+describe('a lease at insertion on SQLite', () => {
+  let opened: Awaited<ReturnType<typeof openTestSqlite>>
+  const database = () => opened.database
+  afterAll(() => opened.dispose())
   const leaseUntil = (now: number) => now + leaseMs
   let isOffered = true
   const pushed: LeasedDelivery[] = []
   let fixture: WebhookFixture
   beforeAll(async () => {
+    opened = await openTestSqlite()
     fixture = await createWebhookFixture(database(), {
       offerLease: (now) => (isOffered ? { owner: 'queue', leaseUntil: leaseUntil(now) } : undefined),
       push: (deliveries) => void pushed.push(...deliveries),

@@ -5,6 +5,8 @@ import {
   waitUntil,
   type WebhookWorkerFixture,
 } from '../../webhooks/worker-fixture.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testKeys } from '../../helpers/keys.ts'
 
 let fixture: WebhookWorkerFixture
 beforeEach(async () => {
@@ -143,7 +145,9 @@ describe('a delivery that fails', () => {
     const { app, endpoint } = await createEndpointFor(receiver)
     await fixture.record(app.id)
     // Waits 20 ms on the real clock, without waking the worker.
-    const realTimeWorker = fixture.makeWorker({ clock: { now: () => Date.now() }, random: () => -1.99 })
+    const clock = { now: () => Date.now() }
+    const store = createStore(fixture.database, { keys: testKeys, clock })
+    const realTimeWorker = fixture.makeWorker({ clock, store, random: () => -1.99 })
     await realTimeWorker.start()
     await receiver.waitForCount(2)
     await waitUntil(async () => (await getOnlyDelivery(endpoint)).status === 'delivered')

@@ -45,7 +45,9 @@ describeEachPostgres('migrating', (open, kind) => {
     const changed = postgresMigrations.with(0, { name: '0001_initial', sql: 'select 1' })
     expect(migratePostgres(client, { migrate: true, available: changed })).rejects.toThrow('different build')
     const newer = [...postgresMigrations, expand]
-    expect(migratePostgres(client, { migrate: false, available: newer })).rejects.toThrow('older than this otpd')
+    expect(migratePostgres(client, { migrate: false, available: newer })).rejects.toThrow(
+      'older than this otpd',
+    )
     const other = await open()
     await other.client.query('create table songs (title text)')
     expect(migratePostgres(other.client, { migrate: true })).rejects.toThrow('not created by otpd')
@@ -86,20 +88,23 @@ describeEachPostgres('migrating', (open, kind) => {
     expect(pendingPostgresMigrations(schema, all.slice(0, -1))).toEqual([])
   })
 
-  test.skipIf(kind === 'PGlite')('builds an index while nodes write, also after an interruption', async () => {
-    const { client, connect } = await open()
-    await migratePostgres(client, { migrate: true })
-    const sql = '-- expand concurrently\ncreate index concurrently projects_by_name on projects (name);\n'
-    const available = [...postgresMigrations, later(sql)]
-    expect(migratePostgres(client, { migrate: true, available })).rejects.toThrow('builds an index')
-    await client.query('create index projects_by_name on projects (id)')
-    await migratePostgres(client, { migrate: true, available, ...(connect && { connect }) })
-    const { rows } = await client.query<{ indexdef: string }>(
-      `select indexdef from pg_indexes where indexname = 'projects_by_name'`,
-    )
-    expect(rows[0]?.indexdef).toEndWith('(name)')
-    expect(await readPostgresMigrations(client)).toHaveLength(available.length)
-  })
+  test.skipIf(kind === 'PGlite')(
+    'builds an index while nodes write, also after an interruption',
+    async () => {
+      const { client, connect } = await open()
+      await migratePostgres(client, { migrate: true })
+      const sql = '-- expand concurrently\ncreate index concurrently projects_by_name on projects (name);\n'
+      const available = [...postgresMigrations, later(sql)]
+      expect(migratePostgres(client, { migrate: true, available })).rejects.toThrow('builds an index')
+      await client.query('create index projects_by_name on projects (id)')
+      await migratePostgres(client, { migrate: true, available, ...(connect && { connect }) })
+      const { rows } = await client.query<{ indexdef: string }>(
+        `select indexdef from pg_indexes where indexname = 'projects_by_name'`,
+      )
+      expect(rows[0]?.indexdef).toEndWith('(name)')
+      expect(await readPostgresMigrations(client)).toHaveLength(available.length)
+    },
+  )
 })
 
 test.skipIf(!testPostgresUrl)('of nodes that start at the same time, one migrates', async () => {
@@ -113,16 +118,20 @@ test.skipIf(!testPostgresUrl)('of nodes that start at the same time, one migrate
   await database.dispose()
 })
 
-test.skipIf(!testPostgresUrl)('waits for a lock at most 5 s, and tries again', async () => {
-  const database = await createEmptyPostgres(testPostgresUrl ?? '')
-  await migratePostgres(database.client, { migrate: true })
-  const holder = await database.connect?.()
-  await holder?.query('begin')
-  await holder?.query('lock table projects in access share mode')
-  setTimeout(() => void holder?.query('commit'), 5500)
-  const before = performance.now()
-  await migratePostgres(database.client, { migrate: true, available: [...postgresMigrations, expand] })
-  expect(performance.now() - before).toBeGreaterThan(5400)
-  await holder?.end()
-  await database.dispose()
-}, 60_000)
+test.skipIf(!testPostgresUrl)(
+  'waits for a lock at most 5 s, and tries again',
+  async () => {
+    const database = await createEmptyPostgres(testPostgresUrl ?? '')
+    await migratePostgres(database.client, { migrate: true })
+    const holder = await database.connect?.()
+    await holder?.query('begin')
+    await holder?.query('lock table projects in access share mode')
+    setTimeout(() => void holder?.query('commit'), 5500)
+    const before = performance.now()
+    await migratePostgres(database.client, { migrate: true, available: [...postgresMigrations, expand] })
+    expect(performance.now() - before).toBeGreaterThan(5400)
+    await holder?.end()
+    await database.dispose()
+  },
+  60_000,
+)

@@ -123,10 +123,10 @@ test.each([
 
   const owner = { developerId: 'dev_ada', appId: 'app_1', requestId: null, phone: null }
   const entry = { type: 'otp.sent' as const, ...owner, status: null, detail: null, at: 5 }
-  const seq = await write((tx) => tx.events.append([{ entry }]))
+  await write((tx) => tx.events.append([{ entry }]))
   const [newest] = await read.events.list('dev_ada', { limit: 1 })
   const ids = await loadEventIds(database, database.read)
-  expect(newest).toMatchObject({ seq, id: ids.encode(5, 4) })
+  expect(newest).toMatchObject({ seq: 4, id: ids.encode(5, 4) })
   // Ids that were given out before keep their form, and no later number can be probed with it.
   expect(ids.decode('evt_0000000000e008000000000003')).toEqual({ at: 0, seq: 3 })
   expect(ids.decode('evt_0000000000e008000000000004')).toBeUndefined()

@@ -69,10 +69,12 @@ describe('an inspection', () => {
   test('sees the writes of a running server and its lock, without taking the lock', () => {
     const lock = acquireLock(files.lock)
     const server = connect(files.database, 0)
-    server.run(`insert into resting_providers (name, failure, resting_until) values ('main', 'throttled', 7)`)
+    server.run(
+      `insert into provider_circuits (node, name, failure, open_until) values ('a', 'main', 'throttled', 7)`,
+    )
     expect(inspectOpen()).toMatchObject({
       isHeld: true,
-      database: { openCircuits: [{ name: 'main', failure: 'throttled', openUntil: 7 }] },
+      database: { openCircuits: [{ node: 'a', name: 'main', failure: 'throttled', openUntil: 7 }] },
     })
     server.close()
     lock?.release()

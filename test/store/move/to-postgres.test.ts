@@ -133,9 +133,11 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     const name = 'tab\tbackslash\\N \\. line\r\nquote\' "ü€😀'
     source.run('update projects set name = ?', [name])
     source.run('update developers set company = ?', [String.raw`\N`])
-    const [subject] = source.query<{ number: number }, []>(
-      'select number from short_ids s join applications a on a.id = s.id order by a.id',
-    ).all()
+    const [subject] = source
+      .query<{ number: number }, []>(
+        'select number from short_ids s join applications a on a.id = s.id order by a.id',
+      )
+      .all()
     const key = (subject?.number ?? 0) * 4
     source.run('insert into admission_batches (at, entries) values (?, ?)', [
       1000,
@@ -146,7 +148,9 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     await expectEqualTables(opened)
     const projects = await client.query<{ name: string }>('select name from projects')
     expect(projects.rows.every((row) => row.name === name)).toBeTrue()
-    const admissions = await client.query('select policy, at::int, seq::int from rate_admissions order by 1, 2')
+    const admissions = await client.query(
+      'select policy, at::int, seq::int from rate_admissions order by 1, 2',
+    )
     expect(admissions.rows).toEqual([
       { policy: 'otp-send', at: 500, seq: 1 },
       { policy: 'otp-send', at: 1000, seq: 2 },
@@ -236,7 +240,11 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     expect(lines.at(-1)).toBe('moved')
     await first.dispose()
     const steps = lines.length - 1
-    const places = [...Array.from({ length: 20 }, (_, n) => Math.floor((n * steps) / 20)), steps - 4, steps - 3]
+    const places = [
+      ...Array.from({ length: 20 }, (_, n) => Math.floor((n * steps) / 20)),
+      steps - 4,
+      steps - 3,
+    ]
     for (const place of new Set([...places, steps - 2, steps - 1])) {
       const opened = await openBoth()
       const died = await moveAndDie(opened.path, opened.url, place, '')
@@ -249,7 +257,9 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
       const { isMoving } = await readPostgresSchema(opened.client)
       const move = (restart: boolean) => moveToPostgres(opened.source, opened.client, { ...quiet, restart })
       if (isMoving && after.sqlite) {
-        expect(await move(false).catch((error: unknown) => error)).toMatchObject({ reason: 'MOVE_INTERRUPTED' })
+        expect(await move(false).catch((error: unknown) => error)).toMatchObject({
+          reason: 'MOVE_INTERRUPTED',
+        })
         expect(await move(true)).toMatchObject({ outcome: 'moved' })
       } else expect(await move(false)).toMatchObject({ outcome: after.sqlite ? 'moved' : 'finished' })
       expect(await servable(opened)).toEqual({ sqlite: false, postgres: true })

@@ -58,11 +58,29 @@ export function defineOtpTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
   )
 
-  const providerCircuits = c.table('resting_providers', {
-    name: c.text('name').primaryKey(),
-    failure: c.text('failure').notNull(),
-    openUntil: c.timestampMs('resting_until').notNull(),
-  })
+  const providerCircuits = c.table(
+    'provider_circuits',
+    {
+      node: c.text('node').notNull(),
+      name: c.text('name').notNull(),
+      failure: c.text('failure').notNull(),
+      openUntil: c.timestampMs('open_until').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.node, t.name] })],
+  )
+
+  const earlyReceipts = c.table(
+    'early_receipts',
+    {
+      provider: c.text('provider').notNull(),
+      messageId: c.text('message_id').notNull(),
+      requestId: c.text('request_id').notNull(),
+      status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
+      failure: c.text('failure'),
+      receivedAt: c.timestampMs('received_at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.provider, t.messageId, t.requestId] })],
+  )
 
   const inboxMessages = c.table('inbox_messages', {
     seq: c.timestampMs('seq').primaryKey(),
@@ -118,6 +136,7 @@ export function defineOtpTables(c: ColumnKit) {
     otpRequests,
     otpDeliveries,
     providerCircuits,
+    earlyReceipts,
     inboxMessages,
     phones,
     identities,

@@ -1,0 +1,113 @@
+import type { InspectedNode, SharedInspection } from '../../src/host/host.ts'
+import { isRecord } from '../../src/shared/json.ts'
+import { formatRemaining } from '../terminal/text.ts'
+import { fault, ok, warning, type Check } from './check.ts'
+import { auditChecks } from './data-dir.ts'
+
+export type SharedDatabaseInfo = {
+  /** Variable, file or credential of the master key. */
+  masterKeySource: string | null
+  nowMs: number
+}
+
+/** Reports on an inspection of a PostgreSQL database; one check if it cannot be used. */
+export function sharedDatabaseChecks(inspection: SharedInspection, info: SharedDatabaseInfo): Check[] {
+  if (inspection.state === 'unusable') return [fault('database', inspection.message, inspection.remedy)]
+  const { facts, latencyMs, masterKeys, nodes, auditTrail } = inspection
+  const version = `${Math.floor(facts.version / 10_000)}.${facts.version % 10_000}`
+  return [
+    ok('database', `PostgreSQL ${version}, answers in ${latencyMs.toFixed(1)} ms`),
+    ...durabilityChecks(facts),
+    masterKeyCheck(masterKeys, info),
+    ok('schema', 'up to date'),
+    ...nodeChecks(nodes, info.nowMs),
+    ...auditChecks(auditTrail, 'otpd audit verify'),
+  ]
+}
+
+function durabilityChecks({
+  fsync,
+  synchronousCommit,
+  synchronousStandbys,
+}: Extract<SharedInspection, { state: 'open' }>['facts']): Check[] {
+  const name = 'durability'
+  if (fsync === 'off' || synchronousCommit === 'off') {
+    return [
+      fault(
+        name,
+        'the server may lose acknowledged codes in a crash, and OTPD_DATABASE_UNSAFE accepts that',
+        'Turn on fsync and synchronous_commit, and remove OTPD_DATABASE_UNSAFE.',
+      ),
+    ]
+  }
+  const waitsForStandby = synchronousStandbys !== '' && synchronousCommit !== 'local'
+  if (waitsForStandby) return [ok(name, 'a commit waits for a standby')]
+  return [
+    warning(
+      name,
+      'no synchronous standby: a failover may lose the last commits',
+      'Name one in synchronous_standby_names at the server, or accept that the newest codes can be lost.',
+    ),
+  ]
+}
+
+function masterKeyCheck(masterKeys: number, { masterKeySource }: SharedDatabaseInfo): Check {
+  const name = 'master key'
+  const source = masterKeySource ?? 'the configuration'
+  if (masterKeys < 2) return ok(name, `from ${source}, matches the database`)
+  return warning(
+    name,
+    `from ${source}; another one opens the database too`,
+    'Start every node with the new one, then run: otpd admin rotate-master-key --finish',
+  )
+}
+
+function nodeChecks(nodes: readonly InspectedNode[], nowMs: number): Check[] {
+  const name = 'nodes'
+  const alive = nodes.filter(({ isAlive }) => isAlive)
+  const gone = nodes
+    .filter(({ isAlive }) => !isAlive)
+    .map((node) =>
+      warning(
+        name,
+        `${node.name} did not stop, and was last seen ${formatRemaining(nowMs - node.seenAt)} ago`,
+        'Start it again; its row disappears a day after it was last seen.',
+      ),
+    )
+  if (alive.length === 0)
+    return [...gone, warning(name, 'none serves this database', 'Start one: otpd serve')]
+  const list = alive.map((node) => node.name).join(', ')
+  const differences = [...versionChecks(name, alive), ...configurationChecks(name, alive)]
+  return [...gone, ...(differences.length > 0 ? differences : [ok(name, `${list}; one configuration`)])]
+}
+
+function versionChecks(name: string, nodes: readonly InspectedNode[]): Check[] {
+  const versions = new Set(nodes.map(({ version }) => version))
+  if (versions.size < 2) return []
+  const list = nodes.map((node) => `${node.name} (${node.version})`).join(', ')
+  return [warning(name, `the versions differ: ${list}`, 'Upgrade the older ones.')]
+}
+
+function configurationChecks(name: string, nodes: readonly InspectedNode[]): Check[] {
+  const [first, ...others] = nodes
+  if (!first) return []
+  const different = others.filter(({ configuration }) => configuration !== first.configuration)
+  if (different.length === 0) return []
+  const settings = new Set(different.flatMap((node) => listDifferences(first.settings, node.settings)))
+  const names = settings.size === 0 ? 'secrets of providers' : [...settings].join(', ')
+  return [
+    warning(
+      name,
+      `the configuration of ${first.name} differs from that of ${different.map((node) => node.name).join(', ')}: ${names}`,
+      'Give all nodes the same settings and restart them; otpd config show prints those of a machine.',
+    ),
+  ]
+}
+
+/** Lists the groups of settings that differ between two nodes. */
+function listDifferences(one: string, other: string): string[] {
+  const [a, b]: [unknown, unknown] = [JSON.parse(one), JSON.parse(other)]
+  if (!isRecord(a) || !isRecord(b)) return []
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  return [...keys].filter((key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]))
+}

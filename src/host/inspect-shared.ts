@@ -1,0 +1,84 @@
+import type { Config, DatabaseConfig } from '../config/config.ts'
+import type { OpenCircuit } from '../domain/model/delivery.ts'
+import type { AuditVerification } from '../store/files/audit-verification.ts'
+import { OperationRefused, StartRefused } from '../store/files/data-dir.ts'
+import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
+import { withPostgres } from '../store/postgres/connect.ts'
+import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
+import {
+  countMasterKeys,
+  measureLatency,
+  readServerFacts,
+  type ServerFacts,
+} from '../store/postgres/server-checks.ts'
+import { openSharedStore } from './shared.ts'
+
+/** A node as its row tells. */
+export type InspectedNode = {
+  name: string
+  version: string
+  /** Keyed hash: the same for nodes with the same settings. */
+  configuration: string
+  /** Settings as JSON, without secrets. */
+  settings: string
+  startedAt: number
+  seenAt: number
+  /** It renewed its row lately. */
+  isAlive: boolean
+}
+
+/** State of a shared database as this machine sees it. */
+export type SharedInspection =
+  | { state: 'unusable'; message: string; remedy: string }
+  | {
+      state: 'open'
+      facts: ServerFacts
+      /** Shortest time of a statement, in milliseconds. */
+      latencyMs: number
+      /** Master keys that open it: two while one replaces the other. */
+      masterKeys: number
+      nodes: InspectedNode[]
+      openCircuits: OpenCircuit[]
+      guardAlerts: Array<{ country: string; until: number }>
+      auditTrail: AuditVerification
+    }
+
+/** Inspects a shared database without changing it, also while nodes serve it. Never throws an expected failure. */
+export async function inspectShared(
+  config: Config & { database: DatabaseConfig },
+): Promise<SharedInspection> {
+  try {
+    return await inspectOpen(config)
+  } catch (error) {
+    if (error instanceof StartRefused || error instanceof OperationRefused)
+      return { state: 'unusable', message: error.message, remedy: error.remedy }
+    throw error
+  }
+}
+
+async function inspectOpen(config: Config & { database: DatabaseConfig }): Promise<SharedInspection> {
+  const { database, store, keys, clock, close } = await openSharedStore(config, 'read')
+  try {
+    const nodes = await listNodes(database)
+    const alerts = await store.read.guard.alerts(clock.now())
+    const openCircuits = await store.read.providerCircuits.list()
+    const ofServer = await withPostgres(config.database.url, async (client) => ({
+      facts: await readServerFacts(client),
+      latencyMs: await measureLatency(client),
+      masterKeys: await countMasterKeys(client),
+      auditTrail: await verifySharedTrail(client, keys),
+    }))
+    return {
+      state: 'open',
+      ...ofServer,
+      nodes: nodes.map((node) => ({ ...node, isAlive: clock.now() - node.seenAt < nodeGoneMs })),
+      openCircuits,
+      guardAlerts: alerts.map(({ subject, alertUntil }) => ({
+        country: subject.slice(subject.indexOf(' ') + 1),
+        until: alertUntil,
+      })),
+    }
+  } finally {
+    await close()
+  }
+}

@@ -1,0 +1,65 @@
+import type { Config, DatabaseConfig } from '../config/config.ts'
+import type { Database } from '../store/engine/database.ts'
+import { openPostgres } from '../store/engine/postgres.ts'
+import { toStartError } from '../store/postgres/connect.ts'
+import { openSharedKeyring } from '../store/postgres/keyring.ts'
+import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
+import { buildStore, hostClock } from './open.ts'
+
+/** The smallest number that the pools accept; a command does one thing at a time. */
+const connections = 4
+
+export type SharedConfig = Pick<Config, 'migrate' | 'node' | 'secrets'> & { database: DatabaseConfig }
+
+/** Returns the configured master key, without which there is no configuration of a shared database. */
+export function requireSharedKey({ secrets }: Pick<Config, 'secrets'>): Uint8Array {
+  if (secrets.masterKey) return secrets.masterKey
+  throw new Error('a shared database needs a configured master key')
+}
+
+/** Names the connections of a host command. */
+export const commandName = ({ node }: Pick<Config, 'node'>) => `otpd-command/${node}`
+
+/**
+ * Opens a shared database for a host command, also while nodes serve it.
+ *
+ * @param access `read` needs an existing database of this version, and every write then fails; `write` migrates an empty
+ *   or older database, as a node does
+ * @throws StartRefused; OperationRefused (NO_DATABASE) there is nothing to read
+ */
+export async function openSharedStore(config: SharedConfig, access: 'read' | 'write') {
+  const { url, isUnsafe } = config.database
+  const clock = hostClock()
+  const { clockAheadMs } = await prepareSharedDatabase({
+    url,
+    applicationName: commandName(config),
+    // Works behind every pooler, and a command runs few statements.
+    statements: 'unnamed',
+    isUnsafe,
+    migrate: access === 'write' && config.migrate,
+    mustExist: access === 'read',
+    waitMs: 0,
+    now: clock.now,
+  })
+  const shared = { now: () => clock.now() + clockAheadMs }
+  const database = openPostgres(url, {
+    connections,
+    statements: 'unnamed',
+    applicationName: commandName(config),
+  })
+  try {
+    const { keyring } = await openSharedKeyring(database, requireSharedKey(config), {
+      now: shared.now(),
+      mustExist: access === 'read',
+    })
+    return buildStore(access === 'read' ? asReadOnly(database) : database, keyring, shared)
+  } catch (error) {
+    await database.close()
+    throw toStartError(error)
+  }
+}
+
+const asReadOnly = (database: Database): Database => {
+  const refuse = () => Promise.reject(new Error('the database is open for reading only'))
+  return { ...database, write: refuse, group: () => refuse }
+}

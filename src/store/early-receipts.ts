@@ -1,0 +1,82 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Receipt } from '../domain/model/delivery.ts'
+import type { EarlyReceiptKey, EarlyReceiptStore } from '../domain/store/early-receipts.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
+
+/** Stores receipts until their message is known. */
+export function createEarlyReceiptStore(database: Database, executor: QueryExecutor): EarlyReceiptStore {
+  const { earlyReceipts: receipts } = database.tables
+  const p = sql.placeholder
+  const toKey = ({ provider, messageId, requestId }: EarlyReceiptKey) => ({
+    provider,
+    messageId: messageId ?? '',
+    requestId: requestId ?? '',
+  })
+
+  // Prepared because every attempt that a provider accepted runs it.
+  const find = database.prepare(() =>
+    executor
+      .select()
+      .from(receipts)
+      .where(
+        and(
+          eq(receipts.provider, p('provider')),
+          sql`${receipts.receivedAt} >= ${p('since')}`,
+          sql`(${receipts.messageId} = ${p('messageId')} and ${receipts.messageId} <> ''
+            or ${receipts.requestId} = ${p('requestId')} and (${receipts.messageId} = '' or ${p('messageId')} = ''))`,
+        ),
+      )
+      .orderBy(sql`case ${receipts.status} when 'sent' then 1 else 0 end`, sql`${receipts.receivedAt} desc`)
+      .limit(1),
+  )
+
+  return {
+    async put(provider, receipt, now) {
+      const values = {
+        ...toKey({ ...receipt, provider }),
+        status: receipt.status,
+        failure: receipt.failure && JSON.stringify(receipt.failure),
+        receivedAt: now,
+      }
+      const { status, failure, receivedAt } = values
+      await executor
+        .insert(receipts)
+        .values(values)
+        .onConflictDoUpdate({
+          target: [receipts.provider, receipts.messageId, receipts.requestId],
+          set: { status, failure, receivedAt },
+          ...(status === 'sent' && { setWhere: eq(receipts.status, 'sent') }),
+        })
+    },
+
+    async find(key, since) {
+      const [row] = await find({ ...toKey(key), since })
+      if (!row) return undefined
+      const { messageId, requestId, status, failure } = row
+      return {
+        messageId: messageId === '' ? null : messageId,
+        requestId: requestId === '' ? null : requestId,
+        status,
+        // `put` is the only writer.
+        failure: failure === null ? null : (JSON.parse(failure) as Receipt['failure']),
+      }
+    },
+
+    async delete(provider, receipt) {
+      const key = toKey({ ...receipt, provider })
+      await executor
+        .delete(receipts)
+        .where(
+          and(
+            eq(receipts.provider, key.provider),
+            eq(receipts.messageId, key.messageId),
+            eq(receipts.requestId, key.requestId),
+          ),
+        )
+    },
+
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByTime(executor, receipts, receipts.receivedAt, until, batchSize),
+  }
+}

@@ -1,0 +1,156 @@
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { Pool, type PoolClient, type PoolConfig } from 'pg'
+import type { QueryExecutor } from './database.ts'
+import { createPostgresSession, requireCommitted, type PostgresSession } from './postgres-session.ts'
+import type { OpenTransaction } from './postgres-transactions.ts'
+
+export type PostgresOptions = {
+  /** Connections of this process at most; at least 5. */
+  connections: number
+  /** Whether statements are prepared under names, which some connection poolers lose. */
+  statements: 'named' | 'unnamed'
+  /** Name of this process among the connections of the server. */
+  applicationName: string
+  /** Called with the driver's code of each call that fails because the database is unavailable. */
+  onUnavailable?: ((code: string) => void) | undefined
+}
+
+const connectionsDefault = 9
+/** Three groups of calls, and one for everything else. */
+const writersMax = 4
+/** For a connection, new or returned. */
+const acquireTimeoutMs = 2_000
+/** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
+const answerTimeoutMs = 5_000
+
+/**
+ * Time-outs of a session, so that a node that is paused or cut off holds its locks for two seconds at most, and no call
+ * waits longer than that for another's.
+ */
+const sessionSettings = {
+  statement_timeout: '4500ms',
+  lock_timeout: '2s',
+  idle_in_transaction_session_timeout: '2s',
+}
+
+/**
+ * Statements of writers find their rows by keys. A plan that was made while a table was still empty would read all of it
+ * until the server has gathered statistics.
+ */
+const writerSettings = { ...sessionSettings, enable_seqscan: 'off' }
+
+/**
+ * Opens two pools: one that writes, whose connections are pipelined, and one that only reads, so that lists are answered
+ * while all writers wait for a lock.
+ */
+export function connectPostgres(
+  url: string,
+  {
+    connections = connectionsDefault,
+    statements = 'named',
+    applicationName = 'otpd',
+  }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
+) {
+  const isPooled = statements === 'unnamed'
+  const shared: PoolConfig = {
+    connectionString: url,
+    connectionTimeoutMillis: acquireTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    application_name: applicationName,
+  }
+  const writers = createPool({
+    ...shared,
+    max: writersMax,
+    pipeline: true,
+    // A pooler drops start-up options: each transaction sets them there.
+    ...(!isPooled && { options: toOptions(writerSettings) }),
+  })
+  const readers = createPool({
+    ...shared,
+    max: connections - writersMax,
+    ...(!isPooled && {
+      options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
+    }),
+  })
+  const beginSql = isPooled
+    ? [
+        'begin',
+        ...Object.entries(writerSettings).map(([name, value]) => `set local ${name} = '${value}'`),
+      ].join('; ')
+    : 'begin'
+  const sessions = new WeakMap<PoolClient, PostgresSession>()
+
+  /** A connection's executor and its prepared statements are made once. */
+  function sessionFor(client: PoolClient): PostgresSession {
+    const known = sessions.get(client)
+    if (known) return known
+    const session: PostgresSession = createPostgresSession(
+      drizzle(flushingFirst(client, () => session.flush())) as unknown as QueryExecutor,
+      true,
+    )
+    sessions.set(client, session)
+    return session
+  }
+
+  async function begin(): Promise<OpenTransaction> {
+    const client = await writers.connect()
+    const session = sessionFor(client)
+    let isBroken = false
+    // Not awaited: it goes with the first statements.
+    session.defer(client.query(beginSql))
+    return {
+      session,
+      async commit() {
+        session.flush()
+        const committed = client.query('commit')
+        session.defer(committed)
+        await session.settle()
+        requireCommitted((await committed).command)
+      },
+      async rollback() {
+        try {
+          await client.query('rollback')
+        } catch {
+          isBroken = true
+        }
+      },
+      release: () => client.release(isBroken),
+    }
+  }
+
+  return {
+    read: drizzle(readers) as unknown as QueryExecutor,
+    begin,
+    async close() {
+      await Promise.all([writers.end(), readers.end()])
+    },
+  }
+}
+
+function createPool(config: PoolConfig & { pipeline?: boolean | undefined }): Pool {
+  const pool = new Pool(config)
+  // The pool drops a connection that breaks while idle; a query in progress rejects with the error itself.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+const toOptions = (settings: Readonly<Record<string, string>>) =>
+  Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+
+/** Wraps a connection so that gathered rows are sent before each of its statements. */
+function flushingFirst(client: PoolClient, flush: () => void): PoolClient {
+  return new Proxy(client, {
+    get(target, name) {
+      if (name !== 'query') return Reflect.get(target, name, target)
+      return (...args: Parameters<PoolClient['query']>) => {
+        flush()
+        return target.query(...args)
+      }
+    },
+  })
+}

@@ -1,0 +1,102 @@
+import type { CallGroup, QueryExecutor } from './database.ts'
+import { driverCode, unavailable } from './errors.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
+
+const groupMax = 256
+const waitingMax = 10_000
+
+type Job<C> = {
+  call: C
+  /** Whether it runs in a transaction of its own, since one that it shared has failed. */
+  isAlone: boolean
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/**
+ * Creates the group commit of PostgreSQL: calls that wait share one transaction, which reads for all of them at once, lets
+ * each decide, and writes for all of them at once. So a call holds its locks for a round trip and a commit, and rows that
+ * every call needs, such as a counter, are written once a group.
+ *
+ * @param groupsMax how many run at the same time; more calls wait, and share the next group
+ */
+export function createGroups(
+  run: RunTransaction,
+  groupsMax: number,
+  convertError: (error: unknown) => unknown,
+) {
+  return <C>(calls: CallGroup<C>) => {
+    let waiting: Array<Job<C>> = []
+    let running = 0
+
+    function schedule(): void {
+      if (running >= groupsMax || waiting.length === 0) return
+      running++
+      // The next turn of the event loop, so that calls that arrive together share a group.
+      setImmediate(() => {
+        const group = takeGroup()
+        void (group.length === 0 ? Promise.resolve() : runGroup(group)).finally(() => {
+          running--
+          schedule()
+        })
+      })
+    }
+
+    /** Takes the calls that wait longest: one that runs alone, or all before such a one. */
+    function takeGroup(): Array<Job<C>> {
+      const alone = waiting.findIndex(({ isAlone }) => isAlone)
+      return waiting.splice(0, alone === -1 ? groupMax : Math.min(Math.max(alone, 1), groupMax))
+    }
+
+    async function runGroup(group: Array<Job<C>>): Promise<void> {
+      try {
+        const outcomes = await run((tx) => runCalls(tx, group), calls.end)
+        for (const [index, { resolve, reject }] of group.entries()) {
+          const outcome = outcomes[index]
+          if (outcome && 'value' in outcome) resolve(outcome.value)
+          else reject(convertError(outcome?.error))
+        }
+      } catch (error) {
+        const callerError = convertError(error)
+        if (group.length === 1 || callerError instanceof ServiceError) {
+          for (const { reject } of group) reject(callerError)
+          return
+        }
+        // One of them is at fault. The others must not suffer from it.
+        waiting.unshift(...group.map((job) => ({ ...job, isAlone: true })))
+      }
+    }
+
+    type Outcome = { value: unknown } | { error: unknown }
+
+    async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Outcome[]> {
+      await calls.readAhead?.(
+        tx,
+        group.map(({ call }) => call),
+      )
+      const outcomes: Outcome[] = []
+      for (const { call } of group) {
+        try {
+          outcomes.push({ value: await calls.decide(tx, call) })
+        } catch (error) {
+          // An error of the database has ended the transaction.
+          if (driverCode(error) !== undefined) throw error
+          outcomes.push({ error })
+        }
+      }
+      if (!calls.hasChanges(tx)) throw new NothingToCommit(outcomes)
+      await calls.write(tx)
+      return outcomes
+    }
+
+    return <R>(call: C): Promise<R> => {
+      if (waiting.length >= waitingMax) return Promise.reject(unavailable('WRITE_QUEUE_FULL'))
+      // Calls of all types are run by the same code; a call's R resolves its own promise only.
+      const { promise, resolve, reject } = Promise.withResolvers<R>()
+      waiting.push({ call, isAlone: false, resolve: resolve as (value: unknown) => void, reject })
+      schedule()
+      return promise
+    }
+  }
+}

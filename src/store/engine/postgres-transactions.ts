@@ -1,0 +1,79 @@
+import type { QueryExecutor } from './database.ts'
+import { driverCode } from './errors.ts'
+import type { PostgresSession } from './postgres-session.ts'
+
+/** A transaction that has begun, on a connection of its own. */
+export type OpenTransaction = {
+  session: PostgresSession
+  /**
+   * Sends the gathered writes and commits, without waiting in between.
+   *
+   * @throws what failed; then nothing is written, unless the connection ended before the answer came
+   */
+  commit(): Promise<void>
+  /** Never rejects. */
+  rollback(): Promise<void>
+  /** Gives the connection back. */
+  release(): void
+}
+
+/** Runs a body in a transaction. */
+export type RunTransaction = <T>(
+  body: (tx: QueryExecutor) => Promise<T>,
+  /** Called when it has ended, before its connection begins another one. */
+  onEnd?: (tx: QueryExecutor, isCommitted: boolean) => void,
+) => Promise<T>
+
+const retriesMax = 3
+const retryDelayMaxMs = 200
+
+/** Serialization failure, deadlock: the transaction was rolled back, and may succeed when it runs again. */
+const isRetryable = (error: unknown) => ['40001', '40P01'].includes(driverCode(error) ?? '')
+
+/** Ends a transaction that changed nothing: it is rolled back, and with it the rows that were inserted to be locked. */
+export class NothingToCommit extends Error {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    super('nothing to commit')
+    this.result = result
+  }
+}
+
+/** Creates the function that runs a body in a transaction. It throws the driver's errors. */
+export function createTransactions(begin: () => Promise<OpenTransaction>): RunTransaction {
+  /** Runs a body in a transaction, once. */
+  const runOnce: RunTransaction = async (body, onEnd) => {
+    const { session, commit, rollback, release } = await begin()
+    let isCommitted = false
+    try {
+      const result = await body(session.executor)
+      await commit()
+      isCommitted = true
+      return result
+    } catch (error) {
+      session.discard()
+      await rollback()
+      // The result of this very body.
+      if (error instanceof NothingToCommit) return error.result as never
+      throw error
+    } finally {
+      onEnd?.(session.executor, isCommitted)
+      release()
+    }
+  }
+
+  /** Runs a body in a transaction, and again if it lost to another one. */
+  const attempt: RunTransaction = async (body, onEnd) => {
+    for (let retries = 0; ; retries++) {
+      try {
+        return await runOnce(body, onEnd)
+      } catch (error) {
+        if (retries === retriesMax || !isRetryable(error)) throw error
+        await Bun.sleep(Math.random() * retryDelayMaxMs)
+      }
+    }
+  }
+
+  return attempt
+}

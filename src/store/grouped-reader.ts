@@ -1,0 +1,274 @@
+import type { GuardCountry, GuardCounts } from '../domain/model/guard.ts'
+import type { IdempotencyScope } from '../domain/model/idempotency.ts'
+import type { PhoneRecord } from '../domain/model/phone-record.ts'
+import type { Admission, StoredPolicy } from '../domain/model/rate-limit.ts'
+import type { OtpRequest } from '../domain/model/request.ts'
+import { admissionLifetimeMs } from '../domain/model/rate-limit.ts'
+import type { RowReader } from '../domain/store/operation.ts'
+import { toCredentialState } from './applications.ts'
+import { compareKeys } from './engine/key-order.ts'
+import { limiterKey, type GroupedQueries } from './grouped-queries.ts'
+import { idempotencyRow } from './idempotency.ts'
+import type { StoredRows } from './row-reader.ts'
+
+/**
+ * Creates the reader of PostgreSQL, which reads the rows of many calls in one or two round trips.
+ *
+ * Before a group of calls is decided, each call's `read` runs once with a reader that only takes down which rows it asks
+ * for, and answers as if there were none. Only requests are read then, because their rows say what else is needed. After
+ * that all the rows are locked and read, table by table in the lock order and in the order of keys, so that groups do not
+ * wait for each other in a ring. Then `read` runs for each call again, on these rows. What was not foreseen is read alone.
+ */
+export function createGroupedReader(queries: GroupedQueries, single: StoredRows): StoredRows {
+  /** Rows of the open transaction; a key without a row has an entry too. */
+  const loaded = {
+    credentials: createKind(queries.credentials),
+    requests: createKind(queries.requests),
+    messages: createKind(queries.messages),
+    countries: createKind(queries.countries),
+    counts: createKind(queries.lockCounts),
+    countsBefore: createKind(queries.readCounts),
+    contexts: createKind(queries.contexts),
+    subscribers: createKind(queries.subscribers),
+    subscribersOfDevelopers: createKind(queries.subscribersOfDevelopers),
+  }
+  const { credentials, requests, messages, countries, counts, countsBefore, contexts } = loaded
+  const { subscribers, subscribersOfDevelopers } = loaded
+  const phones = createKind(async (hashes: readonly string[]) => {
+    const records = hashes.map((hash): [string, PhoneRecord] => [hash, required(wanted.phones.get(hash))])
+    return queries.phones(new Map(records))
+  })
+  const answers = createKind((keys: readonly string[]) =>
+    queries.answers(keys.map((key) => required(wanted.scopes.get(key)))),
+  )
+  const heads = createKind((keys: readonly string[]) =>
+    queries.heads(keys.map((key) => required(wanted.limiters.get(key)))),
+  )
+  const kinds = [...Object.values(loaded), phones, answers, heads]
+  /** Arguments of queries, in addition to the key. */
+  const wanted = {
+    phones: new Map<string, PhoneRecord>(),
+    scopes: new Map<string, IdempotencyScope>(),
+    limiters: new Map<string, { subject: string; policy: StoredPolicy }>(),
+  }
+  /** Admissions of earlier calls of the transaction, by limiter, oldest first. */
+  const admitted = new Map<string, Admission[]>()
+  let databaseTime: number | undefined
+
+  const wantPhone = (hash: string, ifMissing: PhoneRecord) => void wanted.phones.set(hash, ifMissing)
+  const wantScope = (scope: IdempotencyScope) => {
+    const key = idempotencyRow(scope)
+    wanted.scopes.set(key, scope)
+    return key
+  }
+  const wantLimiter = (subject: string, policy: StoredPolicy) => {
+    const key = limiterKey(subject, policy)
+    wanted.limiters.set(key, { subject, policy })
+    return key
+  }
+
+  const rows: RowReader = {
+    ...single.rows,
+    now: (clock) =>
+      databaseTime === undefined ? clock.now() : (clock.follow?.(databaseTime) ?? clock.now()),
+    credentialState: async ({ id, credentialsVersion }) =>
+      toCredentialState(await credentials.get(id), credentialsVersion),
+    idempotencyRecord: (scope) => answers.get(wantScope(scope)),
+    request: (id) => requests.get(id),
+    messages: async (id) => (await messages.get(id)) ?? [],
+    async phone(hash, ifMissing) {
+      wantPhone(hash, ifMissing)
+      return required(await phones.get(hash))
+    },
+    guard: {
+      country: (subject) => countries.get(subject),
+      async counts(locked, others) {
+        const found = new Map<string, GuardCounts>()
+        for (const key of locked) addFound(found, key, await counts.get(key))
+        for (const key of others) addFound(found, key, await countsBefore.get(key))
+        return found
+      },
+      async contexts(names) {
+        const found = new Map<string, number>()
+        for (const name of names) addFound(found, name, await contexts.get(name))
+        return found
+      },
+    },
+    rateLimits: {
+      async newest(subject, policy, until) {
+        const key = wantLimiter(subject, policy)
+        const newest = admitted.get(key)?.findLast(({ at }) => at <= until)
+        if (newest) return newest
+        const stored = await heads.get(key)
+        if (!stored || stored.newest.at <= until) return stored?.newest
+        return single.rows.rateLimits.newest(subject, policy, until)
+      },
+      async oldestAfter(subject, policy, after, skip) {
+        const key = wantLimiter(subject, policy)
+        const stored = await heads.get(key)
+        const own = admitted.get(key)?.filter(({ at }) => at > after) ?? []
+        const isReadWindow = databaseTime !== undefined && after === databaseTime - admissionLifetimeMs
+        const oldest = isReadWindow
+          ? stored?.oldest
+          : await single.rows.rateLimits.oldestAfter(subject, policy, after, 0)
+        if (!oldest || !stored) return own[skip]
+        const storedCount = stored.newest.seq - oldest.seq + 1
+        if (skip >= storedCount) return own[skip - storedCount]
+        return skip === 0 ? oldest : single.rows.rateLimits.oldestAfter(subject, policy, after, skip)
+      },
+    },
+    subscribers: async (appId) => (await subscribers.get(appId)) ?? [],
+    subscribersOfDeveloper: async (developerId) => (await subscribersOfDevelopers.get(developerId)) ?? [],
+  }
+
+  /** Takes down what is asked for. */
+  const planner: RowReader = {
+    ...rows,
+    now: (clock) => clock.now(),
+    async credentialState({ id }) {
+      credentials.want(id)
+      return 'ok'
+    },
+    async idempotencyRecord(scope) {
+      answers.want(wantScope(scope))
+      return undefined
+    },
+    async request(id): Promise<OtpRequest | undefined> {
+      requests.want(id)
+      await requestsRead?.promise
+      return requests.get(id)
+    },
+    async messages(id) {
+      messages.want(id)
+      return []
+    },
+    async phone(hash, ifMissing) {
+      wantPhone(hash, ifMissing)
+      phones.want(hash)
+      return { hash, row: undefined, record: ifMissing, isNew: false }
+    },
+    guard: {
+      async country(subject): Promise<GuardCountry | undefined> {
+        countries.want(subject)
+        return undefined
+      },
+      async counts(locked, others) {
+        for (const key of locked) counts.want(key)
+        for (const key of others) countsBefore.want(key)
+        return new Map()
+      },
+      async contexts() {
+        return new Map()
+      },
+    },
+    rateLimits: {
+      async newest(subject, policy) {
+        heads.want(wantLimiter(subject, policy))
+        return undefined
+      },
+      oldestAfter: async () => undefined,
+    },
+    async subscribers(appId) {
+      subscribers.want(appId)
+      return []
+    },
+    async subscribersOfDeveloper(developerId) {
+      subscribersOfDevelopers.want(developerId)
+      return []
+    },
+    hasPhone: async () => false,
+    hasPseudonymSlots: async () => false,
+    hasCheckBudgets: async () => false,
+    findVirtualPhoneOwner: async () => undefined,
+  }
+  /** Settled once the requests that the planner was asked for are read. */
+  let requestsRead: PromiseWithResolvers<void> | undefined
+
+  return {
+    rows,
+
+    async readAhead(read) {
+      requestsRead = Promise.withResolvers()
+      const planned = read(planner)
+      // Every `read` has come to its end, or waits for a request.
+      await nextTurn()
+      if (requests.isWanted()) await allOf([credentials.load(), requests.load()])
+      requestsRead.resolve()
+      await planned
+      // Sent at once, in the lock order. The time after the locks, and what depends on it last.
+      const locked = [credentials, messages, phones, countries, counts].map((kind) => kind.load())
+      const time = queries.time()
+      const others = [answers, heads, countsBefore, subscribers, subscribersOfDevelopers].map((kind) =>
+        kind.load(),
+      )
+      await allOf([...locked, time, ...others])
+      databaseTime = await time
+    },
+
+    noteAdmission({ subject, policy, at, seq }) {
+      const key = limiterKey(subject, policy)
+      const list = admitted.get(key)
+      if (list) list.push({ at, seq })
+      else admitted.set(key, [{ at, seq }])
+    },
+
+    end(isCommitted) {
+      for (const kind of kinds) kind.clear()
+      for (const map of Object.values(wanted)) map.clear()
+      admitted.clear()
+      databaseTime = undefined
+      single.end(isCommitted)
+    },
+  }
+}
+
+/** Creates a kind of rows: those that are wanted, and those that were read. */
+function createKind<V>(read: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
+  const wanted = new Set<string>()
+  const known = new Map<string, V | undefined>()
+
+  async function load(): Promise<void> {
+    const keys = [...wanted].toSorted(compareKeys)
+    wanted.clear()
+    if (keys.length === 0) return
+    const found = await read(keys)
+    for (const key of keys) known.set(key, found.get(key))
+  }
+
+  return {
+    want(key: string): void {
+      if (!known.has(key)) wanted.add(key)
+    },
+    isWanted: () => wanted.size > 0,
+    load,
+    async get(key: string): Promise<V | undefined> {
+      if (!known.has(key)) {
+        wanted.add(key)
+        await load()
+      }
+      return known.get(key)
+    },
+    clear(): void {
+      wanted.clear()
+      known.clear()
+    },
+  }
+}
+
+function addFound<V>(found: Map<string, V>, key: string, value: V | undefined): void {
+  if (value !== undefined) found.set(key, value)
+}
+
+/** Asserts what the queries guarantee. */
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a row that was inserted is missing')
+  return value
+}
+
+/** Waits for statements that were sent together. @throws the error of the first that failed */
+async function allOf(statements: ReadonlyArray<Promise<unknown>>): Promise<void> {
+  const results = await Promise.allSettled(statements)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve))

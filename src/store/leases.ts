@@ -1,0 +1,65 @@
+import { and, eq, like, lte, sql } from 'drizzle-orm'
+import type { Clock } from '../domain/model/clock.ts'
+import type { LeaseStore } from '../domain/store/leases.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { transactionTime } from './transaction-time.ts'
+
+/** The lease of a node. Its owner is the node, so a process that takes the place of a lost one need not wait. */
+const nodePrefix = 'node/'
+
+/** Stores the leases that nodes hold. @param clock see `transactionTime` */
+export function createLeaseStore(
+  database: Database,
+  executor: QueryExecutor,
+  clock: Clock | undefined,
+): LeaseStore {
+  const { leases } = database.tables
+  const now = () => transactionTime(database, executor, clock)
+  const isLease = ({ name, owner, epoch }: { name: string; owner: string; epoch: number }) =>
+    and(eq(leases.name, name), eq(leases.owner, owner), eq(leases.epoch, epoch))
+
+  const acquire: LeaseStore['acquire'] = async ({ name, owner, durationMs }) => {
+    const at = await now()
+    const until = at + durationMs
+    // If another transaction changes the row meanwhile, the condition is checked again with what that one wrote.
+    const [row] = await executor
+      .insert(leases)
+      .values({ name, owner, until, epoch: 1 })
+      .onConflictDoUpdate({
+        target: leases.name,
+        set: {
+          owner,
+          until,
+          epoch: sql`case when ${leases.owner} = ${owner} then ${leases.epoch} else ${leases.epoch} + 1 end`,
+        },
+        setWhere: sql`${leases.owner} = ${owner} or ${leases.until} <= ${at}`,
+      })
+      .returning({ epoch: leases.epoch })
+    return row && { name, owner, epoch: row.epoch }
+  }
+
+  return {
+    now,
+    acquire,
+
+    async isHeld(lease) {
+      await database.lock(executor, leases, leases.name, lease.name)
+      return (await executor.select({ name: leases.name }).from(leases).where(isLease(lease))).length > 0
+    },
+
+    async release(lease) {
+      await executor.update(leases).set({ until: 0 }).where(isLease(lease))
+    },
+
+    async renewNode(node, durationMs) {
+      await acquire({ name: nodePrefix + node, owner: node, durationMs })
+    },
+
+    async deleteLostNodes() {
+      const isNode = like(leases.name, `${nodePrefix}%`)
+      await executor.delete(leases).where(and(isNode, lte(leases.until, await now())))
+      const rows = await executor.select({ node: leases.owner }).from(leases).where(isNode)
+      return rows.map(({ node }) => node)
+    },
+  }
+}

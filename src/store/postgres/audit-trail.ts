@@ -1,0 +1,28 @@
+import type { ClientBase } from 'pg'
+import type { Keys } from '../../domain/model/keys.ts'
+import { verifyChains, type AuditSteps, type AuditVerification } from '../files/audit-verification.ts'
+
+/** Verifies all chains of a shared database in one snapshot, also while nodes serve it. Reads only. */
+export async function verifySharedTrail(
+  client: ClientBase,
+  keys: Pick<Keys, 'audit'>,
+): Promise<AuditVerification> {
+  await client.query('begin transaction isolation level repeatable read read only')
+  try {
+    return await runSteps(client, verifyChains(keys))
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+async function runSteps<T>(client: ClientBase, steps: AuditSteps<T>): Promise<T> {
+  let step = steps.next()
+  while (!step.done) {
+    const { sql, values } = step.value
+    let placeholder = 0
+    const text = sql.replaceAll('?', () => `$${++placeholder}`)
+    const { rows } = await client.query<Record<string, unknown>>(text, [...values])
+    step = steps.next(rows)
+  }
+  return step.value
+}

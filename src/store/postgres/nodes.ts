@@ -1,0 +1,63 @@
+import { and, eq, lt } from 'drizzle-orm'
+import type { Database } from '../engine/database.ts'
+import { nodeTable as nodes } from '../engine/postgres.ts'
+
+/** A node that serves the database, or has done so. */
+export type NodeRow = {
+  name: string
+  /** Tells two processes of one name apart. */
+  process: string
+  version: string
+  /** Keyed hash of the settings that all nodes should share. */
+  configuration: string
+  /** Those settings as JSON, without secrets. */
+  settings: string
+  startedAt: number
+  seenAt: number
+}
+
+/** How often a node renews its row, in milliseconds. */
+export const nodeRenewMs = 10_000
+/** A node that was not seen for so long is down, in milliseconds. */
+export const nodeGoneMs = 35_000
+/** A row that was not renewed for so long is deleted: a day, so that the doctor still names a node that went down. */
+const nodeForgottenMs = 86_400_000
+
+/** Writes the row of a starting node, over that of a process that had the name before, and deletes forgotten ones. */
+export const registerNode = (database: Database, row: NodeRow): Promise<void> =>
+  database.write(async (tx) => {
+    const { name: _, ...fields } = row
+    await tx.delete(nodes).where(lt(nodes.seenAt, row.seenAt - nodeForgottenMs))
+    await tx.insert(nodes).values(row).onConflictDoUpdate({ target: nodes.name, set: fields })
+  })
+
+/**
+ * Renews the row of a node.
+ *
+ * @returns false if another process has the name now, whose row stays as it is
+ */
+export const renewNode = (
+  database: Database,
+  { name, process, ...fields }: Pick<NodeRow, 'name' | 'process' | 'seenAt'> & Partial<NodeRow>,
+): Promise<boolean> =>
+  database.write(async (tx) => {
+    const renewed = await tx
+      .update(nodes)
+      .set(fields)
+      .where(and(eq(nodes.name, name), eq(nodes.process, process)))
+      .returning({ name: nodes.name })
+    return renewed.length === 1
+  })
+
+/** Deletes the row of a node that stops. */
+export const removeNode = (
+  database: Database,
+  { name, process }: Pick<NodeRow, 'name' | 'process'>,
+): Promise<void> =>
+  database.write(async (tx) => {
+    await tx.delete(nodes).where(and(eq(nodes.name, name), eq(nodes.process, process)))
+  })
+
+/** Lists all nodes by name. */
+export const listNodes = async (database: Database): Promise<NodeRow[]> =>
+  database.read.select().from(nodes).orderBy(nodes.name)

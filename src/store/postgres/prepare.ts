@@ -1,0 +1,92 @@
+import type { Client } from 'pg'
+import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
+import { OperationRefused } from '../files/data-dir.ts'
+import { connectClient, connectTo, toStartError } from './connect.ts'
+import {
+  measureClock,
+  readServerFacts,
+  requireNamedStatements,
+  requireSafeServer,
+  requireSameTime,
+  requireTransactions,
+} from './server-checks.ts'
+
+export type PrepareOptions = {
+  url: string
+  applicationName: string
+  statements: 'named' | 'unnamed'
+  isUnsafe: boolean
+  /** False: refuses an older database. */
+  migrate: boolean
+  /** True: refuses an empty database. */
+  mustExist?: boolean
+  /** How long to wait for a server that is away. */
+  waitMs: number
+  /** This node's time. */
+  now(): number
+  /** Called before each wait. */
+  onWaiting?(cause: string): void
+}
+
+export type Prepared = {
+  /** Names of the migrations that were applied to an existing database. */
+  migrated: string[]
+  /** How far the server's clock is ahead of this node's, in milliseconds. */
+  clockAheadMs: number
+  /** The difference of the clocks in words, if it should be reported. */
+  clockWarning: string | undefined
+}
+
+/**
+ * Checks the server of a shared database, and migrates the database if needed.
+ *
+ * @throws StartRefused with the cause and a remedy; DatabaseUnreachable the server stayed away; OperationRefused
+ *   (NO_DATABASE) the database is empty
+ */
+export async function prepareSharedDatabase(options: PrepareOptions): Promise<Prepared> {
+  const { url, applicationName, onWaiting } = options
+  const client = await connectClient(url, {
+    applicationName,
+    waitMs: options.waitMs,
+    ...(onWaiting && { onWaiting }),
+  })
+  try {
+    requireSafeServer(await readServerFacts(client), options.isUnsafe)
+    const clockAheadMs = await measureClock(client, options.now)
+    const clockWarning = requireSameTime(clockAheadMs)
+    await requireTransactions(client)
+    if (options.statements === 'named')
+      await withSecondClient(options, (other) => requireNamedStatements(client, other))
+    if (options.mustExist) await requireExisting(client)
+    const { isNew, migrated } = await migratePostgres(client, {
+      migrate: options.migrate,
+      connect: () => connectTo(url),
+    })
+    return { migrated: isNew ? [] : migrated, clockAheadMs, clockWarning }
+  } catch (error) {
+    throw toStartError(error)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function requireExisting(client: Client): Promise<void> {
+  if ((await readPostgresMigrations(client)).length > 0) return
+  throw new OperationRefused(
+    'NO_DATABASE',
+    'the database is empty',
+    'Name the database of your nodes, or start one: otpd serve',
+  )
+}
+
+async function withSecondClient(
+  { url, applicationName }: PrepareOptions,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = await connectClient(url, { applicationName, waitMs: 0 })
+  try {
+    await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

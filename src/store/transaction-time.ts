@@ -1,0 +1,23 @@
+import { sql } from 'drizzle-orm'
+import type { Clock } from '../domain/model/clock.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+
+/**
+ * Returns the time of a transaction in milliseconds. On PostgreSQL it is the database's, which all nodes share; `clock` is
+ * the process's, for SQLite and for tests.
+ */
+export async function transactionTime(
+  database: Database,
+  tx: QueryExecutor,
+  clock: Clock | undefined,
+): Promise<number> {
+  if (clock) return clock.now()
+  if (!database.isConcurrent) return Date.now()
+  const { counters } = database.tables
+  const [row] = await tx
+    .select({ now: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)`.mapWith(Number) })
+    .from(counters)
+    .limit(1)
+  if (!row) throw new Error('the counter of log entries is missing')
+  return row.now
+}

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runBinary, type RunOptions } from '../helpers/binary.ts'
+import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
+
+describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => {
+  let shared: SharedDatabase
+  beforeAll(async () => {
+    shared = await createSharedDatabase()
+  })
+  afterAll(() => shared.dispose())
+
+  const run = (args: string[], options: RunOptions = {}) =>
+    runBinary(shared.folder, args, { ...options, env: { ...shared.env, ...options.env } })
+
+  /** Runs a command that must succeed. @returns the data that it prints with --json */
+  async function json(args: string[], options: RunOptions = {}) {
+    const { exitCode, stdout, stderr } = await run([...args, '--json'], options)
+    expect(stderr).not.toContain('Error')
+    expect(exitCode).toBe(0)
+    return JSON.parse(stdout).data
+  }
+
+  test('read nothing from an empty database', async () => {
+    const { exitCode, stderr } = await run(['admin', 'list'])
+    expect(stderr).toContain('The database is empty.')
+    expect(exitCode).toBe(5)
+    expect(await shared.query('select 1 from pg_tables where schemaname = current_schema()')).toEqual([])
+  })
+
+  test('end at once with exit code 3 while the database is away', async () => {
+    const { exitCode, stderr } = await run(['admin', 'list'], {
+      env: { OTPD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/otpd' },
+    })
+    expect(stderr).toContain('The database cannot be reached (ECONNREFUSED).')
+    expect(stderr).not.toContain('hunter2')
+    expect(exitCode).toBe(3)
+  })
+
+  test('manage accounts that every node knows', async () => {
+    const input = 'correct horse battery'
+    await json(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'], { input })
+    const nodes = await Promise.all(['a', 'b'].map((name) => shared.startNode({ env: { OTPD_NODE: name } })))
+    try {
+      const { idToken } = await json(['admin', 'token', 'ada@example.com'])
+      for (const node of nodes) {
+        // The ready line has the node's own address, not the public URL.
+        expect(node.url).toMatch(/^http:\/\/127\.0\.0\.1:\d{4,5}$/)
+        const response = await fetch(`${node.url}/v1/developer/me`, {
+          headers: { authorization: `Bearer ${idToken}` },
+        })
+        expect(response.status).toBe(200)
+      }
+      expect(await json(['admin', 'list'])).toMatchObject([{ email: 'ada@example.com' }])
+      expect(await json(['admin', 'unlock', '+14155550100'])).toMatchObject({ checkBudgets: 0 })
+      expect(await json(['admin', 'erase', '+14155550100', '--yes'])).toMatchObject({ otpRequests: 0 })
+      expect(await json(['guard', 'status'])).toMatchObject({ mode: 'monitor' })
+      expect(await json(['audit', 'verify'])).toMatchObject({ isUnbroken: true })
+      const actions = (await json(['admin', 'audit'])).map(({ action }: { action: string }) => action)
+      expect(actions).toContain('account.created')
+    } finally {
+      await Promise.all(nodes.map((node) => node.stop()))
+    }
+  })
+
+  test('find an audit entry that was changed', async () => {
+    const [entry] = await shared.query<{ id: string; action: string }>(
+      'select id, action from audit_entries limit 1',
+    )
+    await shared.query('update audit_entries set action = $1 where id = $2', ['login.failed', entry?.id])
+    const { exitCode, stdout } = await run(['audit', 'verify', '--json'])
+    expect(JSON.parse(stdout).data.breaks).toMatchObject([{ kind: 'entry_changed', entryId: entry?.id }])
+    expect(exitCode).toBe(8)
+    await shared.query('update audit_entries set action = $1 where id = $2', [entry?.action, entry?.id])
+  })
+
+  test.each([
+    [['backup'], 'Use pg_dump'],
+    [['restore', 'backup.db', '--yes'], 'pg_restore'],
+    [['admin', 'rotate-master-key'], 'Give it with --new-key-file FILE'],
+  ])('%p says what to use instead', async (args, remedy) => {
+    const { exitCode, stderr } = await run(args)
+    expect(stderr).toContain(remedy)
+    expect(exitCode).toBe(6)
+  })
+
+  test('doctor names the nodes, and settings that differ', async () => {
+    const nodes = await Promise.all([
+      shared.startNode({ env: { OTPD_NODE: 'a' } }),
+      shared.startNode({ env: { OTPD_NODE: 'b', OTPD_SIGNUP: 'open' } }),
+    ])
+    const { stdout } = await run(['doctor', '--json'])
+    const { checks } = JSON.parse(stdout).data
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'database', status: 'ok' }))
+    expect(checks).toContainEqual(
+      expect.objectContaining({ message: 'the configuration of a differs from that of b: signup' }),
+    )
+    await Promise.all(nodes.map((node) => node.stop()))
+    expect(await shared.query('select name from nodes')).toEqual([])
+  })
+
+  test('rotate-master-key lets nodes change to the new key one after the other', async () => {
+    const file = join(shared.folder, 'new-key')
+    writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 })
+    const newKey = { OTPD_MASTER_KEY_FILE: file }
+    const old = await shared.startNode({ env: { OTPD_NODE: 'old' } })
+    const begun = await json(['admin', 'rotate-master-key', '--new-key-file', file, '--compromised', '--yes'])
+    expect(begun).toMatchObject({ state: 'both', areDataKeysNew: false })
+    const early = await run(['admin', 'rotate-master-key', '--finish'])
+    expect(early.stderr).toContain('This command still reads the old master key.')
+    const fresh = await shared.startNode({ env: { OTPD_NODE: 'new', ...newKey } })
+
+    // The data keys are replaced only while no node writes with the old ones.
+    const refused = await run(['admin', 'rotate-master-key', '--finish'], { env: newKey })
+    expect(refused.stderr).toContain('The data keys cannot be replaced while nodes run: new, old.')
+    expect(refused.exitCode).toBe(6)
+    await Promise.all([old.stop(), fresh.stop()])
+    const finished = await json(['admin', 'rotate-master-key', '--finish'], { env: newKey })
+    expect(finished).toMatchObject({ state: 'replaced', areDataKeysNew: true })
+
+    const { exitCode, stderr } = await run(['serve'])
+    expect(stderr).toContain('The database belongs to another master key.')
+    expect(exitCode).toBe(9)
+    expect(await json(['audit', 'verify'], { env: newKey })).toMatchObject({ isUnbroken: true })
+    const again = await shared.startNode({ env: newKey })
+    expect(await again.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { like } from 'drizzle-orm'
+import type { Database } from '../../src/store/engine/database.ts'
+import { openPostgres } from '../../src/store/engine/postgres.ts'
+import { createStore } from '../../src/store/store.ts'
+import { createReadiness } from '../../src/server/readiness.ts'
+import { testClock } from '../helpers/clock.ts'
+import { describeEachDatabase, openTestPostgres } from '../helpers/databases.ts'
+import { testKeys } from '../helpers/keys.ts'
+
+function createProbe(database: Database, node: string) {
+  const clock = testClock()
+  const store = createStore(database, { keys: testKeys })
+  let isDraining = false
+  const probe = createReadiness(store, { clock, node }, () => isDraining)
+  return { clock, probe, drain: () => void (isDraining = true) }
+}
+
+describeEachDatabase('a probe of readiness', (database) => {
+  const count = async () => (await database().read.select().from(database().tables.leases)).length
+
+  test('writes a row of its node, at most once a second', async () => {
+    const { clock, probe, drain } = createProbe(database(), 'a')
+    const { leases } = database().tables
+    const until = async () => (await database().read.select().from(leases))[0]?.until ?? 0
+    expect(await Promise.all([probe(), probe()])).toEqual(['ready', 'ready'])
+    const first = await until()
+    while (Date.now() + 15_000 <= first) await new Promise(setImmediate)
+    await probe()
+    expect(await until()).toBe(first)
+    clock.advance(1_000)
+    await probe()
+    expect(await until()).toBeGreaterThan(first)
+    expect(await createProbe(database(), 'b').probe()).toBe('ready')
+    expect(await count()).toBe(2)
+    drain()
+    expect(await probe()).toBe('draining')
+  })
+})
+
+const url = process.env['OTPD_TEST_POSTGRES_URL']
+
+describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server', () => {
+  let opened: Awaited<ReturnType<typeof openTestPostgres>>
+  let second: Database
+  beforeAll(async () => {
+    opened = await openTestPostgres(url ?? '')
+    second = openPostgres(opened.url)
+  })
+  afterAll(async () => {
+    await second.close()
+    await opened.dispose()
+  })
+
+  test('gives up after a second, starts no second write meanwhile, and holds up no other node', async () => {
+    const { clock, probe } = createProbe(opened.database, 'a')
+    const other = createProbe(second, 'b')
+    expect([await probe(), await other.probe()]).toEqual(['ready', 'ready'])
+    const gate = Promise.withResolvers<void>()
+    const isLocked = Promise.withResolvers<void>()
+    const { leases } = second.tables
+    const blocker = second.write(async (tx) => {
+      await tx.update(leases).set({ owner: 'a' }).where(like(leases.name, 'node/a'))
+      isLocked.resolve()
+      await gate.promise
+    })
+    await isLocked.promise
+    const startedAt = performance.now()
+    for (let i = 0; i < 5; i++) {
+      clock.advance(1_000)
+      other.clock.advance(1_000)
+      expect([await probe(), await other.probe()]).toEqual(['database', 'ready'])
+    }
+    // One write waits, and only its first probe waits for it.
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    gate.resolve()
+    await blocker
+    while ((await probe()) !== 'ready') {
+      clock.advance(1_000)
+      await new Promise(setImmediate)
+    }
+  })
+})
