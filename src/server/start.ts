@@ -30,6 +30,7 @@ import type { Storage } from './storage.ts'
 import { startWorkers } from './workers.ts'
 import { StartRefused } from '../store/files/data-dir.ts'
 import { ForeignCommitError } from '../store/engine/errors.ts'
+import { MigrationError } from '../store/engine/migrate.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 
@@ -217,6 +218,11 @@ function logFault(log: Log, error: unknown) {
   if (isKeyFault)
     log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
       error: error instanceof ForeignCommitError ? error.cause : error,
+    })
+  else if (error instanceof MigrationError)
+    log.error('the database was migrated, and this version must not serve it any more; it drains and exits', {
+      cause: error.message,
+      remedy: error.remedy,
     })
   else
     log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })

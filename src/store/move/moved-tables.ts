@@ -20,7 +20,7 @@ export type MovedTable = {
 export type Value = string | number | null
 
 /** State of the server that ran on the file: it begins anew. */
-const leftOut = ['resting_providers']
+const leftOut = ['provider_circuits', 'leases', 'nodes']
 /** Facts about the SQLite file. */
 const ownMeta = ['phone_index_until', 'moved_to']
 

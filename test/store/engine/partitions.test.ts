@@ -140,8 +140,7 @@ describe.skipIf(!testPostgresUrl)('partitions', () => {
   })
 
   test('are dropped once every row is too old, with the rows that belong to them', async () => {
-    const drop = (time: string) =>
-      database.write((tx) => partitions.dropOldest(tx, 'otp_requests', at(time)))
+    const drop = (time: string) => database.write((tx) => partitions.dropOldest(tx, 'otp_requests', at(time)))
     expect(await drop('2026-08-31T23:59:59Z')).toBeFalse()
     expect(await drop('2026-09-01T00:05:00Z')).toBeTrue()
     expect(await drop('2026-09-01T00:05:00Z')).toBeFalse()
