@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { idTime, lowestId } from '../../domain/model/ids.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
-import type { QueryExecutor } from './database.ts'
+import type { MonthlyTable, PartitionedTable, Partitions, QueryExecutor } from './database.ts'
 
 /** Tables in partitions of a month, and the prefix of the ids that tell the month of a row. */
 const monthlyTables = {
@@ -9,10 +9,7 @@ const monthlyTables = {
   otp_deliveries: 'otp',
   webhook_deliveries: 'dlv',
   webhook_attempts: 'dlv',
-} as const
-
-export type MonthlyTable = keyof typeof monthlyTables
-export type PartitionedTable = MonthlyTable | 'events'
+} as const satisfies Record<MonthlyTable, string>
 
 /** The tables in partitions of a month, with the column that they are divided by. */
 export const monthlyKeys: Readonly<Record<MonthlyTable, string>> = {
@@ -22,7 +19,7 @@ export const monthlyKeys: Readonly<Record<MonthlyTable, string>> = {
   webhook_attempts: 'delivery_id',
 }
 
-/** What is dropped before a partition of that table, whose rows it belongs to. */
+/** Tables whose partition is dropped with that of the table that their rows belong to. */
 const dependents: Partial<Record<PartitionedTable, PartitionedTable>> = {
   otp_requests: 'otp_deliveries',
   webhook_deliveries: 'webhook_attempts',
@@ -38,21 +35,6 @@ const slackMs = minuteMs
 
 /** The range of keys in a partition: `lower` is in it, `upper` is not. */
 export type PartitionPlan = { suffix: string; lower: string; upper: string }
-
-export type Partitions = {
-  /**
-   * Makes a partition that is needed soon, or one for rows that have none.
-   *
-   * @returns false if there is nothing to do, or others use the table
-   */
-  prepareNext(executor: QueryExecutor, now: number): Promise<boolean>
-  /**
-   * Drops the oldest partition of a table if all of its rows are from before `until`.
-   *
-   * @returns false if there is none, or others use the table
-   */
-  dropOldest(executor: QueryExecutor, table: PartitionedTable, until: number): Promise<boolean>
-}
 
 /** The month of a time, as the range of the ids that were made in it. */
 export function planMonth(table: MonthlyTable, time: number): PartitionPlan {

@@ -1,14 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Client } from 'pg'
 import { idTime } from '../../domain/model/ids.ts'
-import {
-  monthlyKeys,
-  planEntries,
-  planMonths,
-  type MonthlyTable,
-  type PartitionedTable,
-  type PartitionPlan,
-} from '../engine/partitions.ts'
+import type { MonthlyTable, PartitionedTable } from '../engine/database.ts'
+import { monthlyKeys, planEntries, planMonths, type PartitionPlan } from '../engine/partitions.ts'
 import { copyLine, createTableSum, parseTableSum, rowText, tableSumSql, type TableSum } from './checksum.ts'
 import { copyIn } from './copy-in.ts'
 import type { MovedTable } from './moved-tables.ts'
@@ -97,6 +91,18 @@ export async function loadTable(client: Client, table: MovedTable, report: Repor
   }
   await copyIn(client, `${table.name} (${table.columns.join()})`, lines())
   return sum.read()
+}
+
+/**
+ * Gathers the statistics of tables and partitions that have rows. Those of an empty partition would make plans that read
+ * all of it, and the next month fills it.
+ */
+export async function analyzeTables(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+     where relnamespace = current_schema()::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0`,
+  )
+  await client.query(`analyze ${rows.map(({ name }) => name).join()}`)
 }
 
 /** Adds up the rows that PostgreSQL has. */

@@ -11,10 +11,10 @@ import { OperationRefused, StartRefused } from '../files/data-dir.ts'
 import { movedToKey, readMovedTo } from '../files/moved.ts'
 import { readMeta, writeMeta } from '../files/data-keys.ts'
 import { requireOwnSchema } from '../files/schema.ts'
-import { dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
+import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
 import { listMovedTables, type MovedTable } from './moved-tables.ts'
 
-/** What a move is doing. `rows` of `rowsTotal` are sent, over all tables. */
+/** Progress of a move. `rows` of `rowsTotal` are sent, over all tables. */
 export type MoveStep =
   | { step: 'schema' | 'empty' | 'keys' | 'commit' | 'mark' | 'finish' }
   | { step: 'copy'; table: string; rows: number; rowsTotal: number }
@@ -111,7 +111,7 @@ async function moveFrozen(
     onStep({ step: 'keys' })
     await client.query(`select setval('phones_keys', (select coalesce(max(key), 0) + 1 from phones), false)`)
     await client.query('insert into meta (name, value) values ($1, $2)', [movingKey, id])
-    await client.query('analyze')
+    await analyzeTables(client)
   })
   onStep({ step: 'mark' })
   writeMeta(source, movedToKey, JSON.stringify({ id, target, at: now }))
