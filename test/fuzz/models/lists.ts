@@ -126,6 +126,7 @@ const listings: Listing[] = owners.flatMap((owner) => [
   ),
 ])
 
+const toPhone = (number: number) => `+1415555${String(number).padStart(4, '0')}`
 const toId = (number: number) => `otp_${String(number).padStart(6, '0')}`
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 const limits = [1, 2, 5, 50]
@@ -140,7 +141,7 @@ export const listModel = defineBodyModel<Call, State>({
     state: { requests: [], entries: [], lastSeq: 0 },
   }),
 
-  async perform(tx, call, { number }) {
+  async perform(tx, call, { number, process }) {
     const record = (owner: Owned, type: LogType) =>
       tx.events.append([
         {
@@ -149,7 +150,7 @@ export const listModel = defineBodyModel<Call, State>({
             developerId: owner.developerId,
             appId: owner.appId,
             requestId: 'otp_of_entry',
-            phone: '+14155552671',
+            phone: toPhone(number),
             status: null,
             detail: null,
             at: start,
@@ -181,6 +182,8 @@ export const listModel = defineBodyModel<Call, State>({
       case 'delete entries':
         return tx.events.deleteOldest(start, call.count)
       case 'replace phone':
+        // Ends before or after the commit.
+        void process.store.read.events.list('dev_1', { limit: 50 })
         return tx.retention.replaceInEvent(call.seq, `anon_${number}`, (payload) => payload)
       case 'list':
         return listings[call.pick % listings.length]?.load(tx, 5, undefined)
@@ -190,7 +193,7 @@ export const listModel = defineBodyModel<Call, State>({
   apply(state, call, number) {
     const record = ({ developerId, appId }: Owned, type: LogType) => {
       state.lastSeq++
-      state.entries.push({ developerId, appId, type, seq: state.lastSeq, phone: '+14155552671' })
+      state.entries.push({ developerId, appId, type, seq: state.lastSeq, phone: toPhone(number) })
       return state.lastSeq
     }
     switch (call.kind) {
