@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
