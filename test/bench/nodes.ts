@@ -53,7 +53,8 @@ const delays = numbers(values.delays)
 const connections = Number(values.connections)
 const roundCount = Number(values.rounds ?? (values.quick ? 1 : 3))
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
-const warmUpSeconds = 3
+/** Until the code of the nodes is compiled; on a busy machine, as far as it comes in that time. */
+const warmUp = { count: 15_000, time: 20 }
 const sendsPerSecondMax = 20_000
 /** Of an application in a minute, which its plan allows. */
 const sendsAloneMax = 9_900
@@ -109,7 +110,7 @@ const measureBare = (folder: string): Promise<Result[]> =>
     const results: Result[] = []
     try {
       const row = { load: 'bare', nodes: 0 } as const
-      await measureFlow(target, { ...row, delayMs: 0 }, { time: warmUpSeconds })
+      await measureFlow(target, { ...row, delayMs: 0 }, warmUp)
       for (const delayMs of delays) {
         proxy.setDelay(delayMs)
         results.push(...(await measureFlow(target, { ...row, delayMs })))
@@ -129,7 +130,7 @@ const measureCluster = (folder: string, nodes: number): Promise<Result[]> =>
     const many: Target = { ...common, encodeSends: (count) => cluster.encodeSends(count, together) }
     const results: Result[] = []
     try {
-      await measureFlow(many, { load: 'many', nodes, delayMs: 0 }, { time: warmUpSeconds })
+      await measureFlow(many, { load: 'many', nodes, delayMs: 0 }, warmUp)
       for (const [index, delayMs] of delays.entries()) {
         proxy.setDelay(delayMs)
         const alone = cluster.applications.slice(
