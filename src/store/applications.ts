@@ -5,6 +5,7 @@ import type { ApplicationListQuery, ApplicationStore, CredentialState } from '..
 import type { Developer } from '../domain/model/developer.ts'
 import { messageFields } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
+import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
@@ -39,27 +40,37 @@ export function createApplicationStore(
   const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
     selectDeveloperColumn(database.tables, column)
 
+  const callerColumns = {
+    id: applications.id,
+    developerId: applications.developerId,
+    projectId: applications.projectId,
+    environment: applications.environment,
+    status: applications.status,
+    otpTtlSeconds: applications.otpTtlSeconds,
+    credentialsVersion: applications.credentialsVersion,
+    clientIdSalt: applications.clientIdSalt,
+    clientIdHash: applications.clientIdHash,
+    clientSecretSalt: applications.clientSecretSalt,
+    clientSecretHash: applications.clientSecretHash,
+    apiKeySalt: applications.apiKeySalt,
+    apiKeyHash: applications.apiKeyHash,
+    developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
+    plan: sql<string>`${developerColumn(developers.plan)}`,
+  }
   const selectByApiKeyPreview = database.prepare(() =>
     executor
-      .select({
-        id: applications.id,
-        developerId: applications.developerId,
-        projectId: applications.projectId,
-        environment: applications.environment,
-        status: applications.status,
-        otpTtlSeconds: applications.otpTtlSeconds,
-        credentialsVersion: applications.credentialsVersion,
-        clientIdSalt: applications.clientIdSalt,
-        clientIdHash: applications.clientIdHash,
-        clientSecretSalt: applications.clientSecretSalt,
-        clientSecretHash: applications.clientSecretHash,
-        apiKeySalt: applications.apiKeySalt,
-        apiKeyHash: applications.apiKeyHash,
-        developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
-        plan: sql<string>`${developerColumn(developers.plan)}`,
-      })
+      .select(callerColumns)
       .from(applications)
       .where(eq(applications.apiKeyPreview, sql.placeholder('preview'))),
+  )
+  const selectByApiKeyPreviews = database.prepare(() =>
+    executor
+      .select({ ...callerColumns, preview: applications.apiKeyPreview })
+      .from(applications)
+      .where(sql`${applications.apiKeyPreview} = any(${sql.placeholder('previews')}::text[])`),
+  )
+  const findByApiKeyPreviews = createBatchedLookup(async (previews) =>
+    Map.groupBy(await selectByApiKeyPreviews({ previews }), ({ preview }) => preview),
   )
   const selectCredentialState = database.prepare(() =>
     executor
@@ -158,7 +169,8 @@ export function createApplicationStore(
       return owner
     },
 
-    findByApiKeyPreview: (preview) => selectByApiKeyPreview({ preview }),
+    findByApiKeyPreview: (preview) =>
+      database.isConcurrent ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
     credentialEpoch() {
       if (executor === database.read) database.memory?.refresh()

@@ -36,15 +36,17 @@ type Connection = { sentAt: number; head: Buffer | undefined; bytesLeft: number 
  * Generates closed-loop load over keep-alive connections: each connection sends the next request as soon as its response
  * is complete, until the time is over or no request is left. Requests in progress at the end are awaited and count.
  *
+ * @param port of one server, or of several, to which the connections go in turn
  * @param options.repeat starts over when all requests were sent
  * @throws Error at the first response that is not 2xx, and when a connection breaks
  */
 export async function runLoad(
-  port: number,
+  port: number | readonly number[],
   requests: readonly Uint8Array[],
   options: { connections: number; seconds: number; repeat?: boolean },
 ): Promise<Load> {
   if (requests.length === 0) throw new Error('nothing to send')
+  const ports = typeof port === 'number' ? [port] : port
   const latencies: number[] = []
   const done = Promise.withResolvers<void>()
   let next = 0
@@ -90,10 +92,10 @@ export async function runLoad(
   }
 
   const sockets = await Promise.all(
-    Array.from({ length: options.connections }, () =>
+    Array.from({ length: options.connections }, (_, index) =>
       Bun.connect<Connection>({
         hostname: '127.0.0.1',
-        port,
+        port: ports[index % ports.length] ?? 0,
         data: { sentAt: 0, head: undefined, bytesLeft: 0 },
         socket: {
           data(socket, bytes) {

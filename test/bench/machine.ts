@@ -5,8 +5,8 @@ import { join } from 'node:path'
 /** Whether processes are pinned: servers to core 0, the load to core 1. Needs two cores and taskset. */
 export const isPinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
 
-const onCore = (core: number, command: string[]) =>
-  isPinned ? ['taskset', '-c', String(core), ...command] : command
+const onCore = (core: number | null, command: string[]) =>
+  isPinned && core !== null ? ['taskset', '-c', String(core), ...command] : command
 
 /** Pins this process, all its threads and its future children to the core of the load. */
 export function moveToLoadCore(): void {
@@ -34,14 +34,14 @@ export type Server = {
 /**
  * Starts a server that prints its port, or a JSON line with its `url`, once it is ready.
  *
- * @param options.core core to run on, 0 by default
+ * @param options.core core to run on, 0 by default; null: any
  */
 export async function startServer(
   command: string[],
-  options: { env?: Record<string, string>; core?: number; cwd?: string } = {},
+  options: { env?: Record<string, string>; core?: number | null; cwd?: string } = {},
 ): Promise<Server> {
   const startedAt = performance.now()
-  const child = Bun.spawn(onCore(options.core ?? 0, command), {
+  const child = Bun.spawn(onCore(options.core === undefined ? 0 : options.core, command), {
     env: { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production', ...options.env },
     ...(options.cwd !== undefined && { cwd: options.cwd }),
     stdin: 'ignore',

@@ -59,11 +59,18 @@ export async function startOtpd(context: BenchContext, variant: OtpdVariant = {}
 type StartOptions = { command: string[] } & Pick<BenchContext, 'folder' | 'env'>
 
 /** Starts the server on an existing or empty data directory. */
-export async function startOtpdServer({ command, folder, env }: StartOptions): Promise<Server> {
+export const startOtpdServer = (options: StartOptions): Promise<Server> =>
+  serve({ ...options, env: { OTPD_DATA_DIR: join(options.folder, 'data'), ...options.env } })
+
+/** Starts a node on the database that its environment names, on any core. */
+export const startOtpdNode = (options: StartOptions): Promise<Server> => serve(options, null)
+
+async function serve({ command, folder, env }: StartOptions, core: number | null = 0): Promise<Server> {
   const config = join(folder, 'otpd.toml')
   writeFileSync(config, plans)
   return startServer([...command, 'serve', '--config', config, '--log-format', 'json'], {
-    env: { HOME: folder, OTPD_DATA_DIR: join(folder, 'data'), OTPD_LISTEN: '127.0.0.1:0', ...env },
+    env: { HOME: folder, OTPD_LISTEN: '127.0.0.1:0', ...env },
+    core,
   })
 }
 
@@ -148,7 +155,12 @@ export async function createApplications(url: string, headers: Record<string, st
 type InboxItem = { requestId: string; appId: string; code: string | null }
 type InboxPage = { data: InboxItem[]; pagination: { nextCursor: string | null } }
 
-async function readInbox(url: string, headers: Record<string, string>): Promise<InboxItem[]> {
+/** Reads the messages of a developer, newest first. @param count how many at most */
+export async function readInbox(
+  url: string,
+  headers: Record<string, string>,
+  count = Infinity,
+): Promise<InboxItem[]> {
   const items: InboxItem[] = []
   let cursor: string | null = null
   do {
@@ -156,6 +168,6 @@ async function readInbox(url: string, headers: Record<string, string>): Promise<
     const page: InboxPage = await call(`${url}/v1/inbox?limit=200${position}`, { headers })
     items.push(...page.data)
     cursor = page.pagination.nextCursor
-  } while (cursor !== null)
-  return items
+  } while (cursor !== null && items.length < count)
+  return items.slice(0, count)
 }
