@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { LogEntry } from '../../src/domain/model/log-entry.ts'
-import { noteReplacedEntry, seqKey } from '../../src/store/list-changes.ts'
+import { noteReplacedEntry } from '../../src/store/list-changes.ts'
 import { createOpenedEntries } from '../../src/store/opened-entries.ts'
 import { createStore } from '../../src/store/store.ts'
 import { openTestSqlite, registerShortIds } from '../helpers/databases.ts'
@@ -26,10 +26,10 @@ test('an entry that is replaced while it is loaded is not kept', async () => {
     const loaded: LogEntry = { ...entry, id: 'evt_1', seq: 1 }
     let loads = 0
     const read = (meanwhile: () => Promise<void>) =>
-      entries.get([seqKey(1)], async () => {
+      entries.get([1], async () => {
         loads++
         await meanwhile()
-        return new Map([[seqKey(1), { developerId: 'dev_1', entry: loaded, isComplete: true }]])
+        return [loaded]
       })
     await read(() => database.write(async () => noteReplacedEntry(database, 1)))
     await read(async () => {})

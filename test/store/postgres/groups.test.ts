@@ -37,7 +37,7 @@ function interceptStatements(intercept: (client: Client, text: string) => string
   } as never)
 }
 
-/** The table whose rows a statement locks or changes. New requests and messages are known to no one else. */
+/** The table whose rows a statement locks or changes. No other transaction knows new requests and messages. */
 function lockedTable(text: string): string | undefined {
   if (/^insert into "(otp_requests|otp_deliveries)"/.test(text)) return undefined
   const changed = /^(?:insert into|update|delete from) "(\w+)"/.exec(text)
