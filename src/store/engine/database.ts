@@ -4,7 +4,7 @@ import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
 import type { ListIndex } from './list-index.ts'
 import type { PhoneIndex } from './phone-index.ts'
-import type { RowWrite } from './row-writes.ts'
+import type { RowWrite } from './row-write.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
