@@ -88,7 +88,8 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
       held(() =>
         store.write((tx) => {
           beginTransaction()
-          return body(tx)
+          // The processes have no clock of their own.
+          return body({ ...tx, leases: { ...tx.leases, now: async () => clock.now() } })
         }),
       ),
     decide: <F, R>(operation: Operation<F, R>) =>
