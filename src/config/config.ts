@@ -235,7 +235,6 @@ export function loadConfig(
 /** Ten years; a longer retention is more likely a typing mistake. */
 const daysMax = 3650
 
-/** Reads the address of the Prometheus endpoint; null disables metrics. */
 /** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
 export function loadMoveConfig(input: ConfigInput): MoveConfig {
   const source = loadConfig(input, { ignoresDatabase: true })
@@ -253,6 +252,7 @@ export function loadMoveConfig(input: ConfigInput): MoveConfig {
   return { source, target, problems: [...source.problems, ...reader.problems] }
 }
 
+/** Reads the address of the Prometheus endpoint; null disables metrics. */
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value

@@ -115,6 +115,9 @@ const expectedExitCodes: Record<string, number> = {
   'otpd console --read-only': 2,
   // A server is running.
   'otpd migrate up': 6,
+  // There is no PostgreSQL database.
+  'otpd migrate to-postgres --dry-run': 2,
+  'otpd migrate to-postgres': 2,
   'otpd restore otpd-last-year.db --master-key-file old-master.key --yes': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,
 }

@@ -285,6 +285,10 @@ export const commandCases: [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
   ],
+  [
+    'migrate to-postgres',
+    () => ({ args: [], stdout: '', stderr: /There is no PostgreSQL database to move to\./, exitCode: 2 }),
+  ],
   ['migrate up', () => ({ args: [], stdout: '', stderr: /A server is running on /, exitCode: 6 })],
   [
     'backup',
