@@ -1,5 +1,5 @@
 import type { App } from '../../src/http/app.ts'
-import type { JsonText } from '../../src/http/schemas.ts'
+import type { JsonText } from '../../src/shared/json.ts'
 
 /**
  * The server's own route types: a path, body or field that the server does not have fails to compile here. Types only,

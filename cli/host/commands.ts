@@ -29,7 +29,7 @@ export async function withHost<T>(
   access: 'read' | 'write',
   work: (host: Host) => Promise<T>,
 ): Promise<T> {
-  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+  const config = requireConfig(await loadServerConfig(flags, 'host command'), exitCodes.usage)
   const { openHost } = await import('../../src/server/bundle.ts')
   try {
     const host = await openHost({ config, access, warn: output.warn })
@@ -56,7 +56,7 @@ export async function withDataDir<T>(
     needs: { config: Config; warn: Output['warn'] },
   ) => Promise<T>,
 ): Promise<T> {
-  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+  const config = requireConfig(await loadServerConfig(flags, 'migration'), exitCodes.usage)
   const host = await import('../../src/server/bundle.ts')
   try {
     return await work(host, { config, warn: output.warn })
@@ -71,7 +71,7 @@ export const asCliError = (error: unknown) =>
 
 /** Whether the server has its own accounts with passwords, not an OpenID provider. */
 export async function hasBuiltInProvider(flags: HostFlags) {
-  return requireConfig(await loadServerConfig(flags), exitCodes.usage).oidc === null
+  return requireConfig(await loadServerConfig(flags, 'host command'), exitCodes.usage).oidc === null
 }
 
 /**

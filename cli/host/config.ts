@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Config, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
+import type { Config, ConfigUse, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
@@ -18,10 +18,11 @@ export const addConfigFlags = (command: Command) =>
     .option('--log-level <level>', 'debug, info, warn or error (OTPD_LOG_LEVEL; default info)')
 
 /** Loads the configuration as the server does: flags, environment, file, defaults. */
-export async function loadServerConfig(flags: Flags): Promise<LoadedConfig> {
+export async function loadServerConfig(flags: Flags, use: ConfigUse = 'serve'): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
   const { config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel } = flags
-  return loadConfig(processInput({ config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel }))
+  const input = processInput({ config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel })
+  return loadConfig(input, { use })
 }
 
 /**

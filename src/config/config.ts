@@ -1,7 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
-import { readDatabase, readNode, requireSharedSettings, type DatabaseConfig } from './database.ts'
+import {
+  readDatabase,
+  readNode,
+  requireSharedSettings,
+  type ConfigUse,
+  type DatabaseConfig,
+} from './database.ts'
 import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
@@ -34,7 +40,7 @@ import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 
 export type { OidcConfig } from './auth.ts'
-export type { DatabaseConfig } from './database.ts'
+export type { ConfigUse, DatabaseConfig } from './database.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
 export type { Setting } from './setting.ts'
 export { settingList } from './settings.ts'
@@ -125,8 +131,12 @@ export function processInput(flags: Flags): ConfigInput {
  * result.
  *
  * @param options.ignoresDatabase leaves out the PostgreSQL database, for the command that moves a data directory into it
+ * @param options.use what needs the settings that nodes share: only a server needs a public URL, and migrations no key
  */
-export function loadConfig(input: ConfigInput, options: { ignoresDatabase?: boolean } = {}): LoadedConfig {
+export function loadConfig(
+  input: ConfigInput,
+  options: { ignoresDatabase?: boolean; use?: ConfigUse } = {},
+): LoadedConfig {
   const reader = createReader(input)
   reader.reportUnknownVariables()
   const configFile = readConfigFile(reader, input)
@@ -153,7 +163,7 @@ export function loadConfig(input: ConfigInput, options: { ignoresDatabase?: bool
   const corsOrigins = read('corsOrigins', parseOrigins, [])
   const oidc = readOidc(reader)
   const signup = read('signup', parseChoice('open', 'closed'), 'closed')
-  requireSharedSettings(reader, database.source, {
+  requireSharedSettings(reader, database.source, options.use ?? 'serve', {
     masterKeySource: masterKey.source,
     publicUrl: publicUrl.value,
     isBuiltInIssuer: oidc === null,

@@ -69,16 +69,19 @@ export function readNode(reader: Reader, { hostName }: Pick<ConfigInput, 'hostNa
   return reader.read('node', parseNode, fallback).value
 }
 
+export type ConfigUse = 'serve' | 'host command' | 'migration'
+
 /** Requires the settings that nodes of one PostgreSQL database must share. */
 export function requireSharedSettings(
   { report }: Reader,
   databaseSource: string | null,
+  use: ConfigUse,
   shared: { masterKeySource: string | null; publicUrl: string | null; isBuiltInIssuer: boolean },
 ): void {
   if (databaseSource === null) return
-  if (shared.masterKeySource === null)
+  if (use !== 'migration' && shared.masterKeySource === null)
     report(databaseSource, 'There is no master key.', 'Nodes share one master key: set OTPD_MASTER_KEY_FILE.')
-  if (shared.isBuiltInIssuer && shared.publicUrl === null)
+  if (use === 'serve' && shared.isBuiltInIssuer && shared.publicUrl === null)
     report(
       databaseSource,
       'There is no public URL.',

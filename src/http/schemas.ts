@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
+import type { JsonText } from '../shared/json.ts'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 
 // Uses TypeBox directly instead of Elysia's `t`: `t.Integer` coerces strings and obscures the OpenAPI document.
@@ -147,11 +148,6 @@ export const page = <T extends TSchema>(item: T) =>
       nextCursor: nullable(Type.String({ description: 'Cursor of the next page; null on the last page.' })),
     }),
   })
-
-declare const parsed: unique symbol
-
-/** JSON text of a value. */
-export type JsonText<T> = string & { readonly [parsed]?: T }
 
 /** Schema of a response that the handler writes as JSON itself. The framework neither checks nor writes it. */
 export const jsonText = <T extends TSchema>(schema: T) =>

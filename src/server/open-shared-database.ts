@@ -7,6 +7,7 @@ import { openSharedKeyring, type SharedKeyring } from '../store/postgres/keyring
 import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
 import { registerThisNode } from './node-registry.ts'
 import { createOutageReporter, withoutOutages } from './outage-log.ts'
+import { watchSchema } from './schema-watch.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 
 /** How long a start waits for a server that is away. */
@@ -64,6 +65,7 @@ export async function openSharedDatabase(
       log: withoutOutages(log),
       cleanups,
     })
+    watchSchema(database, { log: withoutOutages(log), cleanups, onFault })
     // Data keys are replaced only while there is no node, so none has changed them since.
     await keyring.refresh()
     return {

@@ -12,6 +12,7 @@ import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { bindOrExplain } from './listen.ts'
+import { logFault } from './log-fault.ts'
 import {
   createServerMetrics,
   requestObserver,
@@ -28,8 +29,6 @@ import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
 import { openStorage } from './open-storage.ts'
 import type { Storage } from './storage.ts'
 import { startWorkers } from './workers.ts'
-import { StartRefused } from '../store/files/data-dir.ts'
-import { ForeignCommitError } from '../store/engine/errors.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 
@@ -210,16 +209,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     // A disk fault can occur in any of these steps.
     throw storage?.toStartError(error) ?? error
   }
-}
-
-function logFault(log: Log, error: unknown) {
-  const isKeyFault = error instanceof ForeignCommitError || error instanceof StartRefused
-  if (isKeyFault)
-    log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
-      error: error instanceof ForeignCommitError ? error.cause : error,
-    })
-  else
-    log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
 }
 
 /** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */

@@ -10,3 +10,8 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+declare const parsed: unique symbol
+
+/** JSON text of a value. */
+export type JsonText<T> = string & { readonly [parsed]?: T }

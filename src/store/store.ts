@@ -40,7 +40,8 @@ import { createSigningKeyStore } from './signing-keys.ts'
 import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
-import { createWebhookOutboxStore, type OutboxNeeds } from './webhook-outbox.ts'
+import type { OutboxNeeds } from './delivery-insertion.ts'
+import { createWebhookOutboxStore } from './webhook-outbox.ts'
 import { createSealingStore } from './sealing.ts'
 
 /**

@@ -1,17 +1,14 @@
 import { and, count, eq, isNotNull, min, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
-import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type {
   ClaimedDelivery,
   DeliveryClaimRequest,
-  DeliveryQueue,
-  LeasedDelivery,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { createDeliveryInsertion, type OutboxNeeds } from './delivery-insertion.ts'
 import { dueDeliveries, dueEndpoints } from './due-deliveries.ts'
-import { afterLastSeq } from './events.ts'
 import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
@@ -26,9 +23,6 @@ import {
  * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could leave a due delivery that
  * no worker looks for.
  *
- * @param needs.offerLease leases deliveries when they are inserted
- * @param needs.onDelivery called when a delivery becomes due, before the transaction commits
- * @param needs.onLeased called with each delivery that was inserted with a lease, before the transaction commits
  */
 export function createWebhookOutboxStore(
   database: Database,
@@ -36,63 +30,9 @@ export function createWebhookOutboxStore(
   sealing: Sealing,
   needs: OutboxNeeds,
 ): WebhookOutboxStore {
-  const { offerLease, onDelivery, onLeased } = needs
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications } = database.tables
   const p = sql.placeholder
 
-  // Runs for every event with a subscriber. Without a condition on `due_at`, which would be evaluated before a
-  // concurrent transaction changes it. The result is later than `now` only if nothing else is due, and the endpoint is
-  // not failing.
-  const setDue = database.prepare(() =>
-    executor
-      .update(endpoints)
-      .set({
-        dueAt: sql`case when due_at <= ${p('now')} then due_at
-          when failing_since is null then case when due_at <= ${p('leaseUntil')} then due_at else ${p('leaseUntil')} end
-          else ${p('now')} end`,
-      })
-      .where(eq(endpoints.id, p('endpointId')))
-      .returning({ dueAt: endpoints.dueAt }),
-  )
-  // The condition on `lease_until` is explained at `leasedDeliveries`.
-  const countLeased = database.prepare(() =>
-    executor
-      .select({ count: count() })
-      .from(deliveries)
-      .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
-  )
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: deliveries,
-    columns: [
-      'id',
-      'endpointId',
-      'eventSeq',
-      'type',
-      'status',
-      'nextAttemptAt',
-      'createdAt',
-      'leaseOwner',
-      'leaseUntil',
-      'claims',
-    ],
-    computed: {
-      eventSeq: (offset) => afterLastSeq(database, offset),
-      attempts: () => sql`0`,
-      failures: () => sql`0`,
-    },
-    // The endpoint may have been deleted after its subscription was read. `makeDue` has locked it.
-    onlyIf: (value) => sql`exists (select from ${endpoints} where ${endpoints.id} = ${value('endpointId')})`,
-  })
-  // PostgreSQL
-  const makeDue = database.writeRows(executor, {
-    kind: 'update',
-    table: endpoints,
-    key: ['id'],
-    set: ['dueAt'],
-    computed: { dueAt: (now) => sql`least(${endpoints.dueAt}, ${now})` },
-  })
-  const unleased = { leaseOwner: null, leaseUntil: null, claims: 0 }
   const findDue = database.prepare(() =>
     executor
       .select({ id: endpoints.id })
@@ -196,33 +136,7 @@ export function createWebhookOutboxStore(
   const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   return {
-    async lockEndpoints(endpointIds, now) {
-      if (database.isConcurrent) for (const id of endpointIds) await makeDue({ id, dueAt: now })
-    },
-
-    async insert({ message, ...delivery }) {
-      const { id, endpointId, now } = delivery
-      const row = { ...delivery, status: 'pending', nextAttemptAt: now, createdAt: now }
-      if (database.isConcurrent) {
-        await insert({ ...row, ...unleased })
-        return onDelivery()
-      }
-      const lease = offerLease(now)
-      const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
-      // The endpoint was deleted concurrently, after its subscription was read.
-      if (!endpoint) return
-      noteDelivery(database, delivery, 'added')
-      const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
-      const [leased] = canBeLeased ? await countLeased({ endpointId }) : []
-      if (lease && leased && leased.count < sendsPerEndpointMax) {
-        const { owner, leaseUntil } = lease
-        await insert({ ...row, leaseOwner: owner, leaseUntil, claims: 1 })
-        onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message })
-      } else {
-        await insert({ ...row, ...unleased })
-        onDelivery()
-      }
-    },
+    ...createDeliveryInsertion(database, executor, needs),
 
     async claim({ limit, ...request }) {
       const claimed: ClaimedDelivery[] = []
@@ -310,11 +224,6 @@ export function createWebhookOutboxStore(
       await executor.update(deliveries).set(noLease).where(isLeased)
     },
   }
-}
-
-export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
-  onDelivery(): void
-  onLeased(delivery: LeasedDelivery): void
 }
 
 const noLease = { leaseOwner: null, leaseUntil: null }

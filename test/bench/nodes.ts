@@ -56,10 +56,10 @@ const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
 /** Until the code of the nodes is compiled; on a busy machine, as far as it comes in that time. */
 const warmUp = { count: 15_000, time: 20 }
 const sendsPerSecondMax = 20_000
-/** Of an application in a minute, which its plan allows. */
+/** Sends of an application in a minute, which its plan allows. */
 const sendsAloneMax = 9_900
 
-/** What bare rows and nodes have in common. */
+/** Bare rows or nodes, with the calls that they take. */
 type Target = Measured & {
   encodeSends(count: number): Uint8Array[]
   encodeVerifies(count: number): Promise<Uint8Array[]>

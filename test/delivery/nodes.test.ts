@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Database } from '../../src/store/engine/database.ts'
 import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
-import {} from '../helpers/otp-client.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 import { createPurger } from '../helpers/retention.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'

@@ -30,6 +30,19 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     expect(await shared.query('select 1 from pg_tables where schemaname = current_schema()')).toEqual([])
   })
 
+  test('ask for the settings that they use: no public URL, and a master key for all but migrations', async () => {
+    const { OTPD_DATABASE_URL = '', OTPD_MASTER_KEY_FILE = '' } = shared.env
+    const status = await runBinary(shared.folder, ['migrate', 'status'], { env: { OTPD_DATABASE_URL } })
+    expect(status.exitCode).toBe(0)
+    const keyless = await runBinary(shared.folder, ['admin', 'list'], { env: { OTPD_DATABASE_URL } })
+    expect(keyless.stderr).toContain('Nodes share one master key: set OTPD_MASTER_KEY_FILE.')
+    expect(keyless.stderr).not.toContain('OTPD_PUBLIC_URL')
+    const listed = await runBinary(shared.folder, ['admin', 'list'], {
+      env: { OTPD_DATABASE_URL, OTPD_MASTER_KEY_FILE },
+    })
+    expect(listed.stderr).toContain('The database is empty.')
+  })
+
   test('end at once with exit code 3 while the database is away', async () => {
     const { exitCode, stderr } = await run(['admin', 'list'], {
       env: { OTPD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/otpd' },

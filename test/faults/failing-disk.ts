@@ -44,14 +44,15 @@ export async function runLoad(
   needs: { apps: TestApp[]; ledger: Ledger; random: Trial['random']; connections: number },
   { acknowledged, ms }: { acknowledged: number; ms: number },
 ): Promise<() => boolean> {
-  let hasEnded = false
-  void server.exited.then(() => (hasEnded = true))
+  let ended = false
+  const hasEnded = () => ended
+  void server.exited.then(() => (ended = true))
   const load = startLoad({ url: server.url, ...needs })
   const deadline = performance.now() + ms
   const { count } = needs.ledger
-  while (!hasEnded && count.acknowledged < acknowledged && performance.now() < deadline) await Bun.sleep(5)
+  while (!hasEnded() && count.acknowledged < acknowledged && performance.now() < deadline) await Bun.sleep(5)
   await load.stop()
-  return () => hasEnded
+  return hasEnded
 }
 
 /** Spreads positions evenly over the calls, the first and the last included. */

@@ -54,7 +54,7 @@ export function lowestId(prefix: IdPrefix, timeMs: number): string {
   return `${prefix}_${encode(bytes)}`
 }
 
-/** Reads the time of an id in milliseconds: its first ten digits, of which two bits are not used. */
+/** Reads the time of an id in milliseconds: 48 bits in its first ten digits, after two zeros. */
 export function idTime(id: string): number {
   const digits = id.slice(id.indexOf('_') + 1)
   let time = 0

@@ -1,21 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { logTypes, type LogType } from '../../shared/event-kinds.ts'
+import type { JsonText } from '../../shared/json.ts'
 import type { LogEntry } from '../../domain/model/log-entry.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import {
-  consoleErrors,
-  jsonText,
-  nullable,
-  object,
-  oneOf,
-  page,
-  pageQuery,
-  timestamp,
-  type JsonText,
-} from '../schemas.ts'
+import { consoleErrors, jsonText, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 /** Schema of a log entry. */
 export const logEntry = object(

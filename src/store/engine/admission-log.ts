@@ -5,24 +5,23 @@ import {
   type NewAdmission,
   type StoredPolicy,
 } from '../../domain/model/rate-limit.ts'
+import {
+  admissionAt,
+  count,
+  countUntil,
+  dropExpired,
+  emptyWindow,
+  timeAt,
+  total,
+  type PendingWindow,
+  type Window,
+} from './admission-window.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
 const pruneEvery = 32
 const prunedRows = 64
-
-/** Admissions of one subject and policy, as transactions outside the running batch see them. */
-type Window = {
-  /** Oldest first. Those before `head` are deleted. */
-  times: number[]
-  head: number
-  /** Sequence number of `times[0]`. */
-  firstSeq: number
-}
-
-/** Changes of the running batch to a window: it keeps the oldest `kept` admissions, and appends some. */
-type PendingWindow = { kept: number; added: number[]; expiredUntil: number }
 
 /** A change of the running batch. `at` is undefined if all admissions are forgotten. */
 type Change = { key: number; at: number | undefined; expiredUntil: number }
@@ -262,47 +261,4 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
       return statements().prune.run(until, batchSize).changes === batchSize
     },
   }
-}
-
-const emptyWindow: Window = { times: [], head: 0, firstSeq: 1 }
-
-const count = (window: Window | undefined) => (window ? window.times.length - window.head : 0)
-
-const total = (window: Window | undefined, changes: PendingWindow | undefined) =>
-  changes ? changes.kept + changes.added.length : count(window)
-
-const timeAt = ({ times, head }: Window, index: number) => times[head + index] ?? 0
-
-/** @param index from the oldest admission that is not deleted */
-function admissionAt(
-  window: Window,
-  changes: PendingWindow | undefined,
-  index: number,
-): Admission | undefined {
-  if (index < 0 || index >= total(window, changes)) return undefined
-  return { at: timeIn(window, changes, index), seq: window.firstSeq + window.head + index }
-}
-
-const timeIn = (window: Window, changes: PendingWindow | undefined, index: number) =>
-  changes && index >= changes.kept ? (changes.added[index - changes.kept] ?? 0) : timeAt(window, index)
-
-/** Counts the admissions up to a time, by binary search. */
-function countUntil(window: Window, changes: PendingWindow | undefined, time: number): number {
-  let low = 0
-  let high = total(window, changes)
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (timeIn(window, changes, middle) > time) high = middle
-    else low = middle + 1
-  }
-  return low
-}
-
-function dropExpired(window: Window, until: number) {
-  const { times } = window
-  while (window.head < times.length && timeAt(window, 0) <= until) window.head++
-  if (window.head < 64 || window.head * 2 < times.length) return
-  times.splice(0, window.head)
-  window.firstSeq += window.head
-  window.head = 0
 }

@@ -3,9 +3,8 @@ import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
 import type { ListIndex } from './list-index.ts'
-import type { Partitions } from './partitions.ts'
 import type { PhoneIndex } from './phone-index.ts'
-import type { RowWrite } from './row-writes.ts'
+import type { RowWrite } from './row-write.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -46,6 +45,24 @@ export type DatabaseMemory = {
    * reading memory outside of a transaction; a transaction does it when it begins.
    */
   refresh(): void
+}
+
+export type MonthlyTable = 'otp_requests' | 'otp_deliveries' | 'webhook_deliveries' | 'webhook_attempts'
+export type PartitionedTable = MonthlyTable | 'events'
+
+export type Partitions = {
+  /**
+   * Makes a partition that is needed soon, or one for rows that have none.
+   *
+   * @returns false if there is nothing to do, or others use the table
+   */
+  prepareNext(executor: QueryExecutor, now: number): Promise<boolean>
+  /**
+   * Drops the oldest partition of a table if all of its rows are from before `until`.
+   *
+   * @returns false if there is none, or others use the table
+   */
+  dropOldest(executor: QueryExecutor, table: PartitionedTable, until: number): Promise<boolean>
 }
 
 /** The port over SQLite and PostgreSQL. On PostgreSQL other nodes write too, so nothing is kept in memory. */

@@ -77,16 +77,15 @@ export const readPostgresMigrations = async (client: SqlClient): Promise<Applied
   (await readPostgresSchema(client)).applied
 
 /**
- * Returns the migrations that a PostgreSQL database lacks. A newer one is served as long as it has everything that this
- * version uses.
+ * Requires that this version may serve a database: a newer schema is served as long as it has everything that this version
+ * uses.
  *
- * @throws MigrationError the database has dropped what this version uses, one of its migrations differs from this
- *   version's, or a move into it has not ended
+ * @throws MigrationError it may not, or a move into the database has not ended
  */
-export function pendingPostgresMigrations(
-  { applied, nodesFrom, isMoving }: PostgresSchema,
+export function requireServable(
+  { nodesFrom, isMoving }: Pick<PostgresSchema, 'nodesFrom' | 'isMoving'>,
   available = postgresMigrations,
-): Migration[] {
+): void {
   if (isMoving) {
     throw new MigrationError(
       'a data directory is being moved into this database, or its move was interrupted',
@@ -99,8 +98,20 @@ export function pendingPostgresMigrations(
       'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
     )
   }
-  requireSameMigrations(available, applied)
-  return available.slice(applied.length)
+}
+
+/**
+ * Returns the migrations that a PostgreSQL database lacks.
+ *
+ * @throws MigrationError see requireServable; or a migration differs from this version's
+ */
+export function pendingPostgresMigrations(
+  schema: PostgresSchema,
+  available = postgresMigrations,
+): Migration[] {
+  requireServable(schema, available)
+  requireSameMigrations(available, schema.applied)
+  return available.slice(schema.applied.length)
 }
 
 export type MigrateOptions = {
@@ -240,6 +251,8 @@ async function buildIndex(
     return await withRetries(holder, async () => {
       const { applied } = await readPostgresSchema(holder)
       if (applied.some(({ name }) => name === migration.name)) return []
+      // The index waits for all snapshots, and a query with values keeps its own until the next one without.
+      await holder.query('select 1')
       try {
         // One that was interrupted has left an index that is not valid.
         await client.query(`drop index concurrently if exists ${index}`)

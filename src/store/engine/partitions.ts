@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { idTime, lowestId } from '../../domain/model/ids.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
-import type { QueryExecutor } from './database.ts'
+import type { MonthlyTable, PartitionedTable, Partitions, QueryExecutor } from './database.ts'
 
 /** Tables in partitions of a month, and the prefix of the ids that tell the month of a row. */
 const monthlyTables = {
@@ -9,12 +9,17 @@ const monthlyTables = {
   otp_deliveries: 'otp',
   webhook_deliveries: 'dlv',
   webhook_attempts: 'dlv',
-} as const
+} as const satisfies Record<MonthlyTable, string>
 
-export type MonthlyTable = keyof typeof monthlyTables
-export type PartitionedTable = MonthlyTable | 'events'
+/** The tables in partitions of a month, with the column that they are divided by. */
+export const monthlyKeys: Readonly<Record<MonthlyTable, string>> = {
+  otp_requests: 'id',
+  otp_deliveries: 'request_id',
+  webhook_deliveries: 'id',
+  webhook_attempts: 'delivery_id',
+}
 
-/** What is dropped before a partition of that table, whose rows it belongs to. */
+/** Tables whose partition is dropped with that of the table that their rows belong to. */
 const dependents: Partial<Record<PartitionedTable, PartitionedTable>> = {
   otp_requests: 'otp_deliveries',
   webhook_deliveries: 'webhook_attempts',
@@ -30,21 +35,6 @@ const slackMs = minuteMs
 
 /** The range of keys in a partition: `lower` is in it, `upper` is not. */
 export type PartitionPlan = { suffix: string; lower: string; upper: string }
-
-export type Partitions = {
-  /**
-   * Makes a partition that is needed soon, or one for rows that have none.
-   *
-   * @returns false if there is nothing to do, or others use the table
-   */
-  prepareNext(executor: QueryExecutor, now: number): Promise<boolean>
-  /**
-   * Drops the oldest partition of a table if all of its rows are from before `until`.
-   *
-   * @returns false if there is none, or others use the table
-   */
-  dropOldest(executor: QueryExecutor, table: PartitionedTable, until: number): Promise<boolean>
-}
 
 /** The month of a time, as the range of the ids that were made in it. */
 export function planMonth(table: MonthlyTable, time: number): PartitionPlan {
@@ -86,8 +76,8 @@ export function planEntries(
   return { suffix: String(from), lower: String(from), upper: String(from + entries) }
 }
 
-/** SQL that makes a partition. */
-export const makePartition = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
+/** Calls the function of the database that makes a partition. */
+const makePartition = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
   sql`otpd_make_partition(${table}::text, ${suffix}::text, ${lower}::text, ${upper}::text)`
 
 const run = async (executor: QueryExecutor, call: SQL): Promise<boolean> => {
@@ -117,14 +107,12 @@ async function findMissing(
   executor: QueryExecutor,
   now: number,
 ): Promise<{ table: PartitionedTable; plan: PartitionPlan } | undefined> {
-  // The keys of the object.
+  // Its keys are those of the type.
   for (const table of Object.keys(monthlyTables) as MonthlyTable[]) {
     const existing = new Set((await listPartitions(executor, table)).map(({ suffix }) => suffix))
     const missing = planMonths(table, now, now).find(({ suffix }) => !existing.has(suffix))
     if (missing) return { table, plan: missing }
-    const key = sql.identifier(
-      table === 'otp_deliveries' ? 'request_id' : table === 'webhook_attempts' ? 'delivery_id' : 'id',
-    )
+    const key = sql.identifier(monthlyKeys[table])
     const [first] = await executor
       .select({ key: sql<string | null>`key` })
       .from(sql`(select min(${key}) as key from ${sql.identifier(`${table}_rest`)}) as first`)

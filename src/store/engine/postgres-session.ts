@@ -1,6 +1,7 @@
 import type { QueryExecutor } from './database.ts'
 import { driverCode, unavailable } from './errors.ts'
-import { buildManyRows, keyOf, type ManyRows, type Row, type RowWrite } from './row-writes.ts'
+import type { Row, RowWrite } from './row-write.ts'
+import { buildManyRows, keyOf, type ManyRows } from './row-writes.ts'
 
 /**
  * State of one connection. Writes of rows are gathered: consecutive ones with the same statement go to the server in

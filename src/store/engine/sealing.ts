@@ -162,9 +162,14 @@ const e164 = /^\+[1-9]\d{0,14}$/
  */
 function parseSealed(stored: string, letter: 's' | 'p'): { version: number; start: number } | undefined {
   if (!stored.startsWith(letter)) return undefined
-  const dot = stored.indexOf('.', 1)
-  const version = Number(stored.slice(1, dot))
-  return dot > 1 && Number.isInteger(version) ? { version, start: dot + 1 } : undefined
+  let version = 0
+  let dot = 1
+  for (; dot < stored.length; dot++) {
+    const digit = stored.charCodeAt(dot) - 0x30
+    if (digit < 0 || digit > 9) break
+    version = 10 * version + digit
+  }
+  return dot > 1 && stored.charAt(dot) === '.' ? { version, start: dot + 1 } : undefined
 }
 
 /** Tells whether a stored value is sealed with a version of the key. */

@@ -24,7 +24,7 @@ export function createTableSum() {
 
 const toHex = (word: number) => (word >>> 0).toString(16).padStart(8, '0')
 
-/** Stands for null, as in the text format of COPY. */
+/** Null in the text format of COPY. */
 const nullText = String.raw`\N`
 
 /** Writes a row for the checksum: its values with tabs between them. */

@@ -1,4 +1,8 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Client } from 'pg'
+import { idTime } from '../../domain/model/ids.ts'
+import type { MonthlyTable, PartitionedTable } from '../engine/database.ts'
+import { monthlyKeys, planEntries, planMonths, type PartitionPlan } from '../engine/partitions.ts'
 import { copyLine, createTableSum, parseTableSum, rowText, tableSumSql, type TableSum } from './checksum.ts'
 import { copyIn } from './copy-in.ts'
 import type { MovedTable } from './moved-tables.ts'
@@ -53,6 +57,27 @@ export async function dropIndexes(client: Client): Promise<string[]> {
   ]
 }
 
+/** Makes the partitions for the rows of a SQLite file, and those ahead of `now`. */
+export async function makePartitions(client: Client, source: SqliteConnection, now: number): Promise<void> {
+  const make = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
+    client.query('select otpd_make_partition($1, $2, $3, $4)', [table, suffix, lower, upper])
+  const first = (sql: string) => source.query(sql).values()[0] ?? []
+  // Its keys are those of the type.
+  for (const [table, key] of Object.entries(monthlyKeys) as Array<[MonthlyTable, string]>) {
+    const [oldest] = first(`select min(${key}) from ${table}`)
+    const from = typeof oldest === 'string' ? idTime(oldest) : now
+    for (const plan of planMonths(table, from, now)) await make(table, plan)
+  }
+  const [seq, at] = first('select seq, at from events order by seq limit 1')
+  const [last] = first(`select value from counters where name = 'event_seq'`)
+  const earlier = seq === undefined ? undefined : { seq: Number(seq), at: Number(at) }
+  for (let from = earlier?.seq ?? Number(last) + 1; from <= Number(last) + 1;) {
+    const plan = planEntries(from, Number(last), earlier, now)
+    await make('events', plan)
+    from = Number(plan.upper)
+  }
+}
+
 /** Loads the rows of a table. @returns what was sent */
 export async function loadTable(client: Client, table: MovedTable, report: ReportRows): Promise<TableSum> {
   const sum = createTableSum()
@@ -66,6 +91,18 @@ export async function loadTable(client: Client, table: MovedTable, report: Repor
   }
   await copyIn(client, `${table.name} (${table.columns.join()})`, lines())
   return sum.read()
+}
+
+/**
+ * Gathers the statistics of tables and partitions that have rows. Those of an empty partition would make plans that read
+ * all of it, and the next month fills it.
+ */
+export async function analyzeTables(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+     where relnamespace = current_schema()::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0`,
+  )
+  await client.query(`analyze ${rows.map(({ name }) => name).join()}`)
 }
 
 /** Adds up the rows that PostgreSQL has. */

@@ -19,17 +19,17 @@ export type MovedTable = {
 
 export type Value = string | number | null
 
-/** State of the server that ran on the file: it begins anew. */
-const leftOut = ['resting_providers']
+/** Leases and circuits of the process that used the file; nodes make their own. */
+const leftOut = ['provider_circuits', 'leases', 'nodes']
 /** Facts about the SQLite file. */
-const ownMeta = ['phone_index_until', 'moved_to']
+const ownMeta = ['phone_index_until', 'phone_key_deleted', 'moved_to']
 
 /** Rows that are read at a time. */
 const pageRows = 2_000
 
 /**
- * Lists the tables to move, from a connection that no other process writes to. Short ids are resolved to the ids that they
- * stand for, and the log of admissions to rows. The lagging indexes stay behind: PostgreSQL has ordinary ones.
+ * Lists the tables to move, while no other process can write to them. Short ids are replaced by full ids, and the log of
+ * admissions by rows. The lagging indexes are left out: PostgreSQL has ordinary ones.
  */
 export function listMovedTables(connection: SqliteConnection): MovedTable[] {
   const ids = createShortIds((sql) => connection.prepare(sql), connection)

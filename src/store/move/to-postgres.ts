@@ -11,10 +11,10 @@ import { OperationRefused, StartRefused } from '../files/data-dir.ts'
 import { movedToKey, readMovedTo } from '../files/moved.ts'
 import { readMeta, writeMeta } from '../files/data-keys.ts'
 import { requireOwnSchema } from '../files/schema.ts'
-import { dropIndexes, emptyTables, loadTable, readTableSum } from './load.ts'
+import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
 import { listMovedTables, type MovedTable } from './moved-tables.ts'
 
-/** What a move is doing. `rows` of `rowsTotal` are sent, over all tables. */
+/** Progress of a move. `rows` of `rowsTotal` are sent, over all tables. */
 export type MoveStep =
   | { step: 'schema' | 'empty' | 'keys' | 'commit' | 'mark' | 'finish' }
   | { step: 'copy'; table: string; rows: number; rowsTotal: number }
@@ -98,7 +98,21 @@ async function moveFrozen(
   onStep({ step: 'schema' })
   const id = crypto.randomUUID()
   await prepareTarget(client, id)
-  await inTransaction(client, onStep, () => load(client, tables, counts, onStep))
+  await inTransaction(client, onStep, async () => {
+    onStep({ step: 'empty' })
+    await emptyTables(client)
+    const definitions = await dropIndexes(client)
+    await makePartitions(client, source, now)
+    await loadTables(client, tables, counts, onStep)
+    for (const [done, definition] of definitions.entries()) {
+      onStep({ step: 'index', done, total: definitions.length })
+      await client.query(definition)
+    }
+    onStep({ step: 'keys' })
+    await client.query(`select setval('phones_keys', (select coalesce(max(key), 0) + 1 from phones), false)`)
+    await client.query('insert into meta (name, value) values ($1, $2)', [movingKey, id])
+    await analyzeTables(client)
+  })
   onStep({ step: 'mark' })
   writeMeta(source, movedToKey, JSON.stringify({ id, target, at: now }))
   return { outcome: 'moved', tables: counts }
@@ -194,16 +208,12 @@ async function inTransaction(
   }
 }
 
-async function load(
+async function loadTables(
   client: Client,
   tables: readonly MovedTable[],
   counts: MoveResult['tables'],
   onStep: MoveOptions['onStep'],
 ): Promise<void> {
-  const moving = await readMoving(client)
-  onStep({ step: 'empty' })
-  await emptyTables(client)
-  const definitions = await dropIndexes(client)
   const rowsTotal = counts.reduce((total, { rows }) => total + rows, 0)
   let before = 0
   for (const table of tables) {
@@ -223,14 +233,6 @@ async function load(
     }
     before += sent.rows
   }
-  for (const [done, definition] of definitions.entries()) {
-    onStep({ step: 'index', done, total: definitions.length })
-    await client.query(definition)
-  }
-  onStep({ step: 'keys' })
-  await client.query(`select setval('phones_keys', (select coalesce(max(key), 0) + 1 from phones), false)`)
-  await client.query('insert into meta (name, value) values ($1, $2)', [movingKey, moving])
-  await client.query('analyze')
 }
 
 /** Lets nodes serve the database. */

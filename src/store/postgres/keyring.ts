@@ -10,6 +10,7 @@ import {
   type Keyring,
 } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
+import { firstHash, hostChain, signHead } from '../../domain/model/audit-chain.ts'
 import type { Database, QueryExecutor } from '../engine/database.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
@@ -55,9 +56,9 @@ export async function openSharedKeyring(
   return { keyring: { ...keyring, refresh }, isNew: created }
 }
 
-/** @returns whether this call made them */
+/** Creates the first keys, and with them the chain of the installation's audit trail. @returns whether this call did */
 async function createDataKeys(
-  { tables: { dataKeys, meta } }: Database,
+  { tables: { auditChains, dataKeys, meta } }: Database,
   tx: QueryExecutor,
   masterKey: Uint8Array,
   now: number,
@@ -70,10 +71,10 @@ async function createDataKeys(
     .returning({ name: meta.name })
   if (added.length === 0) return false
   await tx.insert(meta).values({ name: 'key_epoch', value: crypto.randomUUID() })
+  const created = purposes.map((purpose) => newDataKey(purpose, 1, random))
   await tx.insert(dataKeys).values(
-    purposes.map((purpose) => {
-      const dataKey = newDataKey(purpose, 1, random)
-      const { version } = dataKey
+    created.map((dataKey) => {
+      const { purpose, version } = dataKey
       return {
         masterKey: check,
         purpose,
@@ -83,6 +84,9 @@ async function createDataKeys(
       }
     }),
   )
+  const { keys } = createKeyring(created, () => {})
+  const chain = { chain: hostChain, entries: 0, lastHash: firstHash, deleted: 0, deletedHash: firstHash }
+  await tx.insert(auditChains).values(signHead(keys, { ...chain, chains: 1, startedAt: now }))
   return true
 }
 

@@ -10,7 +10,7 @@ import { phoneAt } from '../service.ts'
 /** A PostgreSQL server on this machine. */
 export type PostgresServer = {
   port: number
-  /** Of its first process, whose children are all others. */
+  /** Process id of its first process, whose children are all others. */
   pid: number
   /** Version, and settings that decide the cost of a commit. */
   description: string
@@ -82,7 +82,7 @@ export type Cluster = {
   applications: readonly Application[]
 }
 
-/** Applications that send together; more follow, of which each is measured alone. */
+/** Applications that send together; each of those that follow is measured alone. */
 export const applicationsTogether = 64
 
 type ClusterNeeds = {

@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { startServer } from '../machine.ts'
 
-/** What clients of PostgreSQL sent. */
+/** Messages that clients of PostgreSQL sent. */
 export type Traffic = {
   /** How often a client sent something after the server had answered. */
   roundTrips: number

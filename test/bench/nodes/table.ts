@@ -4,7 +4,7 @@ import type { NodeSample } from './measure.ts'
 
 export type Kind = 'send' | 'verify'
 
-/** What was measured: bare rows, nodes with one or many applications, or one caller. */
+/** One measurement: bare rows, nodes with one or many applications, or one caller. */
 export type Row = {
   load: 'bare' | 'many' | 'one' | 'caller'
   kind: Kind
@@ -66,7 +66,7 @@ const rateRatio = (find: Find, row: Row, base: Row) =>
 
 const kinds: readonly Kind[] = ['send', 'verify']
 
-/** Of one node, as bare rows are written by one process. */
+/** Goals of one node, as bare rows are written by one process. */
 export const nodesGoals: readonly NodesGoal[] = [
   ...kinds.flatMap((kind): NodesGoal[] => [
     ...[

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { otpStatuses, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
+import { logList, logTypeList, requestList, requestLists, seqKey } from '../../../src/store/list-changes.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
@@ -68,6 +69,11 @@ type State = {
 
 /** A list with a filter: how to read a page, and what must be in the whole of it. */
 type Listing = {
+  owner: Owner
+  /** Lists of the index. Its keys are exact, although readers would skip those of other rows. */
+  lists: readonly string[]
+  toIndexKey(key: string): string
+  isAscending: boolean
   load(store: Store['read'], limit: number, last: string | undefined): Promise<Array<{ key: string }>>
   expect(state: Readonly<State>): Array<{ key: string }>
 }
@@ -79,6 +85,10 @@ const isOwn =
 
 const listings: Listing[] = owners.flatMap((owner) => [
   ...requestFilters.map((status): Listing => ({
+    owner,
+    lists: status ? [requestList[status]] : requestLists,
+    toIndexKey: (key) => key,
+    isAscending: false,
     load: async (store, limit, before) =>
       (await store.otpRequests.list({ ...owner, status, now: start, limit, before })).map((row) => ({
         key: row.id,
@@ -92,6 +102,10 @@ const listings: Listing[] = owners.flatMap((owner) => [
   })),
   ...typeFilters.flatMap((types) =>
     [true, false].map((isAscending): Listing => ({
+      owner,
+      lists: types ? types.map((type) => logTypeList[type]) : [logList],
+      toIndexKey: (key) => seqKey(Number(key)),
+      isAscending,
       load: async (store, limit, last) => {
         const position = last === undefined ? (isAscending ? 0 : undefined) : Number(last)
         const entries = await store.events.list(owner.developerId, {
@@ -112,6 +126,7 @@ const listings: Listing[] = owners.flatMap((owner) => [
   ),
 ])
 
+const toPhone = (number: number) => `+1415555${String(number).padStart(4, '0')}`
 const toId = (number: number) => `otp_${String(number).padStart(6, '0')}`
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 const limits = [1, 2, 5, 50]
@@ -126,7 +141,7 @@ export const listModel = defineBodyModel<Call, State>({
     state: { requests: [], entries: [], lastSeq: 0 },
   }),
 
-  async perform(tx, call, { number }) {
+  async perform(tx, call, { number, process }) {
     const record = (owner: Owned, type: LogType) =>
       tx.events.append([
         {
@@ -135,7 +150,7 @@ export const listModel = defineBodyModel<Call, State>({
             developerId: owner.developerId,
             appId: owner.appId,
             requestId: 'otp_of_entry',
-            phone: '+14155552671',
+            phone: toPhone(number),
             status: null,
             detail: null,
             at: start,
@@ -167,6 +182,8 @@ export const listModel = defineBodyModel<Call, State>({
       case 'delete entries':
         return tx.events.deleteOldest(start, call.count)
       case 'replace phone':
+        // Ends before or after the commit.
+        void process.store.read.events.list('dev_1', { limit: 50 })
         return tx.retention.replaceInEvent(call.seq, `anon_${number}`, (payload) => payload)
       case 'list':
         return listings[call.pick % listings.length]?.load(tx, 5, undefined)
@@ -176,7 +193,7 @@ export const listModel = defineBodyModel<Call, State>({
   apply(state, call, number) {
     const record = ({ developerId, appId }: Owned, type: LogType) => {
       state.lastSeq++
-      state.entries.push({ developerId, appId, type, seq: state.lastSeq, phone: '+14155552671' })
+      state.entries.push({ developerId, appId, type, seq: state.lastSeq, phone: toPhone(number) })
       return state.lastSeq
     }
     switch (call.kind) {
@@ -207,11 +224,11 @@ export const listModel = defineBodyModel<Call, State>({
     }
   },
 
-  async check({ store }, state, pick) {
+  async check({ store, database }, state, pick) {
     const limit = limits[(pick ?? 1) % limits.length] ?? 1
     const chosen =
       pick === undefined ? listings : listings.filter((_, index) => index === pick % listings.length)
-    for (const { load, expect: expected } of chosen) {
+    for (const { load, expect: expected, ...index } of chosen) {
       const all: Array<{ key: string }> = []
       for (;;) {
         const page = await load(store.read, limit, all.at(-1)?.key)
@@ -221,6 +238,11 @@ export const listModel = defineBodyModel<Call, State>({
         await new Promise(setImmediate)
       }
       expect(all).toEqual(expected(state))
+      const owner = database.shortId(index.owner.appId ?? index.owner.developerId)
+      const range = index.isAscending ? { after: '' } : { before: undefined }
+      const next = database.listIndex?.keys(owner, index.lists, range, false)
+      const keys = expected(state).map(({ key }) => index.toIndexKey(key))
+      for (const key of [...keys, undefined]) expect(next?.()).toBe(key)
     }
   },
 })

@@ -57,7 +57,7 @@ export function createProcesses(content: Uint8Array, options: Partial<SqliteOpti
       if (!process) running.set(name, (process = open(path, name === 'host' ? hostOptions : options)))
       return process
     },
-    running: () => [...running.values()],
+    isRunning: (name: ProcessName) => running.has(name),
     exit,
     exitAll,
 

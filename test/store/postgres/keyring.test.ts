@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { isAuthenticHead } from '../../../src/domain/model/audit-chain.ts'
 import { StartRefused } from '../../../src/store/files/data-dir.ts'
 import { openSharedKeyring } from '../../../src/store/postgres/keyring.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -11,8 +12,9 @@ describeEachDatabase('shared keyring', (database) => {
     Promise.allSettled(nodes.map((masterKey) => openSharedKeyring(database(), masterKey, { now: 1 })))
 
   async function deleteKeys() {
-    const { dataKeys, meta } = database().tables
+    const { auditChains, dataKeys, meta } = database().tables
     await database().write(async (tx) => {
+      await tx.delete(auditChains)
       await tx.delete(dataKeys)
       await tx.delete(meta)
     })
@@ -26,6 +28,10 @@ describeEachDatabase('shared keyring', (database) => {
       expect(opened).toHaveLength(8)
       expect(opened.filter(({ isNew }) => isNew)).toHaveLength(1)
       expect(new Set(opened.map(({ keyring }) => keyring.keys.clientId.toString('hex'))).size).toBe(1)
+      // Without it, an empty audit trail would look as if it had been deleted.
+      const heads = await database().read.select().from(database().tables.auditChains)
+      const keys = opened[0]?.keyring.keys ?? expect.unreachable()
+      expect(heads.map((head) => head.chain === 'host' && isAuthenticHead(keys, head))).toEqual([true])
     }
   })
 

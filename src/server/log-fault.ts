@@ -1,0 +1,20 @@
+import type { Log } from '../log/log.ts'
+import { ForeignCommitError } from '../store/engine/errors.ts'
+import { MigrationError } from '../store/engine/migrate.ts'
+import { StartRefused } from '../store/files/data-dir.ts'
+
+/** Logs why the server must exit. */
+export function logFault(log: Log, error: unknown) {
+  const isKeyFault = error instanceof ForeignCommitError || error instanceof StartRefused
+  if (isKeyFault)
+    log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
+      error: error instanceof ForeignCommitError ? error.cause : error,
+    })
+  else if (error instanceof MigrationError)
+    log.error('the database was migrated, and this version must not serve it any more; it drains and exits', {
+      cause: error.message,
+      remedy: error.remedy,
+    })
+  else
+    log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
+}

@@ -1,0 +1,195 @@
+import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { Client } from 'pg'
+import { ServiceError } from '../../../src/domain/model/errors.ts'
+import type { CallingApplication } from '../../../src/domain/model/application.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
+import { openPostgres } from '../../../src/store/engine/postgres.ts'
+import { openTestPostgres } from '../../helpers/databases.ts'
+import { createOtpOperations } from '../../helpers/otp-operations.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
+import { createTestService, type TestService } from '../../helpers/service.ts'
+
+const url = process.env['OTPD_TEST_POSTGRES_URL']
+
+/** Tables in the order in which transactions lock their rows. */
+const lockOrder = [
+  'applications',
+  'otp_requests',
+  'otp_deliveries',
+  'phones',
+  'guard_countries',
+  'guard_counts',
+  'webhook_endpoints',
+  'daily_counts',
+  'breakdown_counts',
+  'counters',
+]
+
+type Query = (this: Client, ...args: unknown[]) => unknown
+const query = Client.prototype.query as unknown as Query
+const textOf = ([config]: unknown[]) => String(typeof config === 'object' ? Object(config).text : config)
+
+/** Lets a test see, and replace, every statement that is sent. */
+function interceptStatements(intercept: (client: Client, text: string) => string | undefined) {
+  return spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...args: unknown[]) {
+    const replaced = intercept(this, textOf(args))
+    return query.apply(this, replaced === undefined ? args : [replaced])
+  } as never)
+}
+
+/** The table whose rows a statement locks or changes. No other transaction knows new requests and messages. */
+function lockedTable(text: string): string | undefined {
+  if (/^insert into "(otp_requests|otp_deliveries)"/.test(text)) return undefined
+  const changed = /^(?:insert into|update|delete from) "(\w+)"/.exec(text)
+  if (changed) return changed[1]
+  return text.includes(' for update') ? /from "(\w+)"/.exec(text)?.[1] : undefined
+}
+
+describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
+  let opened: Awaited<ReturnType<typeof openTestPostgres>>
+  let second: Database
+  let service: TestService
+  let otherNode: TestService
+  const applications: CallingApplication[] = []
+  let numbers = 0
+  const newPhone = () => `+1415${2_000_000 + numbers++}`
+
+  beforeAll(async () => {
+    opened = await openTestPostgres(url ?? '')
+    second = openPostgres(opened.url)
+    const options = { plans: unlimitedPlans, env: { OTPD_GUARD_MODE: 'enforce' } }
+    service = await createTestService({ ...options, database: opened.database })
+    otherNode = await createTestService({ ...options, database: second })
+    const developer = await service.createDeveloper()
+    for (let i = 0; i < 3; i++)
+      applications.push(
+        await service.services.appAuth.authenticate(
+          await service.createApplication(developer, { environment: 'live' }),
+        ),
+      )
+  })
+  afterEach(() => spyOn(Client.prototype, 'query').mockRestore())
+  afterAll(async () => {
+    await second.close()
+    await opened.dispose()
+  })
+
+  const operationsOf = ({ store, clock }: TestService) => createOtpOperations({ store, clock })
+  const application = (index: number) => applications[index % applications.length] as CallingApplication
+
+  test('lock the rows of every table in one order, so that no transactions wait in a ring', async () => {
+    const transactions = new Map<Client, string[]>()
+    const found = new Set<string>()
+    interceptStatements((client, text) => {
+      if (text.startsWith('begin')) transactions.set(client, [])
+      const table = lockedTable(text)
+      const locked = transactions.get(client)
+      if (!table || !locked || !lockOrder.includes(table)) return undefined
+      for (const before of locked)
+        if (lockOrder.indexOf(before) > lockOrder.indexOf(table) && !locked.includes(table))
+          found.add(`${table} after ${before}`)
+      locked.push(table)
+      return undefined
+    })
+    const nodes = [service.services.otp, otherNode.services.otp]
+    const { code } = operationsOf(service)
+    const phones = Array.from({ length: 4 }, newPhone)
+    const mixed = Array.from({ length: 60 }, async (_, i) => {
+      const otp = nodes[i % 2] as (typeof nodes)[number]
+      const { requestId } = await otp.send(application(i), { phone: phones[i % phones.length] ?? '' })
+      if (i % 3 === 0) await otp.cancel(application(i), requestId)
+      else await otp.verify(application(i), requestId, await code(requestId, i % 2))
+      if (i % 5 === 0) await otp.resend(application(i), { requestId })
+    })
+    const failures = (await Promise.allSettled(mixed)).flatMap((one) =>
+      one.status === 'rejected' && !(one.reason instanceof ServiceError) ? [one.reason] : [],
+    )
+    expect(failures).toEqual([])
+    expect([...found]).toEqual([])
+    const client = new Client(opened.url)
+    await client.connect()
+    const { rows } = await client.query(
+      'select deadlocks from pg_stat_database where datname = current_database()',
+    )
+    await client.end()
+    expect(Number(rows[0].deadlocks)).toBe(0)
+  }, 120_000)
+
+  // `pattern` names the statement that fails: of the facts, of the changes, and the commit.
+  const flushes = {
+    facts: /from "applications".*for update/,
+    changes: /^insert into "otp_requests"/,
+    commit: /^commit/,
+  }
+  describe.each(Object.entries(flushes))('whose %s fail', (_, pattern) => {
+    test.each(['40001', '40P01'])('with %s run again, and take effect once', async (code) => {
+      let failures = 0
+      interceptStatements((_client, text) => {
+        if (!pattern.test(text) || failures > 0) return undefined
+        failures++
+        return `do $$ begin raise exception using errcode = '${code}'; end $$`
+      })
+      const phone = newPhone()
+      const otp = operationsOf(service)
+      const { requestId } = await otp.send(application(0), { phone })
+      expect(failures).toBe(1)
+      expect(await service.store.read.otpRequests.find(requestId)).toMatchObject({ phone })
+      expect(await countOf(`select count(*) from otp_requests where id = '${requestId}'`)).toBe(1)
+    })
+
+    test.each(['25P03', '57014', '53100', '25006'])(
+      'with %s are UNAVAILABLE, and change nothing',
+      async (code) => {
+        const before = await countOf('select count(*) from otp_requests')
+        interceptStatements((_client, text) =>
+          pattern.test(text) ? `do $$ begin raise exception using errcode = '${code}'; end $$` : undefined,
+        )
+        const failed = operationsOf(service).send(application(0), { phone: newPhone() })
+        expect(await failed.catch((error: unknown) => error)).toMatchObject({ code: 'UNAVAILABLE' })
+        spyOn(Client.prototype, 'query').mockRestore()
+        expect(await countOf('select count(*) from otp_requests')).toBe(before)
+        await operationsOf(service).send(application(0), { phone: newPhone() })
+      },
+    )
+
+    test('because the connection ends are UNAVAILABLE, and later calls have another one', async () => {
+      let losses = 0
+      interceptStatements((client, text) => {
+        if (!pattern.test(text) || losses > 0) return undefined
+        losses++
+        const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+        connection.stream.destroy()
+        return undefined
+      })
+      const failed = operationsOf(service).send(application(0), { phone: newPhone() })
+      expect(await failed.catch((error: unknown) => error)).toMatchObject({ code: 'UNAVAILABLE' })
+      expect(losses).toBe(1)
+      await operationsOf(service).send(application(0), { phone: newPhone() })
+    })
+  })
+
+  test('fail alone if one of them is at fault', async () => {
+    const otp = operationsOf(service)
+    const bad = 'otp_bad'
+    const good = Array.from({ length: 5 }, () => otp.send(application(1), { phone: newPhone() }))
+    const failed = service.store.decide({
+      read: async () => undefined,
+      decide: () => ({
+        result: undefined,
+        changes: [{ kind: 'counts', developerId: bad, day: 1, counts: { requests: 1 } }],
+      }),
+    })
+    expect(await failed.catch((error: unknown) => String(error))).toContain('23503')
+    expect(await Promise.all(good)).toHaveLength(5)
+  })
+
+  async function countOf(sql: string): Promise<number> {
+    const client = new Client(opened.url)
+    await client.connect()
+    try {
+      return Number((await client.query(sql)).rows[0].count)
+    } finally {
+      await client.end()
+    }
+  }
+})
