@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { collectOutput } from './binary.ts'
+import { findFreePort } from './external-program.ts'
 
 const program = Bun.which('pgbouncer', { PATH: `${process.env.PATH ?? ''}:/usr/sbin` })
 export const hasPgbouncer = program !== null
@@ -11,7 +11,6 @@ if (!hasPgbouncer)
 
 /** Starts PgBouncer in front of the database of a URL. `url` leads through it. */
 export async function startPgbouncer(target: string, mode: 'session' | 'transaction' | 'statement') {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-pgbouncer-'))
   const { hostname, port: targetPort, pathname, username, password } = new URL(target)
   const port = await findFreePort()
   const database = pathname.slice(1)
@@ -20,12 +19,21 @@ export async function startPgbouncer(target: string, mode: 'session' | 'transact
     '[databases]',
     `${database} = host=${hostname} port=${targetPort || 5432} ${login}`,
     '[pgbouncer]',
-    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any`,
+    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = any`,
     `pool_mode = ${mode}\nmax_client_conn = 200\ndefault_pool_size = 20`,
     '',
   ]
+  const { stop } = await runPgbouncer(config.join('\n'))
+  const url = new URL(target)
+  url.port = String(port)
+  return { url: url.href, stop }
+}
+
+/** Starts PgBouncer with a configuration, which ends with its own section. */
+export async function runPgbouncer(config: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-pgbouncer-'))
   const file = join(folder, 'pgbouncer.ini')
-  writeFileSync(file, config.join('\n'))
+  writeFileSync(file, `${config}\nunix_socket_dir =\n`)
   Bun.spawnSync(['chmod', '-R', 'a+rX', folder])
   // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
@@ -37,22 +45,11 @@ export async function startPgbouncer(target: string, mode: 'session' | 'transact
   const output = collectOutput(child.stderr)
   await Promise.race([output.waitFor('process up'), child.exited])
   if (child.exitCode !== null) throw new Error(`pgbouncer: ${output.text()}`)
-  const url = new URL(target)
-  url.port = String(port)
   return {
-    url: url.href,
     async stop() {
       child.kill('SIGKILL')
       await child.exited
       rmSync(folder, { recursive: true })
     },
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => void server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }

@@ -13,12 +13,12 @@ import { createTestService } from '../../helpers/service.ts'
 
 /** The SQL of the guide, with names of this test: roles belong to the whole server. */
 const suffix = crypto.randomUUID().replaceAll('-', '')
-const guide = readFileSync(join(import.meta.dir, '../../../src/docs/postgres.md'), 'utf8')
+const guide = readFileSync(join(import.meta.dir, '../../../src/docs/many-nodes.md'), 'utf8')
 const [createRoles = '', grant = '', revoke = ''] = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map(
   ([, text = '']) =>
     text
       .replaceAll(/\botpd_(owner|node)\b/g, `otpd_$1_${suffix}`)
-      .replace('database otpd ', `database otpd_${suffix} `),
+      .replaceAll(/\bdatabase otpd\b/g, `database otpd_${suffix}`),
 )
 
 describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
@@ -40,9 +40,14 @@ describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
       await admin.query(statement)
     for (const role of ['owner', 'node'])
       await admin.query(`alter role otpd_${role}_${suffix} password 'test'`)
+    const superuser = new URL(testPostgresUrl ?? '')
+    superuser.pathname = `otpd_${suffix}`
+    const granting = new Client(superuser.href)
+    await granting.connect()
+    await granting.query(grant)
+    await granting.end()
     owner = new Client(urlOf('owner'))
     await owner.connect()
-    await owner.query(grant)
     await migratePostgres(owner, { migrate: true })
     await owner.query(revoke)
     node = new Client(urlOf('node'))
