@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { collectOutput } from './binary.ts'
+import { findUnusedPort } from './unused-port.ts'
 
 const program = Bun.which('pgbouncer', { PATH: `${process.env.PATH ?? ''}:/usr/sbin` })
 export const hasPgbouncer = program !== null
@@ -13,7 +13,7 @@ if (!hasPgbouncer)
 export async function startPgbouncer(target: string, mode: 'session' | 'transaction' | 'statement') {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-pgbouncer-'))
   const { hostname, port: targetPort, pathname, username, password } = new URL(target)
-  const port = await findFreePort()
+  const port = await findUnusedPort()
   const database = pathname.slice(1)
   const login = `user=${username}${password === '' ? '' : ` password=${password}`}`
   const config = [
@@ -47,12 +47,4 @@ export async function startPgbouncer(target: string, mode: 'session' | 'transact
       rmSync(folder, { recursive: true })
     },
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => void server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
