@@ -15,6 +15,9 @@ import { limits } from './limits.ts'
 import { locked } from './locked.ts'
 import { migrations } from './migrations.ts'
 import { contracts } from './nodes/contracts.ts'
+import { nodeKills } from './nodes/kills.ts'
+import { nodeStreams } from './nodes/streams.ts'
+import { pauses } from './nodes/pauses.ts'
 import { operators } from './operators.ts'
 import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
@@ -49,6 +52,9 @@ const families: FaultFamily[] = [
   migrations,
   webhooks,
   contracts,
+  pauses,
+  nodeKills,
+  nodeStreams,
   soak,
 ]
 

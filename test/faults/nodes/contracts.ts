@@ -81,23 +81,30 @@ async function createBench(cluster: Cluster): Promise<Bench> {
 const atOnce = <T>(count: number, call: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => call(i)))
 
-/** Compares the answers with the expected numbers of `status` or `status code`; every other answer is a violation. */
+/**
+ * Compares the answers with the expected numbers of `status` or `status code`. A machine that is too slow for the rounds gets
+ * answers 503, each of which replaces another one: then the numbers are the most that may come.
+ */
 function expectAnswers(answers: readonly CallResult[], expected: Record<string, number>): string[] {
   const seen: Record<string, number> = {}
   for (const { status, error } of answers) {
     const code = error['code'] === undefined ? String(status) : `${status} ${String(error['code'])}`
     seen[code] = (seen[code] ?? 0) + 1
   }
+  const unavailable = seen[unavailableAnswer] ?? 0
+  const isMet = Object.entries(seen).every(
+    ([answer, count]) =>
+      answer === unavailableAnswer ||
+      (count <= (expected[answer] ?? 0) && count >= (expected[answer] ?? 0) - unavailable),
+  )
   const toText = (counts: Record<string, number>) =>
     Object.entries(counts)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([answer, count]) => `${count} × ${answer}`)
       .join(', ')
-  return violationUnless(
-    toText(seen) === toText(expected),
-    `expected ${toText(expected)}; came ${toText(seen)}`,
-  )
+  return violationUnless(isMet, `expected ${toText(expected)}; came ${toText(seen)}`)
 }
+
+const unavailableAnswer = '503 UNAVAILABLE'
 
 const wrongCode = (code: unknown) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 
