@@ -17,6 +17,9 @@ import { migrations } from './migrations.ts'
 import { contracts } from './nodes/contracts.ts'
 import { nodeKills } from './nodes/kills.ts'
 import { nodeStreams } from './nodes/streams.ts'
+import { partitions } from './nodes/partitions.ts'
+import { serverLimits } from './nodes/server-limits.ts'
+import { poolers } from './nodes/poolers.ts'
 import { pauses } from './nodes/pauses.ts'
 import { operators } from './operators.ts'
 import { providers } from './providers.ts'
@@ -55,6 +58,9 @@ const families: FaultFamily[] = [
   pauses,
   nodeKills,
   nodeStreams,
+  partitions,
+  serverLimits,
+  poolers,
   soak,
 ]
 

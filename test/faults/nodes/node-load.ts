@@ -10,8 +10,8 @@ export type NodeLoad = ReturnType<typeof startNodeLoad>
 const timeoutMs = 60_000
 
 /**
- * Calls each node directly, with several callers at once: they send codes, verify most of those of test applications, and
- * read lists if there is a token.
+ * Calls each node directly, with several callers at once, which send codes and verify most of those of test applications;
+ * with a token, another one reads lists.
  */
 export function startNodeLoad(
   nodes: readonly ClusterNode[],
@@ -45,17 +45,26 @@ export function startNodeLoad(
             timeoutMs,
           }),
         )
-      if (token !== undefined && i % 4 === 0)
-        await record('list', () =>
-          callApi('GET', `${url}/v1/otp`, { headers: { authorization: `Bearer ${token}` }, timeoutMs }),
-        )
       // Nothing listens, or it refuses: the machine is needed for the others.
       if (status === 0 || status === 503) await Bun.sleep(20)
     }
   }
 
+  async function readLists(node: number, url: string) {
+    const headers = { authorization: `Bearer ${token}` }
+    while (!isStopped) {
+      const startedAt = performance.now()
+      const result = await callApi('GET', `${url}/v1/otp?limit=5`, { headers, timeoutMs })
+      calls.push({ ...result, kind: 'list', node, startedAt })
+      await Bun.sleep(50)
+    }
+  }
+
   const ended = Promise.all(
-    nodes.flatMap(({ url }, node) => Array.from({ length: callers }, (_, caller) => run(node, url, caller))),
+    nodes.flatMap(({ url }, node) => [
+      ...Array.from({ length: callers }, (_, caller) => run(node, url, caller)),
+      ...(token === undefined ? [] : [readLists(node, url)]),
+    ]),
   )
   return {
     calls,

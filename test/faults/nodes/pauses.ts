@@ -101,6 +101,7 @@ async function report(
   )
   const worstMs = slowestMs(ofOthers)
   const worstMsMax = trial.short ? othersShortMsMax : othersMsMax
+  const refused = ofOthers.filter(({ status }) => status === 503)
   const unexpected = load.calls.filter((call) => !isExpected(call))
   const handedCount = new Map<string, number>()
   const isHanded = () => {
@@ -130,6 +131,11 @@ async function report(
     violations: [
       ...violationUnless(ofOthers.length > done.length, 'the others were hardly called'),
       ...violationUnless(worstMs <= worstMsMax, `a call at another node took ${worstMs} ms`),
+      // Those that waited for the paused node's locks.
+      ...violationUnless(
+        refused.length <= ofOthers.length / 10,
+        `the others refused ${refused.length} of ${ofOthers.length} calls`,
+      ),
       ...violationUnless(unexpected.length === 0, `unexpected answers: ${countStatuses(unexpected)}`),
       ...violationUnless(tooLate === 0, `${tooLate} messages were sent after their lease`),
       ...violationUnless(missing.length === 0, `${missing.length} acknowledged messages were never sent`),
