@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliverySettings, Route } from '../../src/domain/model/delivery.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
-import { findUnusedPort } from '../helpers/provider-faults.ts'
+import { findUnusedPort } from '../helpers/unused-port.ts'
 import { startGateway, createTwilioSettings, type Gateway } from './gateway.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 

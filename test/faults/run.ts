@@ -14,6 +14,13 @@ import { kills } from './kills.ts'
 import { limits } from './limits.ts'
 import { locked } from './locked.ts'
 import { migrations } from './migrations.ts'
+import { contracts } from './nodes/contracts.ts'
+import { nodeKills } from './nodes/kills.ts'
+import { nodeStreams } from './nodes/streams.ts'
+import { partitions } from './nodes/partitions.ts'
+import { serverLimits } from './nodes/server-limits.ts'
+import { poolers } from './nodes/poolers.ts'
+import { pauses } from './nodes/pauses.ts'
 import { operators } from './operators.ts'
 import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
@@ -47,6 +54,13 @@ const families: FaultFamily[] = [
   issuers,
   migrations,
   webhooks,
+  contracts,
+  pauses,
+  nodeKills,
+  nodeStreams,
+  partitions,
+  serverLimits,
+  poolers,
   soak,
 ]
 
@@ -66,13 +80,14 @@ const { values } = parseArgs({
 function selectFamilies(only: string | undefined): FaultFamily[] {
   const defaults = families.filter(({ takesLong }) => values.short || !takesLong)
   const names = only?.split(',') ?? defaults.map(({ name }) => name)
-  return names.map((name) => {
-    const family = families.find((candidate) => candidate.name === name)
-    if (!family)
+  return names.flatMap((name) => {
+    // `nodes` selects `nodes-kills` and the others.
+    const selected = families.filter((family) => family.name === name || family.name.startsWith(`${name}-`))
+    if (selected.length === 0)
       throw new Error(
-        `Unknown family ${name}. Choose from ${families.map((candidate) => candidate.name).join(', ')}.`,
+        `Unknown family ${name}. Choose from ${families.map((family) => family.name).join(', ')}.`,
       )
-    return family
+    return selected
   })
 }
 

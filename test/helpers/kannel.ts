@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram, startExternalProgram, waitFor } from './external-program.ts'
-import { findUnusedPort } from './provider-faults.ts'
+import { findUnusedPort } from './unused-port.ts'
 import { startSmsc } from './smsc.ts'
 
 const bearerbox = findProgram('bearerbox')

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { collectOutput } from './binary.ts'
-import { findFreePort } from './external-program.ts'
+import { findUnusedPort } from './unused-port.ts'
 
 const program = Bun.which('pgbouncer', { PATH: `${process.env.PATH ?? ''}:/usr/sbin` })
 export const hasPgbouncer = program !== null
@@ -12,7 +12,7 @@ if (!hasPgbouncer)
 /** Starts PgBouncer in front of the database of a URL. `url` leads through it. */
 export async function startPgbouncer(target: string, mode: 'session' | 'transaction' | 'statement') {
   const { hostname, port: targetPort, pathname, username, password } = new URL(target)
-  const port = await findFreePort()
+  const port = await findUnusedPort()
   const database = pathname.slice(1)
   const login = `user=${username}${password === '' ? '' : ` password=${password}`}`
   const config = [

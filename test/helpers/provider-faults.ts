@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import net from 'node:net'
 import type { Provider } from '../../src/delivery/kit/provider.ts'
 import { sendTo, createOutgoingMessage, startProviderServer } from './provider-server.ts'
+import { findUnusedPort } from './unused-port.ts'
 
 export type FaultyServer = { url: string; port: number; stop(): void }
 
@@ -25,13 +26,6 @@ export async function startFaultyServer(onConnection: (socket: net.Socket) => vo
       server.close()
     },
   }
-}
-
-/** Finds a port on which nothing listens. */
-export async function findUnusedPort(): Promise<number> {
-  const server = await startFaultyServer(() => {})
-  server.stop()
-  return server.port
 }
 
 /**

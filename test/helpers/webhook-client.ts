@@ -45,20 +45,32 @@ export async function logIn(url: string, { username, password } = login) {
   // The server is the one under test; its callers know the shape of the response.
   const { id_token: token } = (await tokens.json()) as { id_token: string }
 
-  async function call<T>(method: string, path: string, body?: object, headers = {}): Promise<T> {
+  const call = <T>(method: string, path: string, body?: object, headers = {}): Promise<T> =>
+    callAt<T>(url, method, path, body, headers)
+
+  async function callAt<T>(
+    url: string,
+    method: string,
+    path: string,
+    body?: object,
+    headers = {},
+  ): Promise<T> {
     const response = await fetch(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       ...(body && { body: JSON.stringify(body) }),
     })
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return ((await response.json()) as { data: T }).data
+    // 204 has no body.
+    return response.status === 204 ? (undefined as T) : ((await response.json()) as { data: T }).data
   }
   let projectId: string | undefined
 
   return {
     token,
     call,
+    /** Calls another node of the same installation. */
+    callAt,
 
     /** Creates an application, by default of the environment `test`, whose codes are not sent. */
     async createApplication(name = 'Webhooks', environment: 'live' | 'test' = 'test'): Promise<TestApp> {
