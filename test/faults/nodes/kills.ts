@@ -120,7 +120,7 @@ function startRetryingLoad(url: string, apps: readonly TestApp[]) {
   const tracked = new Map<string, Tracked>()
   const violations: string[] = []
   const count = { retries: 0, done: 0 }
-  let isStopped = false
+  const load = { isStopped: false }
 
   /** @returns the first answer that is neither 502, 503 nor 504, which the balancer or a node gave */
   async function repeat(call: () => Promise<CallResult>): Promise<{ answer: CallResult; tries: number }> {
@@ -133,7 +133,7 @@ function startRetryingLoad(url: string, apps: readonly TestApp[]) {
   }
 
   async function run(caller: number) {
-    for (let i = caller; !isStopped; i++) {
+    for (let i = caller; !load.isStopped; i++) {
       const app = apps[i % apps.length]
       if (!app) throw new Error('there is no application')
       const headers = { ...app.headers, 'idempotency-key': crypto.randomUUID() }
@@ -190,7 +190,7 @@ function startRetryingLoad(url: string, apps: readonly TestApp[]) {
       await waitUntil(20_000, () => count.done >= target)
     },
     async stop() {
-      isStopped = true
+      load.isStopped = true
       await ended
     },
   }

@@ -111,14 +111,14 @@ function createLocker(postgres: PostgresServer) {
 
 /** Cancels every statement that runs, with the code of a statement time-out. */
 function createCanceller(postgres: PostgresServer) {
-  let isStopped = false
+  const load = { isStopped: false }
   let ended = Promise.resolve()
   return {
     async begin() {
       const client = new Client({ connectionString: postgres.adminUrl })
       await client.connect()
       ended = (async () => {
-        while (!isStopped) {
+        while (!load.isStopped) {
           await client.query(
             "select pg_cancel_backend(pid) from pg_stat_activity where application_name like 'otpd/node-%' and state = 'active'",
           )
@@ -127,7 +127,7 @@ function createCanceller(postgres: PostgresServer) {
       })()
     },
     async end() {
-      isStopped = true
+      load.isStopped = true
       await ended
     },
   }
