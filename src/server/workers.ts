@@ -61,6 +61,15 @@ export async function startWorkers(needs: {
     onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
   })
   if (isNew) await leadership.run(() => keyWalks.skip(walksToSkip(walks)))
+  // Before there are rows: later they would have to be moved into their partitions.
+  if (database.partitions)
+    await leadership
+      .run(async () => {
+        while (await store.write((tx) => tx.retention.preparePartition(clock.now())));
+      })
+      .catch((error: unknown) =>
+        log.error('partitions could not be made; the next purge tries again', { error }),
+      )
   const runWalks = createSealTask({
     store,
     keys,

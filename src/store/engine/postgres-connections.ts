@@ -16,7 +16,7 @@ export type PostgresOptions = {
 }
 
 const connectionsDefault = 9
-/** Three groups of calls, and one for everything else. */
+/** Two groups of calls, and two for everything else. */
 const writersMax = 4
 /** For a connection, new or returned. */
 const acquireTimeoutMs = 3_000

@@ -55,7 +55,7 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
   const { onUnavailable, ...connecting } = options
   const { read, begin, close } = connectPostgres(url, connecting)
   const isNamed = options.statements !== 'unnamed'
-  return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable, close })
+  return describePostgres({ read, begin, groupsMax: 2, isNamed, onUnavailable, close })
 }
 
 /** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
