@@ -18,7 +18,7 @@ export type SharedKeyring = Keyring & {
   /**
    * Reads the data keys again if they were replaced.
    *
-   * @throws StartRefused the database has another master key now
+   * @throws StartRefused the database has another master key now; UNAVAILABLE it cannot be read now
    */
   refresh(): Promise<void>
 }
@@ -43,7 +43,9 @@ export async function openSharedKeyring(
   let { epoch, dataKeys } = await readDataKeys(database, database.read, masterKey)
   let refreshing: Promise<void> | undefined
   async function refreshOnce() {
-    const current = await readDataKeys(database, database.read, masterKey, epoch)
+    const current = await readDataKeys(database, database.read, masterKey, epoch).catch((error: unknown) => {
+      throw database.convertError(error)
+    })
     if (current.epoch === epoch) return
     keyring.replace(current.dataKeys)
     epoch = current.epoch
