@@ -24,27 +24,50 @@ export type PostgresSettings = Record<string, string | number>
 
 const startMsMax = 60_000
 
-/** Starts a PostgreSQL server of its own on loopback, with an empty database `otpd`. `dispose` removes it. */
-export async function startPostgresServer(settings: PostgresSettings = {}): Promise<PostgresServer> {
+/**
+ * Starts a PostgreSQL server of its own on loopback, with an empty database `otpd` of a role `otpd`. `dispose` removes it.
+ *
+ * @param options.tablespace folder for the tables, which the user of the server may write
+ */
+export async function startPostgresServer(
+  settings: PostgresSettings = {},
+  options: { tablespace?: string } = {},
+): Promise<PostgresServer> {
   const folder = createServerFolder()
   runAsServer(
     'initdb',
-    ...['-D', join(folder, 'data'), '--username=postgres', '--auth=trust', '--encoding=UTF8'],
-    ...['--no-locale', '--no-sync'],
+    '-D',
+    join(folder, 'data'),
+    '--username=postgres',
+    '--auth=trust',
+    '--encoding=UTF8',
+    '--no-locale',
+    '--no-sync',
   )
   const server = describeServer(folder, await findUnusedPort(), settings)
   await server.start()
-  await server.query('create database otpd', 'postgres')
+  const { tablespace } = options
+  await server.query('create role otpd login', 'postgres')
+  if (tablespace !== undefined)
+    await server.query(`create tablespace small location '${tablespace}'`, 'postgres')
+  await server.query(
+    `create database otpd owner otpd${tablespace === undefined ? '' : ' tablespace small'}`,
+    'postgres',
+  )
   return server
 }
 
-/** Starts a server that replicates another one. It takes no writes until `promote`. */
-export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresServer> {
+/** Starts a server that replicates another one. It takes no writes until it is promoted. */
+export async function startStandby(
+  primary: PostgresServer,
+  name: string,
+  port: number,
+): Promise<PostgresServer> {
   const folder = createServerFolder()
   const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=${name}`
   const options = ['-R', '-X', 'stream', '--checkpoint=fast', '--no-sync']
   runAsServer('pg_basebackup', '-D', join(folder, 'data'), '-d', source, ...options)
-  const standby = describeServer(folder, await findUnusedPort(), primary.settings)
+  const standby = describeServer(folder, port, primary.settings)
   await standby.start()
   return standby
 }
@@ -57,7 +80,7 @@ function createServerFolder(): string {
 }
 
 /** PostgreSQL refuses to run as root. @returns Debian's user for it, or this process's */
-function serverUser(): { uid: number; gid: number } {
+export function serverUser(): { uid: number; gid: number } {
   if (process.getuid?.() !== 0) return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
   const [, , uid, gid] = /^postgres:.*$/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[0].split(':') ?? []
   if (uid === undefined || gid === undefined) throw new Error('there is no user postgres')
@@ -80,11 +103,12 @@ function runAsServer(program: string, ...args: string[]): void {
 }
 
 function describeServer(folder: string, port: number, settings: PostgresSettings) {
-  const url = `postgres://postgres@127.0.0.1:${port}/otpd`
+  const url = `postgres://otpd@127.0.0.1:${port}/otpd`
+  const adminUrl = `postgres://postgres@127.0.0.1:${port}/otpd`
   const dataDir = join(folder, 'data')
   let child: Bun.Subprocess | undefined
 
-  /** Runs statements on a connection of its own. */
+  /** Runs statements as the superuser, on a connection of their own. */
   async function query<R extends object>(sql: string, database = 'otpd', values?: unknown[]): Promise<R[]> {
     const client = new Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/${database}` })
     client.on('error', () => {})
@@ -103,7 +127,10 @@ function describeServer(folder: string, port: number, settings: PostgresSettings
     )
 
   return {
+    /** URL of the database for its role. */
     url,
+    /** URL of the database for the superuser. */
+    adminUrl,
     port,
     folder,
     settings,

@@ -14,7 +14,7 @@ export async function startTcpProxy(targetPort: number) {
     sockets.add(from)
     let isBroken = false
     from.on('data', (bytes) => {
-      // What follows on a connection that lost bytes must not arrive.
+      // A connection that has lost bytes passes no later ones.
       isBroken ||= swallows
       if (!isBroken) to.write(bytes)
     })
