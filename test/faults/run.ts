@@ -17,6 +17,10 @@ import { migrations } from './migrations.ts'
 import { contracts } from './nodes/contracts.ts'
 import { nodeKills } from './nodes/kills.ts'
 import { nodeStreams } from './nodes/streams.ts'
+import { partitions } from './nodes/partitions.ts'
+import { serverLimits } from './nodes/server-limits.ts'
+import { poolers } from './nodes/poolers.ts'
+import { failovers } from './nodes/failovers.ts'
 import { pauses } from './nodes/pauses.ts'
 import { operators } from './operators.ts'
 import { providers } from './providers.ts'
@@ -55,6 +59,10 @@ const families: FaultFamily[] = [
   pauses,
   nodeKills,
   nodeStreams,
+  partitions,
+  serverLimits,
+  failovers,
+  poolers,
   soak,
 ]
 

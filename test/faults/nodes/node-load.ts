@@ -10,8 +10,8 @@ export type NodeLoad = ReturnType<typeof startNodeLoad>
 const timeoutMs = 60_000
 
 /**
- * Calls each node directly, with several callers at once: they send codes, verify most of those of test applications, and
- * read lists if there is a token.
+ * Calls each node directly, with several callers at once, which send codes and verify most of those of test applications;
+ * with a token, another one reads lists.
  */
 export function startNodeLoad(
   nodes: readonly ClusterNode[],
@@ -19,7 +19,7 @@ export function startNodeLoad(
 ) {
   const calls: NodeCall[] = []
   const sent: Array<{ requestId: string; app: TestApp }> = []
-  let isStopped = false
+  const controller = new AbortController()
 
   async function run(node: number, url: string, caller: number) {
     async function record(kind: NodeCall['kind'], call: () => Promise<CallResult>) {
@@ -28,7 +28,7 @@ export function startNodeLoad(
       calls.push({ ...result, kind, node, startedAt })
       return result
     }
-    for (let i = caller; !isStopped; i++) {
+    for (let i = caller; !controller.signal.aborted; i++) {
       const app = apps[i % apps.length]
       if (!app) throw new Error('there is no application')
       const body = { phone: newPhone() }
@@ -45,24 +45,33 @@ export function startNodeLoad(
             timeoutMs,
           }),
         )
-      if (token !== undefined && i % 4 === 0)
-        await record('list', () =>
-          callApi('GET', `${url}/v1/otp`, { headers: { authorization: `Bearer ${token}` }, timeoutMs }),
-        )
       // Nothing listens, or it refuses: the machine is needed for the others.
       if (status === 0 || status === 503) await Bun.sleep(20)
     }
   }
 
+  async function readLists(node: number, url: string) {
+    const headers = { authorization: `Bearer ${token}` }
+    while (!controller.signal.aborted) {
+      const startedAt = performance.now()
+      const result = await callApi('GET', `${url}/v1/otp?limit=5`, { headers, timeoutMs })
+      calls.push({ ...result, kind: 'list', node, startedAt })
+      await Bun.sleep(50)
+    }
+  }
+
   const ended = Promise.all(
-    nodes.flatMap(({ url }, node) => Array.from({ length: callers }, (_, caller) => run(node, url, caller))),
+    nodes.flatMap(({ url }, node) => [
+      ...Array.from({ length: callers }, (_, caller) => run(node, url, caller)),
+      ...(token === undefined ? [] : [readLists(node, url)]),
+    ]),
   )
   return {
     calls,
     /** Acknowledged sends. */
     sent,
     async stop() {
-      isStopped = true
+      controller.abort()
       await ended
     },
   }

@@ -78,7 +78,7 @@ const triesMax = 40
 async function pauseInTransaction({ postgres }: Cluster, node: ClusterNode): Promise<boolean> {
   for (let tries = 0; ; tries++) {
     node.pause()
-    // What the server was working on has come to its end.
+    // The statement that was running has come to its end.
     await Bun.sleep(30)
     const [row] = await postgres.query<{ open: boolean }>(
       "select count(*) > 0 as open from pg_stat_activity where application_name = $1 and state = 'idle in transaction'",
@@ -101,6 +101,7 @@ async function report(
   )
   const worstMs = slowestMs(ofOthers)
   const worstMsMax = trial.short ? othersShortMsMax : othersMsMax
+  const refused = ofOthers.filter(({ status }) => status === 503)
   const unexpected = load.calls.filter((call) => !isExpected(call))
   const handedCount = new Map<string, number>()
   const isHanded = () => {
@@ -130,6 +131,11 @@ async function report(
     violations: [
       ...violationUnless(ofOthers.length > done.length, 'the others were hardly called'),
       ...violationUnless(worstMs <= worstMsMax, `a call at another node took ${worstMs} ms`),
+      // Those that waited for the paused node's locks.
+      ...violationUnless(
+        refused.length <= ofOthers.length / 10,
+        `the others refused ${refused.length} of ${ofOthers.length} calls`,
+      ),
       ...violationUnless(unexpected.length === 0, `unexpected answers: ${countStatuses(unexpected)}`),
       ...violationUnless(tooLate === 0, `${tooLate} messages were sent after their lease`),
       ...violationUnless(missing.length === 0, `${missing.length} acknowledged messages were never sent`),
