@@ -1,3 +1,4 @@
+import { splitHosts, targetServer } from '../shared/database-hosts.ts'
 import type { ConfigInput, Reader } from './reader.ts'
 import { decodeText } from './secrets.ts'
 import { readSecretFile, reportExposed } from './secret-files.ts'
@@ -24,6 +25,7 @@ export type DatabaseConfig = {
 }
 
 const urlRemedy = 'Use a URL such as postgres://otpd@db.example.com/otpd?sslmode=verify-full.'
+const targetRemedy = 'Say target_session_attrs=read-write: otpd uses the server that takes writes.'
 const sslRemedy = 'Say sslmode=verify-full, or sslmode=disable if the network is yours.'
 
 /** Reads the PostgreSQL database. `source` is what names it, also if that is faulty; null without one. */
@@ -94,8 +96,24 @@ export function requireSharedSettings(
  * password.
  */
 export function parseDatabaseUrl(text: string): Parsed<string> {
-  const fail = (fault: string, remedy = urlRemedy) => ({ fault, remedy })
   if (!/^postgres(ql)?:\/\//i.test(text)) return fail('The scheme is not postgres:// or postgresql://.')
+  const hosts = splitHosts(text)
+  const target = targetServer(text)
+  if (hosts.length > 1 && target === undefined)
+    return fail('There are several servers, and no target_session_attrs.', targetRemedy)
+  if (target !== undefined && target !== 'read-write')
+    return fail('target_session_attrs is not read-write.', targetRemedy)
+  for (const host of hosts) {
+    const parsed = parseServerUrl(host)
+    if ('fault' in parsed) return parsed
+  }
+  return { value: text }
+}
+
+const fail = (fault: string, remedy = urlRemedy) => ({ fault, remedy })
+
+/** Parses the URL of one server. */
+function parseServerUrl(text: string): Parsed<string> {
   if (!URL.canParse(text)) {
     const remedy = 'Escape special characters in user name and password: @ is %40, / is %2F, # is %23.'
     return fail('The host or the port is not valid.', remedy)

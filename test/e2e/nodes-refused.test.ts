@@ -86,6 +86,21 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
       { OTPD_DATABASE_URL: withPassword(`127.0.0.1/otpd?sslmode=${password}`) },
       ['The sslmode is unknown.', sslmode],
     ],
+    [
+      'several servers, and not which of them',
+      { OTPD_DATABASE_URL: withPassword('127.0.0.1:1,127.0.0.1:2/otpd') },
+      ['Say target_session_attrs=read-write: otpd uses the server that takes writes.'],
+    ],
+    [
+      'servers that only read',
+      { OTPD_DATABASE_URL: withPassword('127.0.0.1/otpd?target_session_attrs=standby') },
+      ['target_session_attrs is not read-write.'],
+    ],
+    [
+      'several servers, one without sslmode',
+      { OTPD_DATABASE_URL: withPassword('127.0.0.1,db.example/otpd?target_session_attrs=read-write') },
+      [sslmode],
+    ],
     ['too few connections', { OTPD_DATABASE_CONNECTIONS: '3' }, ['Use a whole number from 4 to 100.']],
     ['another kind of statements', { OTPD_DATABASE_STATEMENTS: 'none' }, ['Use named or unnamed.']],
     ['the name of a node with spaces', { OTPD_NODE: 'node one' }, ['"node one" is not the name of a node.']],

@@ -20,6 +20,7 @@ import { nodeStreams } from './nodes/streams.ts'
 import { partitions } from './nodes/partitions.ts'
 import { serverLimits } from './nodes/server-limits.ts'
 import { poolers } from './nodes/poolers.ts'
+import { failovers } from './nodes/failovers.ts'
 import { pauses } from './nodes/pauses.ts'
 import { operators } from './operators.ts'
 import { providers } from './providers.ts'
@@ -60,6 +61,7 @@ const families: FaultFamily[] = [
   nodeStreams,
   partitions,
   serverLimits,
+  failovers,
   poolers,
   soak,
 ]

@@ -57,13 +57,17 @@ export async function startPostgresServer(
   return server
 }
 
-/** Starts a server that replicates another one. It takes no writes until `promote`. */
-export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresServer> {
+/** Starts a server that replicates another one. It takes no writes until it is promoted. */
+export async function startStandby(
+  primary: PostgresServer,
+  name: string,
+  port: number,
+): Promise<PostgresServer> {
   const folder = createServerFolder()
   const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=${name}`
   const options = ['-R', '-X', 'stream', '--checkpoint=fast', '--no-sync']
   runAsServer('pg_basebackup', '-D', join(folder, 'data'), '-d', source, ...options)
-  const standby = describeServer(folder, await findUnusedPort(), primary.settings)
+  const standby = describeServer(folder, port, primary.settings)
   await standby.start()
   return standby
 }

@@ -2,6 +2,7 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import type { QueryExecutor } from './database.ts'
 import { createPostgresSession, requireCommitted, type PostgresSession } from './postgres-session.ts'
+import { createPrimary } from './postgres-primary.ts'
 import type { OpenTransaction } from './postgres-transactions.ts'
 
 export type PostgresOptions = {
@@ -53,26 +54,31 @@ export function connectPostgres(
 ) {
   const isPooled = statements === 'unnamed'
   const shared: PoolConfig = {
-    connectionString: url,
     connectionTimeoutMillis: acquireTimeoutMs,
     query_timeout: answerTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: applicationName,
   }
-  const writers = createPool({
-    ...shared,
-    max: writersMax,
-    pipeline: true,
-    // A pooler drops start-up options: each transaction sets them there.
-    ...(!isPooled && { options: toOptions(writerSettings) }),
-  })
-  const readers = createPool({
-    ...shared,
-    max: connections - writersMax,
-    ...(!isPooled && {
-      options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
-    }),
+  const primary = createPrimary(url, (connectionString) => {
+    const writers = createPool({
+      ...shared,
+      connectionString,
+      max: writersMax,
+      pipeline: true,
+      // A pooler drops start-up options: each transaction sets them there.
+      ...(!isPooled && { options: toOptions(writerSettings) }),
+    })
+    const readers = createPool({
+      ...shared,
+      connectionString,
+      max: connections - writersMax,
+      ...(!isPooled && {
+        options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
+      }),
+    })
+    const close = async () => void (await Promise.all([writers.end(), readers.end()]))
+    return { writers, readers, close }
   })
   const beginSql = isPooled
     ? [
@@ -95,6 +101,7 @@ export function connectPostgres(
   }
 
   async function begin(): Promise<OpenTransaction> {
+    const { writers } = await primary.connected()
     const client = await writers.connect()
     const session = sessionFor(client)
     let isBroken = false
@@ -120,12 +127,15 @@ export function connectPostgres(
     }
   }
 
+  /** The readers of the server that takes writes now. */
+  const readers = {
+    query: async (...args: Parameters<Pool['query']>) => (await primary.connected()).readers.query(...args),
+  }
   return {
-    read: drizzle(readers) as unknown as QueryExecutor,
+    read: drizzle(readers as unknown as Pool) as unknown as QueryExecutor,
     begin,
-    async close() {
-      await Promise.all([writers.end(), readers.end()])
-    },
+    suspect: primary.suspect,
+    close: primary.close,
   }
 }
 

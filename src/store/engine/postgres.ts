@@ -53,9 +53,13 @@ type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Pro
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
   const { onUnavailable, ...connecting } = options
-  const { read, begin, close } = connectPostgres(url, connecting)
+  const { read, begin, suspect, close } = connectPostgres(url, connecting)
   const isNamed = options.statements !== 'unnamed'
-  return describePostgres({ read, begin, groupsMax: 2, isNamed, onUnavailable, close })
+  const onFailure = (code: string) => {
+    suspect()
+    onUnavailable?.(code)
+  }
+  return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable: onFailure, close })
 }
 
 /** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */

@@ -1,6 +1,8 @@
 import { Client, types } from 'pg'
+import { splitHosts } from '../../shared/database-hosts.ts'
 import { driverCode } from '../engine/errors.ts'
 import { MigrationError } from '../engine/migrate.ts'
+import { takesWrites } from '../engine/postgres-primary.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
 /** The database cannot be reached now. A supervisor may start the same command again. */
@@ -31,13 +33,33 @@ export async function connectClient(
     } catch (error) {
       const refused = toStartError(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
-      onWaiting(awayCause(error) ?? '')
+      onWaiting(awayCause(error) ?? 'no server takes writes')
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }
 }
 
+/** Connects to the server of the URL, or to the first of several that takes writes. @throws what the last one answered */
 async function tryConnect(url: string, applicationName: string): Promise<Client> {
+  const hosts = splitHosts(url)
+  let failure: unknown
+  for (const host of hosts) {
+    try {
+      const client = await tryHost(host, applicationName)
+      if (hosts.length === 1 || (await takesWrites(client))) return client
+      await client.end()
+      failure = new DatabaseUnreachable(
+        'no server of the database takes writes',
+        'Promote one of them, or name the primary server in the URL too.',
+      )
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+
+async function tryHost(url: string, applicationName: string): Promise<Client> {
   const client = new Client({
     connectionString: url,
     application_name: applicationName,

@@ -1,15 +1,12 @@
 import { logIn, type TestApp } from '../../helpers/webhook-client.ts'
-import { callApi, newPhone, violationUnless, waitUntil, type CallResult } from '../calls.ts'
+import { callApi, violationUnless, waitUntil } from '../calls.ts'
 import type { Trial } from '../family.ts'
 import { defineNodeFamily, startCluster, type Cluster } from './cluster.ts'
+import { countLost, startRetryingLoad } from './retrying-load.ts'
 
 const applications = 4
 const callers = 12
 const webhooksMsMax = 120_000
-const callTimeoutMs = 10_000
-
-/** Request that a caller has heard of. */
-type Tracked = { id: string; isVerified: boolean }
 
 export const nodeKills = defineNodeFamily({
   name: 'nodes-kills',
@@ -26,7 +23,7 @@ export const nodeKills = defineNodeFamily({
         await client.createEndpoint(app, receiver.url, ['otp.sent', 'otp.verified'])
         apps.push(app)
       }
-      const load = startRetryingLoad(cluster.url, apps)
+      const load = startRetryingLoad(cluster.url, apps, callers)
       const startsMs: number[] = []
       const steps = shuffle(trial, [
         ...Array<'node'>(trial.count('node-kills')).fill('node'),
@@ -46,11 +43,7 @@ export const nodeKills = defineNodeFamily({
       ]
       const countMissing = () => expected.filter((event) => !receiver.seen.has(event)).length
       await waitUntil(webhooksMsMax, () => countMissing() === 0)
-      const stored = await readStored(cluster, [...tracked.keys()])
-      const lost = [...tracked.values()].filter(({ id }) => !stored.has(id))
-      const unverified = [...tracked.values()].filter(
-        ({ id, isVerified }) => isVerified && stored.get(id) !== 'verified',
-      )
+      const { lost, unverified } = await countLost(cluster.postgres, tracked)
       const [leases] = await cluster.postgres.query<{ count: number }>(
         "select count(*)::int as count from webhook_deliveries where status = 'pending'",
       )
@@ -67,8 +60,8 @@ export const nodeKills = defineNodeFamily({
         },
         violations: [
           ...load.violations,
-          ...violationUnless(lost.length === 0, `${lost.length} acknowledged requests are lost`),
-          ...violationUnless(unverified.length === 0, `${unverified.length} verifications are lost`),
+          ...violationUnless(lost === 0, `${lost} acknowledged requests are lost`),
+          ...violationUnless(unverified === 0, `${unverified} verifications are lost`),
           ...violationUnless(countMissing() === 0, `${countMissing()} webhooks never arrived`),
           ...violationUnless(leases?.count === 0, `${leases?.count} webhooks are still pending`),
         ],
@@ -104,96 +97,6 @@ async function killDatabase({ postgres, url }: Cluster): Promise<number> {
   await postgres.start()
   await waitUntil(30_000, async () => (await callApi('GET', `${url}/v1/health/ready`)).status === 200)
   return performance.now() - startedAt
-}
-
-async function readStored({ postgres }: Cluster, ids: string[]): Promise<Map<string, string>> {
-  const rows = await postgres.query<{ id: string; status: string }>(
-    'select id, status from otp_requests where id = any($1)',
-    'otpd',
-    [ids],
-  )
-  return new Map(rows.map(({ id, status }) => [id, status]))
-}
-
-/** Sends and verifies through the balancer. A call without an answer, or with 503, is repeated with the same key. */
-function startRetryingLoad(url: string, apps: readonly TestApp[]) {
-  const tracked = new Map<string, Tracked>()
-  const violations: string[] = []
-  const count = { retries: 0, done: 0 }
-  const load = { isStopped: false }
-
-  /** @returns the first answer that is neither 502, 503 nor 504, which the balancer or a node gave */
-  async function repeat(call: () => Promise<CallResult>): Promise<{ answer: CallResult; tries: number }> {
-    for (let tries = 1; ; tries++) {
-      const answer = await call()
-      if (![0, 502, 503, 504].includes(answer.status)) return { answer, tries }
-      count.retries++
-      await Bun.sleep(50)
-    }
-  }
-
-  async function run(caller: number) {
-    for (let i = caller; !load.isStopped; i++) {
-      const app = apps[i % apps.length]
-      if (!app) throw new Error('there is no application')
-      const headers = { ...app.headers, 'idempotency-key': crypto.randomUUID() }
-      const body = { phone: newPhone() }
-      const post = (path: string, content: object, callHeaders: Record<string, string> = headers) =>
-        repeat(() =>
-          callApi('POST', `${url}/v1/otp/${path}`, {
-            headers: callHeaders,
-            body: content,
-            timeoutMs: callTimeoutMs,
-          }),
-        )
-      const { answer: sent } = await post('send', body)
-      // A node that was killed between the request and its answer has left the key without one.
-      if (sent.status === 409) continue
-      if (sent.status !== 201) {
-        violations.push(`a send was ${sent.status} ${String(sent.error['code'])}`)
-        continue
-      }
-      const { requestId, code } = sent.data
-      const request = { id: String(requestId), isVerified: false }
-      if (tracked.has(request.id)) violations.push(`${request.id} was given to two callers`)
-      tracked.set(request.id, request)
-      count.done++
-      await verifyTwice(request, app, code, post)
-    }
-  }
-
-  /** Verifies a code, and then again: exactly one of the two may succeed. */
-  async function verifyTwice(
-    request: Tracked,
-    app: TestApp,
-    code: unknown,
-    post: (path: string, content: object, headers: Record<string, string>) => ReturnType<typeof repeat>,
-  ) {
-    const body = { requestId: request.id, code }
-    const { answer: first, tries } = await post('verify', body, app.headers)
-    const { answer: second } = await post('verify', body, app.headers)
-    // An earlier try may have verified it without an answer.
-    const isFirstExpected = first.status === 200 || (first.status === 409 && tries > 1)
-    if (!isFirstExpected) violations.push(`a verification was ${first.status} ${String(first.error['code'])}`)
-    if (second.status !== 409) violations.push(`a second verification was ${second.status}`)
-    request.isVerified = true
-  }
-
-  const ended = Promise.all(Array.from({ length: callers }, (_, caller) => run(caller)))
-  return {
-    tracked,
-    violations,
-    count,
-    /** Waits until so many more requests were sent, at most 20 s. */
-    async waitFor(more: number) {
-      const target = count.done + more
-      await waitUntil(20_000, () => count.done >= target)
-    },
-    async stop() {
-      load.isStopped = true
-      await ended
-    },
-  }
 }
 
 /** Starts the receiver of the webhooks. It takes each of them. */

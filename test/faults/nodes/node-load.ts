@@ -19,7 +19,7 @@ export function startNodeLoad(
 ) {
   const calls: NodeCall[] = []
   const sent: Array<{ requestId: string; app: TestApp }> = []
-  const load = { isStopped: false }
+  const controller = new AbortController()
 
   async function run(node: number, url: string, caller: number) {
     async function record(kind: NodeCall['kind'], call: () => Promise<CallResult>) {
@@ -28,7 +28,7 @@ export function startNodeLoad(
       calls.push({ ...result, kind, node, startedAt })
       return result
     }
-    for (let i = caller; !load.isStopped; i++) {
+    for (let i = caller; !controller.signal.aborted; i++) {
       const app = apps[i % apps.length]
       if (!app) throw new Error('there is no application')
       const body = { phone: newPhone() }
@@ -52,7 +52,7 @@ export function startNodeLoad(
 
   async function readLists(node: number, url: string) {
     const headers = { authorization: `Bearer ${token}` }
-    while (!load.isStopped) {
+    while (!controller.signal.aborted) {
       const startedAt = performance.now()
       const result = await callApi('GET', `${url}/v1/otp?limit=5`, { headers, timeoutMs })
       calls.push({ ...result, kind: 'list', node, startedAt })
@@ -71,7 +71,7 @@ export function startNodeLoad(
     /** Acknowledged sends. */
     sent,
     async stop() {
-      load.isStopped = true
+      controller.abort()
       await ended
     },
   }

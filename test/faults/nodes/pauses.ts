@@ -78,7 +78,7 @@ const triesMax = 40
 async function pauseInTransaction({ postgres }: Cluster, node: ClusterNode): Promise<boolean> {
   for (let tries = 0; ; tries++) {
     node.pause()
-    // The statement that the server was running has ended.
+    // The statement that was running has come to its end.
     await Bun.sleep(30)
     const [row] = await postgres.query<{ open: boolean }>(
       "select count(*) > 0 as open from pg_stat_activity where application_name = $1 and state = 'idle in transaction'",

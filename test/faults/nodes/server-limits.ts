@@ -111,14 +111,14 @@ function createLocker(postgres: PostgresServer) {
 
 /** Cancels every statement that runs, with the code of a statement time-out. */
 function createCanceller(postgres: PostgresServer) {
-  const load = { isStopped: false }
+  const controller = new AbortController()
   let ended = Promise.resolve()
   return {
     async begin() {
       const client = new Client({ connectionString: postgres.adminUrl })
       await client.connect()
       ended = (async () => {
-        while (!load.isStopped) {
+        while (!controller.signal.aborted) {
           await client.query(
             "select pg_cancel_backend(pid) from pg_stat_activity where application_name like 'otpd/node-%' and state = 'active'",
           )
@@ -127,7 +127,7 @@ function createCanceller(postgres: PostgresServer) {
       })()
     },
     async end() {
-      load.isStopped = true
+      controller.abort()
       await ended
     },
   }

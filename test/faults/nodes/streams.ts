@@ -85,7 +85,7 @@ function startReader({ nodes }: Cluster, token: string, first: number, changesNo
   let position = logStart
   const arrivedAt = new Map<string, number>()
   const count = { changes: 0 }
-  const load = { isStopped: false }
+  const stopping = new AbortController()
   let cancel = () => {}
 
   async function readFrom(node: number) {
@@ -116,7 +116,7 @@ function startReader({ nodes }: Cluster, token: string, first: number, changesNo
   }
 
   const ended = (async () => {
-    for (let node = first; !load.isStopped; node++) {
+    for (let node = first; !stopping.signal.aborted; node++) {
       await readFrom(node)
       count.changes++
     }
@@ -126,7 +126,7 @@ function startReader({ nodes }: Cluster, token: string, first: number, changesNo
     arrivedAt,
     count,
     async stop() {
-      load.isStopped = true
+      stopping.abort()
       cancel()
       await ended
     },
