@@ -6,7 +6,7 @@ import { createPrimary } from './postgres-primary.ts'
 import type { OpenTransaction } from './postgres-transactions.ts'
 
 export type PostgresOptions = {
-  /** Connections of this process at most; at least 5. */
+  /** Connections of this process at most; at least 2. */
   connections: number
   /** Whether statements are prepared under names, which some connection poolers lose. */
   statements: 'named' | 'unnamed'
@@ -53,6 +53,8 @@ export function connectPostgres(
   }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
   const isPooled = statements === 'unnamed'
+  // With 4, the least that a node may have, one reads.
+  const writersCount = Math.min(writersMax, connections - 1)
   const shared: PoolConfig = {
     connectionTimeoutMillis: acquireTimeoutMs,
     query_timeout: answerTimeoutMs,
@@ -64,7 +66,7 @@ export function connectPostgres(
     const writers = createPool({
       ...shared,
       connectionString,
-      max: writersMax,
+      max: writersCount,
       pipeline: true,
       // A pooler drops start-up options: each transaction sets them there.
       ...(!isPooled && { options: toOptions(writerSettings) }),
@@ -72,7 +74,7 @@ export function connectPostgres(
     const readers = createPool({
       ...shared,
       connectionString,
-      max: connections - writersMax,
+      max: connections - writersCount,
       ...(!isPooled && {
         options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
       }),
