@@ -71,9 +71,15 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
   let ranAt: number | undefined
   let release = () => {}
   const arrived = Promise.withResolvers<void>()
+  let isReleased = false
   const held = <T>(begin: () => Promise<T>): Promise<T> => {
+    // A later transaction of the same call.
+    if (isReleased) return begin()
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    release = () => void begin().then(resolve, reject)
+    release = () => {
+      isReleased = true
+      void begin().then(resolve, reject)
+    }
     arrived.resolve()
     return promise
   }
