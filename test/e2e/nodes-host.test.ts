@@ -31,14 +31,14 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
   })
 
   test('ask for the settings that they use: no public URL, and a master key for all but migrations', async () => {
-    const { OTPD_DATABASE_URL = '', OTPD_MASTER_KEY_FILE = '' } = shared.env
-    const status = await runBinary(shared.folder, ['migrate', 'status'], { env: { OTPD_DATABASE_URL } })
+    const { OTPD_PUBLIC_URL: _url, OTPD_MASTER_KEY_FILE = '', ...env } = shared.env
+    const status = await runBinary(shared.folder, ['migrate', 'status'], { env })
     expect(status.exitCode).toBe(0)
-    const keyless = await runBinary(shared.folder, ['admin', 'list'], { env: { OTPD_DATABASE_URL } })
+    const keyless = await runBinary(shared.folder, ['admin', 'list'], { env })
     expect(keyless.stderr).toContain('Nodes share one master key: set OTPD_MASTER_KEY_FILE.')
     expect(keyless.stderr).not.toContain('OTPD_PUBLIC_URL')
     const listed = await runBinary(shared.folder, ['admin', 'list'], {
-      env: { OTPD_DATABASE_URL, OTPD_MASTER_KEY_FILE },
+      env: { ...env, OTPD_MASTER_KEY_FILE },
     })
     expect(listed.stderr).toContain('The database is empty.')
   })
