@@ -83,7 +83,7 @@ const atOnce = <T>(count: number, call: (i: number) => Promise<T>): Promise<T[]>
 
 /**
  * Compares the answers with the expected numbers of `status` or `status code`. A machine that is too slow for the rounds gets
- * answers 503, each of which replaces another one: then the numbers are the most that may come.
+ * 503 instead of some answers: then the numbers are the most that may come.
  */
 function expectAnswers(answers: readonly CallResult[], expected: Record<string, number>): string[] {
   const seen: Record<string, number> = {}
