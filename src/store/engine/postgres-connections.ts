@@ -26,12 +26,13 @@ const answerTimeoutMs = 5_000
 
 /**
  * Time-outs of a session, so that a node that is paused or cut off holds its locks for two seconds at most, and no call
- * waits longer than that for another's.
+ * waits longer than that for another's. A lock may pass from one transaction of such a node to the next, which holds it as
+ * long again; a third one has waited too long by then.
  */
 const sessionSettings = {
   statement_timeout: '4500ms',
   lock_timeout: '2s',
-  idle_in_transaction_session_timeout: '2s',
+  idle_in_transaction_session_timeout: '1s',
 }
 
 /**

@@ -32,7 +32,7 @@ export const failovers = defineNodeFamily({
         const promotedAt = performance.now()
         await Promise.all(
           cluster.nodes.map((node) =>
-            waitUntil(30_000, async () => (await send(node.url, app)).status === 201),
+            waitUntil(20_000, async () => (await send(node.url, app)).status === 201),
           ),
         )
         backMs.push(Math.round(performance.now() - promotedAt))
