@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/store/engine/database.ts'
-import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 import { createPurger } from '../helpers/retention.ts'
@@ -19,13 +18,12 @@ describe.skipIf(url === '')('a delivery receipt that reaches another node than t
 
   beforeAll(async () => {
     opened = await openTestPostgres(url)
-    second = openPostgres(opened.url)
+    second = opened.openNode()
     // One for all tests: it numbers its messages.
     gateway = startGateway()
   })
   afterAll(async () => {
     await gateway.stop()
-    await second.close()
     await opened.dispose()
   })
   beforeEach(async () => {

@@ -86,9 +86,11 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
 /**
  * Creates a migrated database on a PostgreSQL server.
  *
- * @returns also its URL, for a second connection pool
+ * @returns also its URL, and `openNode`, which opens connections as another node has them; `dispose` closes them
  */
-export async function openTestPostgres(url: string): Promise<OpenTestDatabase & { url: string }> {
+export async function openTestPostgres(
+  url: string,
+): Promise<OpenTestDatabase & { url: string; openNode(): Database }> {
   // Every call gets a database of its own, so that test files can run in parallel.
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
   const admin = new Client(url)
@@ -100,12 +102,18 @@ export async function openTestPostgres(url: string): Promise<OpenTestDatabase & 
   await client.connect()
   for (const migration of postgresMigrations) await client.query(migration.sql)
   await client.end()
-  const database = openPostgres(ownUrl.href)
+  const nodes: Database[] = []
+  function openNode(): Database {
+    const node = openPostgres(ownUrl.href)
+    nodes.push(node)
+    return node
+  }
   return {
     url: ownUrl.href,
-    database,
+    database: openNode(),
+    openNode,
     async dispose() {
-      await database.close()
+      await Promise.all(nodes.map((node) => node.close()))
       // Without `force`: the pool's connections are still closing, and the server waits some seconds for them.
       await admin.query(`drop database ${name}`)
       await admin.end()

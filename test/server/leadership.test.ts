@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { createLeaderElection } from '../../src/domain/upkeep/leadership.ts'
-import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { createStore } from '../../src/store/store.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
@@ -11,16 +10,11 @@ const url = process.env['OTPD_TEST_POSTGRES_URL']
 describe.skipIf(url === undefined)('nodes on one PostgreSQL server, by its clock:', () => {
   let opened: Awaited<ReturnType<typeof openTestPostgres>>
   let stores: Array<ReturnType<typeof createStore>>
-  const cleanups: Array<() => Promise<unknown>> = []
   beforeAll(async () => {
     opened = await openTestPostgres(url ?? '')
-    const second = openPostgres(opened.url)
-    cleanups.push(second.close, opened.dispose)
-    stores = [opened.database, second].map((database) => createStore(database, { keys: testKeys }))
+    stores = [opened.database, opened.openNode()].map((database) => createStore(database, { keys: testKeys }))
   })
-  afterAll(async () => {
-    for (const cleanup of cleanups) await cleanup()
-  })
+  afterAll(() => opened.dispose())
   beforeEach(() => write((tx) => tx.delete(leases())))
 
   const leases = () => opened.database.tables.leases

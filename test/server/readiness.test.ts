@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { like } from 'drizzle-orm'
+import { Client } from 'pg'
 import type { Database } from '../../src/store/engine/database.ts'
-import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createReadiness } from '../../src/server/readiness.ts'
 import { testClock } from '../helpers/clock.ts'
@@ -45,26 +44,19 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
   let second: Database
   beforeAll(async () => {
     opened = await openTestPostgres(url ?? '')
-    second = openPostgres(opened.url)
+    second = opened.openNode()
   })
-  afterAll(async () => {
-    await second.close()
-    await opened.dispose()
-  })
+  afterAll(() => opened.dispose())
 
   test('gives up after a second, starts no second write meanwhile, and holds up no other node', async () => {
     const { clock, probe } = createProbe(opened.database, 'a')
     const other = createProbe(second, 'b')
     expect([await probe(), await other.probe()]).toEqual(['ready', 'ready'])
-    const gate = Promise.withResolvers<void>()
-    const isLocked = Promise.withResolvers<void>()
-    const { leases } = second.tables
-    const blocker = second.write(async (tx) => {
-      await tx.update(leases).set({ owner: 'a' }).where(like(leases.name, 'node/a'))
-      isLocked.resolve()
-      await gate.promise
-    })
-    await isLocked.promise
+    // Of its own: the server ends transactions of a pool's connection that are idle for a second.
+    const blocker = new Client(opened.url)
+    await blocker.connect()
+    await blocker.query('begin')
+    await blocker.query(`update leases set owner = 'a' where name = 'node/a'`)
     const startedAt = performance.now()
     for (let i = 0; i < 5; i++) {
       clock.advance(1_000)
@@ -73,8 +65,7 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
     }
     // One write waits, and only its first probe waits for it.
     expect(performance.now() - startedAt).toBeLessThan(2_500)
-    gate.resolve()
-    await blocker
+    await blocker.end()
     while ((await probe()) !== 'ready') {
       clock.advance(1_000)
       await new Promise(setImmediate)

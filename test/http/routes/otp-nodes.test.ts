@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Plan } from '../../../src/domain/model/plans.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
-import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
 import { guardOffEnv, createOtpClient, countByOutcome } from '../../helpers/otp-client.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
@@ -20,12 +19,9 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   let second: Database
   beforeAll(async () => {
     opened = await openTestPostgres(url)
-    second = openPostgres(opened.url)
+    second = opened.openNode()
   })
-  afterAll(async () => {
-    await second.close()
-    await opened.dispose()
-  })
+  afterAll(() => opened.dispose())
 
   /** Calls the same application through both nodes in turn. */
   async function startNodes(rates: Partial<Plan> = {}, env: Record<string, string> = guardOffEnv) {

@@ -3,7 +3,6 @@ import { Client } from 'pg'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
-import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
 import { createOtpOperations } from '../../helpers/otp-operations.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
@@ -56,7 +55,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
 
   beforeAll(async () => {
     opened = await openTestPostgres(url ?? '')
-    second = openPostgres(opened.url)
+    second = opened.openNode()
     const options = { plans: unlimitedPlans, env: { OTPD_GUARD_MODE: 'enforce' } }
     service = await createTestService({ ...options, database: opened.database })
     otherNode = await createTestService({ ...options, database: second })
@@ -69,10 +68,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
       )
   })
   afterEach(() => spyOn(Client.prototype, 'query').mockRestore())
-  afterAll(async () => {
-    await second.close()
-    await opened.dispose()
-  })
+  afterAll(() => opened.dispose())
 
   const operationsOf = ({ store, clock }: TestService) => createOtpOperations({ store, clock })
   const application = (index: number) => applications[index % applications.length] as CallingApplication
