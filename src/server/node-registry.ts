@@ -4,43 +4,29 @@ import { hmac, type Keys } from '../domain/model/keys.ts'
 import type { Log } from '../log/log.ts'
 import type { Database } from '../store/engine/database.ts'
 import { nodeRenewMs, registerNode, removeNode, renewNode } from '../store/postgres/nodes.ts'
+import { pick } from '../shared/fields.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
 
 /** Settings that a change of makes nodes answer the same call differently. Addresses and logs are each node's own. */
-export const sharedSettings = ({
-  publicUrl,
-  oidc,
-  signup,
-  requireTotp,
-  tokenMaxHours,
-  trustedProxies,
-  corsOrigins,
-  webhooks,
-  budgets,
-  guard,
-  retention,
-  plans,
-  delivery,
-  templates,
-}: Config) => ({
-  publicUrl,
-  oidc,
-  signup,
-  requireTotp,
-  tokenMaxHours,
-  trustedProxies,
-  corsOrigins,
-  webhooks,
-  budgets,
-  guard,
-  retention,
-  plans,
-  delivery,
-  templates,
-})
+const sharedNames = [
+  'publicUrl',
+  'oidc',
+  'signup',
+  'requireTotp',
+  'tokenMaxHours',
+  'trustedProxies',
+  'corsOrigins',
+  'webhooks',
+  'budgets',
+  'guard',
+  'retention',
+  'plans',
+  'delivery',
+  'templates',
+] as const
 
-/** Formats settings for the nodes' table: the same text for the same settings, whatever their order in the file. */
+/** Formats settings for the nodes' table; their order in the file does not change the text. */
 const toText = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
@@ -50,7 +36,7 @@ const toText = (value: unknown): string =>
 
 /** Describes settings of a node for its row. The hash covers the providers' secrets; the text does not have them. */
 export function describeConfiguration(config: Config, keys: Pick<Keys, 'configuration'>) {
-  const settings = sharedSettings(config)
+  const settings = pick(config, sharedNames)
   const { providers, routes } = settings.delivery
   const shown = {
     ...settings,
