@@ -101,10 +101,7 @@ export function createOtpDeliveryStore(
       return row && { ...row, message: toMessage(row.message), request: toOtpRequest(sealing, row.request) }
     },
 
-    async lockAll(requestId) {
-      await database.lock(executor, messages, messages.requestId, requestId)
-      return (await list({ requestId })).map(toMessage)
-    },
+    list: async (requestId) => (await list({ requestId })).map(toMessage),
 
     async claim({ owner, now, leaseUntil, limit }) {
       const due = await executor

@@ -33,9 +33,10 @@ export function createRowReader(tx: Omit<Stores, 'changes'>): StoredRows {
     now: (clock) => clock.now(),
     credentialState: ({ id, credentialsVersion, epoch }) =>
       tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch),
+    caller: async (application) => application,
     idempotencyRecord: (scope) => tx.idempotency.find(scope),
     request: (id) => tx.otpRequests.lock(id),
-    messages: (requestId) => tx.otpDeliveries.lockAll(requestId),
+    messages: (requestId) => tx.otpDeliveries.list(requestId),
     phone: (hash, ifMissing) => tx.phones.load(hash, ifMissing),
     guard: tx.guard,
     rateLimits: tx.rateLimits,

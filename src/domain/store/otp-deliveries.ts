@@ -7,8 +7,8 @@ export type OtpDeliveryStore = {
   /** Writes the fields that change after the insertion. The caller has locked the message. */
   update(message: Message): Promise<void>
   load(key: MessageKey): Promise<LoadedMessage | undefined>
-  /** Lists the messages of one request, oldest first, and locks them until the transaction ends. */
-  lockAll(requestId: string): Promise<Message[]>
+  /** Lists the messages of one request, oldest first. The caller has locked the request. */
+  list(requestId: string): Promise<Message[]>
 
   /** Leases due messages, the longest waiting first, exclusively until `leaseUntil`. */
   claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
