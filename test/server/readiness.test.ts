@@ -52,7 +52,7 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
     const { clock, probe } = createProbe(opened.database, 'a')
     const other = createProbe(second, 'b')
     expect([await probe(), await other.probe()]).toEqual(['ready', 'ready'])
-    // Of its own: the server ends transactions of a pool's connection that are idle for a second.
+    // Not of the pool: the server ends its transactions after a second without a statement.
     const blocker = new Client(opened.url)
     await blocker.connect()
     await blocker.query('begin')
