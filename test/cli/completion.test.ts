@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runToEnd } from '../helpers/binary.ts'
 import { createHome } from './cli-fixture.ts'
 
 const home = createHome()
@@ -16,16 +17,11 @@ beforeAll(async () => {
 })
 afterAll(home.remove)
 
-async function runInShell(shell: string, text: string) {
-  const child = Bun.spawn([shell, '-c', text], {
+const runInShell = (shell: string, text: string) =>
+  runToEnd([shell, '-c', text], {
     cwd: home.directory,
     env: { PATH: process.env.PATH ?? '', HOME: home.directory },
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { exitCode: await child.exited, stdout, stderr }
-}
 
 /** Returns what bash offers to complete the last of these words. */
 async function completionsFor(...words: string[]) {

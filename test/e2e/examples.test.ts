@@ -6,7 +6,7 @@ import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { decodeBase32 } from '../helpers/base32.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
-import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, runBinary, runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 
 let server: RunningServer
 let environment: Record<string, string>
@@ -41,21 +41,8 @@ afterAll(async () => {
   await receiver.stop()
 })
 
-async function runInShell(line: string, env: Record<string, string> = {}) {
-  const child = Bun.spawn(['sh', '-c', line], {
-    env: { ...environment, ...env },
-    cwd: server.home,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ])
-  return { stdout, stderr, exitCode }
-}
+const runInShell = (line: string, env: Record<string, string> = {}) =>
+  runToEnd(['sh', '-c', line], { env: { ...environment, ...env }, cwd: server.home })
 
 const readHelp = async (command: string) =>
   (await runBinary(server.home, [...command.split(' '), '--help'])).stdout

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { runToEnd } from '../helpers/binary.ts'
 import { hasOpenssl, makeCertificate } from '../helpers/webhook-receiver.ts'
 
 const script = resolve(import.meta.dir, '../../install.sh')
@@ -30,22 +31,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true }))
 
-async function install(args: string[] = [], env: Record<string, string> = {}, input?: string) {
-  const command = input === undefined ? ['sh', script, ...args] : ['sh', '-s', '--', ...args]
-  const child = Bun.spawn(command, {
+const install = (args: string[] = [], env: Record<string, string> = {}, input?: string) =>
+  runToEnd(input === undefined ? ['sh', script, ...args] : ['sh', '-s', '--', ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: directory, PREFIX: prefix, ...env },
     cwd: directory,
-    stdin: new Blob([input ?? '']),
-    stdout: 'pipe',
-    stderr: 'pipe',
+    input,
   })
-  const [stdout, stderr, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ])
-  return { stdout, stderr, exitCode }
-}
 
 const put = (name: string, content: string | Uint8Array) => {
   writeFileSync(join(directory, name), content)

@@ -2,21 +2,16 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { binaryPath } from '../helpers/binary.ts'
+import { binaryPath, runToEnd } from '../helpers/binary.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'otpd-pipes-'))
 afterAll(() => rmSync(home, { recursive: true }))
 
-async function inBash(text: string) {
-  const child = Bun.spawn(['bash', '-c', text], {
+const inBash = (text: string) =>
+  runToEnd(['bash', '-c', text], {
     env: { PATH: process.env.PATH ?? '', HOME: home, OTPD: binaryPath },
     cwd: home,
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { exitCode: await child.exited, stdout, stderr }
-}
 
 test('output larger than the pipe buffer reaches a slow reader completely', async () => {
   const { stdout } = await inBash(

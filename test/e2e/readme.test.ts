@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { commandPath, findCommand } from '../../cli/help.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
 import { createProgram } from '../../cli/program.ts'
-import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, runBinary, runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 import { providersTable } from '../helpers/providers-table.ts'
 
 const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
@@ -23,7 +23,8 @@ function commandsBelow(heading: string): string[] {
 
 /** Runs a line in a shell in which `otpd` is the compiled binary and uses the test's server. */
 async function type(line: string, server: RunningServer, folder: string, input = '') {
-  const child = Bun.spawn(['sh', '-c', line.replaceAll('http://127.0.0.1:8080', server.url)], {
+  const command = line.replaceAll('http://127.0.0.1:8080', server.url)
+  const { stdout, stderr, exitCode } = await runToEnd(['sh', '-c', command], {
     cwd: folder,
     env: {
       HOME: folder,
@@ -31,15 +32,8 @@ async function type(line: string, server: RunningServer, folder: string, input =
       OTPD_SERVER: server.url,
       OTPD_DATA_DIR: server.dataDir,
     },
-    stdin: new Blob([input]),
-    stdout: 'pipe',
-    stderr: 'pipe',
+    input,
   })
-  const [stdout, stderr, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ])
   expect({ line, exitCode, stderr }).toMatchObject({ line, exitCode: 0 })
   return stdout
 }

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { postgresMigrations } from '../../src/store/engine/migrate.ts'
+import { runToEnd } from '../helpers/binary.ts'
 import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -69,17 +70,12 @@ describe.skipIf(postgresUrl === undefined)('an upgrade node by node', () => {
     return { url, exited: child.exited, stderr, stop: () => (child.kill('SIGTERM'), child.exited) }
   }
 
-  async function run(main: string, ...args: string[]) {
-    const child = Bun.spawn([process.execPath, main, ...args], {
+  const run = (main: string, ...args: string[]) =>
+    runToEnd([process.execPath, main, ...args], {
       env: environment('command'),
       // A password, for the command that reads one.
-      stdin: new Blob(['correct horse battery staple\n']),
-      stdout: 'pipe',
-      stderr: 'pipe',
+      input: 'correct horse battery staple\n',
     })
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
-    return { exitCode: await child.exited, stdout, stderr }
-  }
 
   test('loses no call, but those that a node refuses while it drains', async () => {
     const [old, expanding, contracting] = [0, 1, 2].map((count) => makeRelease(folder, count))

@@ -33,9 +33,16 @@ export async function runBinary(
   { env = {}, input, cwd }: RunOptions = {},
 ): Promise<RunResult> {
   assertBinaryExists()
-  const child = Bun.spawn([binaryPath, ...args], {
-    env: cleanEnvironment(home, env),
-    cwd: cwd ?? home,
+  return await runToEnd([binaryPath, ...args], { env: cleanEnvironment(home, env), cwd: cwd ?? home, input })
+}
+
+/** Runs a program until it exits, with the text on standard input. */
+export async function runToEnd(
+  command: string[],
+  { input, ...options }: { env?: Record<string, string>; cwd?: string; input?: string | undefined },
+): Promise<RunResult> {
+  const child = Bun.spawn(command, {
+    ...options,
     stdin: new Blob([input ?? '']),
     stdout: 'pipe',
     stderr: 'pipe',

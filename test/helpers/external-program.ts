@@ -1,4 +1,3 @@
-import { createServer } from 'node:net'
 import { collectOutput } from './binary.ts'
 
 export type ExternalProgram = Awaited<ReturnType<typeof startExternalProgram>>
@@ -55,13 +54,4 @@ export async function waitFor<T>(description: string, find: () => T | undefined)
     await Bun.sleep(20)
   }
   throw new Error(`Timed out: no ${description}.`)
-}
-
-/** Finds a free port on loopback, for programs that cannot choose one themselves. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => void server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }

@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
-import { binaryPath, startServer } from './binary.ts'
-import { findFreePort, findProgram } from './external-program.ts'
+import { binaryPath, runToEnd, startServer } from './binary.ts'
+import { findProgram } from './external-program.ts'
+import { findUnusedPort } from './unused-port.ts'
 
 const root = join(import.meta.dir, '../..')
 
@@ -37,7 +38,7 @@ export async function createGuideRun(serverUrl: string) {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-guide-'))
   const id = crypto.randomUUID().slice(0, 8)
   const names = { database: `otpd_${id}`, owner: `otpd_owner_${id}`, node: `otpd_node_${id}` }
-  const ports = await Promise.all(Array.from({ length: 5 }, findFreePort))
+  const ports = await Promise.all(Array.from({ length: 5 }, findUnusedPort))
   const [balancer = 0, , , , pooler = 0] = ports
   const { host, hostname, port: postgresPort } = new URL(serverUrl)
   const substitutes: Array<[RegExp | string, string]> = [
@@ -123,7 +124,7 @@ export async function createGuideRun(serverUrl: string) {
     /** Runs a block of commands in a shell. @returns its output @throws Error it fails */
     async shell(text: string, env: Record<string, string> = {}): Promise<string> {
       const commands = block('sh', text)
-      const child = Bun.spawn(
+      const { stdout, stderr, exitCode } = await runToEnd(
         ['sh', '-ec', commands.includes('otpd doctor') ? doctor + commands : commands],
         {
           cwd: folder,
@@ -134,16 +135,8 @@ export async function createGuideRun(serverUrl: string) {
             OTPD_PUBLIC_URL: `http://127.0.0.1:${balancer}`,
             ...env,
           },
-          stdin: 'ignore',
-          stdout: 'pipe',
-          stderr: 'pipe',
         },
       )
-      const [stdout, stderr, exitCode] = await Promise.all([
-        child.stdout.text(),
-        child.stderr.text(),
-        child.exited,
-      ])
       if (exitCode !== 0) throw new Error(`exit ${exitCode}:\n${commands}\n${stdout}${stderr}`)
       return stdout + stderr
     },

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runToEnd, type RunResult } from '../helpers/binary.ts'
 
 /**
  * Settings that the scenario and the test share. Retention is off, so that no date of a test run deletes anything. The
@@ -48,8 +49,6 @@ logDays = 0
 requestDays = 0
 auditDays = 0
 `
-
-export type Ran = { exitCode: number; stdout: string; stderr: string }
 
 export type InstanceOptions = {
   binary: string
@@ -104,20 +103,9 @@ export async function startInstance(options: InstanceOptions) {
 }
 
 /** Runs a command of the binary on the same data and configuration. */
-export async function runCommand(options: InstanceOptions, args: string[], input = ''): Promise<Ran> {
+export async function runCommand(options: InstanceOptions, args: string[], input = ''): Promise<RunResult> {
   const { binary, env } = prepare(options)
-  const child = Bun.spawn([binary, ...args], {
-    env,
-    stdin: new Blob([input]),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ])
-  return { exitCode, stdout, stderr }
+  return await runToEnd([binary, ...args], { env, input })
 }
 
 function prepare({ binary, folder, gatewayUrl, env }: InstanceOptions) {

@@ -16,6 +16,7 @@ import { readTableSum } from '../../../src/store/move/load.ts'
 import { listMovedTables } from '../../../src/store/move/moved-tables.ts'
 import { moveToPostgres, type MoveOptions } from '../../../src/store/move/to-postgres.ts'
 import { createTableSum, rowText } from '../../../src/store/move/checksum.ts'
+import { runToEnd } from '../../helpers/binary.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createEmptyPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 import { listFixtures, readFixture, unpackDatabase } from '../../upgrade/fixture.ts'
@@ -59,11 +60,7 @@ async function openBoth() {
 /** Moves in a process of its own, which dies at a step. @returns the steps, and the outcome as the last line */
 async function moveAndDie(path: string, url: string, dieAt: number | 'never', restart: 'restart' | '') {
   const script = join(import.meta.dir, '../../helpers/move-steps.ts')
-  const child = Bun.spawn([process.execPath, script, path, url, String(dieAt), restart], {
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  const { stdout, stderr } = await runToEnd([process.execPath, script, path, url, String(dieAt), restart], {})
   return { lines: stdout.trim().split('\n'), stderr }
 }
 
