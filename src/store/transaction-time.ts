@@ -2,6 +2,9 @@ import { sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
+/** The time of a PostgreSQL server in milliseconds: not that at which its transaction began. */
+export const databaseTime = sql.raw('floor(extract(epoch from clock_timestamp()) * 1000)::bigint')
+
 /**
  * Returns the time of a transaction in milliseconds. On PostgreSQL it is the database's, which all nodes share; `clock` is
  * the process's, for SQLite and for tests.
@@ -15,7 +18,7 @@ export async function transactionTime(
   if (!database.isConcurrent) return Date.now()
   const { counters } = database.tables
   const [row] = await tx
-    .select({ now: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)`.mapWith(Number) })
+    .select({ now: sql`${databaseTime}`.mapWith(Number) })
     .from(counters)
     .limit(1)
   if (!row) throw new Error('the counter of log entries is missing')
