@@ -18,9 +18,13 @@ import type { Store } from '../domain/store/store.ts'
 
 const knownCredentialsMax = 10_000
 
+/** Key of what is known without an epoch, which operations check again. */
+const noEpoch = 0
+
 /**
  * Authenticates applications by their credentials. Credentials that matched are known by their hash until anything is
- * written that authentication reads (an epoch); credentials that did not match are checked every time.
+ * written that authentication reads (an epoch); credentials that did not match are checked every time. On PostgreSQL,
+ * which has no epoch, known credentials serve operations alone.
  */
 export function createAppAuthenticator({ store }: { store: Store<'applications'> }): AppAuth {
   /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
@@ -38,28 +42,35 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
 
   const known = createEpochCache<CallingApplication>(knownCredentialsMax)
 
-  /** @param presented what `check` looks at @throws what `check` throws */
+  /**
+   * @param presented what `check` looks at
+   * @param isCheckedAgain whether an operation checks the caller again
+   * @throws what `check` throws
+   */
   async function remember(
     presented: Array<string | undefined>,
     check: () => Promise<CallingApplication>,
+    isCheckedAgain = false,
   ): Promise<CallingApplication> {
     const epoch = store.read.applications.credentialEpoch()
-    if (epoch === undefined) return check()
+    if (epoch === undefined && !isCheckedAgain) return check()
     // A header has no line break. The time that it takes to find a hash tells nothing about the values.
     const digest = hash('sha256', presented.join('\n'), 'base64')
-    const found = known.get(digest, epoch)
+    const found = known.get(digest, epoch ?? noEpoch)
     if (found) return found
     const application = { ...(await check()), epoch }
-    known.set(digest, epoch, application)
+    known.set(digest, epoch ?? noEpoch, application)
     return application
   }
 
-  return {
-    authenticate: (presented) => {
-      const { clientId, clientSecret, apiKey } = presented
-      return remember([clientId, clientSecret, apiKey], () => checkAll(presented))
-    },
+  const remembered = (presented: PresentedCredentials, isCheckedAgain: boolean) => {
+    const { clientId, clientSecret, apiKey } = presented
+    return remember([clientId, clientSecret, apiKey], () => checkAll(presented), isCheckedAgain)
+  }
 
+  return {
+    authenticate: (presented) => remembered(presented, false),
+    authenticateForOperation: (presented) => remembered(presented, true),
     authenticateKey: (apiKey) => remember([apiKey], async () => requireActive(await findByKey(apiKey))),
   }
 

@@ -27,6 +27,7 @@ import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
+import { deferredAuthenticationError } from './require-application.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -122,8 +123,10 @@ export function createApp(services: AppServices) {
     .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
-      const serviceError =
+      const ownError =
         toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
+      const isOutage = ownError?.code === 'UNAVAILABLE'
+      const serviceError = (!isOutage && (await deferredAuthenticationError(request))) || ownError
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
       const refusal = serviceError ?? new ServiceError('INTERNAL', internalMessage)
       services.onRefusal?.(refusal, path)

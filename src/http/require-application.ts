@@ -1,8 +1,10 @@
 import { Elysia } from 'elysia'
+import type { ServiceError } from '../domain/model/errors.ts'
 import type { AppAuth } from '../domain/apps/authentication.ts'
 import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
+import { toServiceError } from './errors.ts'
 import { setRateHeaders } from './rate-headers.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
@@ -14,14 +16,34 @@ const readAppCredentials = (headers: Headers) => ({
   apiKey: headers['x-api-key'],
 })
 
+const deferredChecks = new WeakMap<Request, () => Promise<unknown>>()
+
 /**
- * Plugin that authenticates an application by its three headers and adds `application` to the context. It is a `derive`,
- * which runs before validation, so that an unauthenticated request gets 401 even if it is invalid, too.
+ * Plugin for routes that end in an operation. It authenticates an application by its three headers and adds `application`
+ * to the context. It is a `derive`, which runs before validation, so that an unauthenticated request gets 401 even if it is
+ * invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
-  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers }) => ({
-    application: await auth.authenticate(readAppCredentials(headers)),
-  }))
+  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => {
+    const credentials = readAppCredentials(headers)
+    const application = await auth.authenticateForOperation(credentials)
+    if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
+    return { application }
+  })
+
+/**
+ * Checks the credentials of a request that fails, if only its operation would have: it may not have reached it.
+ *
+ * @returns UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE
+ */
+export async function deferredAuthenticationError(request: Request): Promise<ServiceError | undefined> {
+  try {
+    await deferredChecks.get(request)?.()
+    return undefined
+  } catch (error) {
+    return toServiceError(error)
+  }
+}
 
 /** Caller of a route that is open to developers and to applications. */
 export type Caller =

@@ -1,5 +1,10 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
-import { listedFields, type Application, type FreshCredential } from '../domain/model/application.ts'
+import {
+  listedFields,
+  type Application,
+  type CallingApplication,
+  type FreshCredential,
+} from '../domain/model/application.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { ApplicationListQuery, ApplicationStore, CredentialState } from '../domain/store/applications.ts'
 import type { Developer } from '../domain/model/developer.ts'
@@ -186,11 +191,12 @@ export function createApplicationStore(
   }
 }
 
-export type CredentialRow = {
-  status: Application['status']
-  credentialsVersion: number
+export type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> & {
   developerStatus: Developer['status']
 }
+
+/** A caller of an operation, as it is now. */
+export type CallerRow = CredentialRow & Pick<CallingApplication, 'plan' | 'otpTtlSeconds'>
 
 /** @param credentialsVersion those that the caller was authenticated with */
 export function toCredentialState(

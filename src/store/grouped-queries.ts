@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import { admissionLifetimeMs, type Admission, type StoredPolicy } from '../domain/model/rate-limit.ts'
-import { selectDeveloperColumn, type CredentialRow } from './applications.ts'
+import { selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -12,6 +12,7 @@ import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import { isUnused, openRecord, sealRecord } from './phone-rows.ts'
+import { databaseTime } from './transaction-time.ts'
 import { parseSubscriber } from './webhook-endpoints.ts'
 
 /** The newest admission of a limiter, and the oldest in the window that ends at the time of the calls. */
@@ -35,9 +36,11 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
         id: applications.id,
         status: applications.status,
         credentialsVersion: applications.credentialsVersion,
+        otpTtlSeconds: applications.otpTtlSeconds,
         developerStatus: sql<
-          CredentialRow['developerStatus']
+          CallerRow['developerStatus']
         >`${selectDeveloperColumn(tables, developers.status)}`,
+        plan: sql<string>`${selectDeveloperColumn(tables, developers.plan)}`,
       })
       .from(applications)
       .where(isAny(applications.id, 'ids'))
@@ -113,7 +116,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
   return {
     ...createGroupedGuardQueries(database, executor),
 
-    async credentials(ids: readonly string[]): Promise<Map<string, CredentialRow>> {
+    async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
       return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))
     },
 
@@ -192,9 +195,7 @@ const locking = (column: SQLiteColumn) => sql`${column} for update`
 
 /** A setting of the transaction: statements that are sent together share one time. */
 const timeSetting = 'otpd.now'
-const takeTime = sql.raw(
-  `set_config('${timeSetting}', floor(extract(epoch from clock_timestamp()) * 1000)::bigint::text, true)`,
-)
+const takeTime = sql`set_config(${sql.raw(`'${timeSetting}'`)}, ${databaseTime}::text, true)`
 const currentTime = sql.raw(`current_setting('${timeSetting}')::bigint`)
 
 /** The driver returns 64-bit integers as text. */

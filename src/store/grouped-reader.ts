@@ -53,7 +53,10 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
   }
   /** Admissions of earlier calls of the transaction, by limiter, oldest first. */
   const admitted = new Map<string, Admission[]>()
+  /** Time of the database when the rows were read. */
   let databaseTime: number | undefined
+  /** The same by the calls' clock. */
+  let groupTime: number | undefined
 
   const wantPhone = (hash: string, ifMissing: PhoneRecord) => void wanted.phones.set(hash, ifMissing)
   const wantScope = (scope: IdempotencyScope) => {
@@ -69,10 +72,16 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
 
   const rows: RowReader = {
     ...single.rows,
-    now: (clock) =>
-      databaseTime === undefined ? clock.now() : (clock.follow?.(databaseTime) ?? clock.now()),
+    now(clock) {
+      if (databaseTime === undefined) return clock.now()
+      return (groupTime ??= clock.follow?.(databaseTime) ?? clock.now())
+    },
     credentialState: async ({ id, credentialsVersion }) =>
       toCredentialState(await credentials.get(id), credentialsVersion),
+    async caller(application) {
+      const row = await credentials.get(application.id)
+      return row ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds } : application
+    },
     idempotencyRecord: (scope) => answers.get(wantScope(scope)),
     request: (id) => requests.get(id),
     messages: async (id) => (await messages.get(id)) ?? [],
@@ -107,7 +116,11 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
         const key = wantLimiter(subject, policy)
         const stored = await heads.get(key)
         const own = admitted.get(key)?.filter(({ at }) => at > after) ?? []
-        const isReadWindow = databaseTime !== undefined && after === databaseTime - admissionLifetimeMs
+        // Nothing is older in the window that was read, and so neither in one that begins later.
+        const isReadWindow =
+          databaseTime !== undefined &&
+          after >= databaseTime - admissionLifetimeMs &&
+          (stored?.oldest === undefined || stored.oldest.at > after)
         const oldest = isReadWindow
           ? stored?.oldest
           : await single.rows.rateLimits.oldestAfter(subject, policy, after, 0)
@@ -129,6 +142,7 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       credentials.want(id)
       return 'ok'
     },
+    caller: async (application) => application,
     async idempotencyRecord(scope) {
       answers.want(wantScope(scope))
       return undefined
@@ -217,6 +231,7 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       for (const map of Object.values(wanted)) map.clear()
       admitted.clear()
       databaseTime = undefined
+      groupTime = undefined
       single.end(isCommitted)
     },
   }

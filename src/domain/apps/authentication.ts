@@ -19,6 +19,12 @@ export type AppAuth = {
    * @throws UNAUTHENTICATED the same for every cause; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
    */
   authenticate(credentials: PresentedCredentials): Promise<CallingApplication>
+  /**
+   * Does the same for a call that is decided in an operation, which checks its caller again (`readRefusal`). On PostgreSQL
+   * it accepts credentials that matched before without a query, even if they were replaced since. So before a call that
+   * never reaches its operation returns an error, it must `authenticate`.
+   */
+  authenticateForOperation(credentials: PresentedCredentials): Promise<CallingApplication>
   /** Checks the API key only. Throws the same errors. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }

@@ -51,10 +51,11 @@ export function createOtpResend(needs: OtpNeeds) {
         async read(rows) {
           const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
+          const caller = await rows.caller(application)
           const earlier = await readEarlierSend(rows, scope, now)
           const existing = await readOwnRequest(rows, application, input.requestId)
           if (existing?.status !== 'pending' || isExpired(existing, now)) {
-            const rate = await readRate(rows, otpRateLimit(plans, application, 'send'), now)
+            const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
             const subscribers = existing ? await rows.subscribers(application.id) : []
             const closed = existing && { request: existing, subscribers }
             return { isPending: false as const, now, refusal, earlier, rate, closed }
@@ -67,15 +68,15 @@ export function createOtpResend(needs: OtpNeeds) {
           const loaded = await readPhone(rows, keys, existing)
           const message = { ...existing, costlyType: parsePhone(phone).costlyType }
           const sender = senderOf(loaded.record, existing)
-          const facts = await readMessageFacts(needs, rows, guard, application, { message, sender }, now)
+          const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
           const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
           return { isPending: true as const, ...pending, request: existing }
         },
 
         decide(facts): Decision<Outcome | Replay> {
           const { now, refusal, earlier } = facts
-          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
           if (refusal) return refuseSend(refusal)
+          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
           if (!facts.isPending) {
             // Charged, so that ids cannot be probed for free.
             const charged = chargeRate(facts.rate, now)

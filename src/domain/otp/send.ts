@@ -54,6 +54,7 @@ export function createOtpSend(needs: OtpNeeds) {
         async read(rows) {
           const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
+          const caller = await rows.caller(application)
           const earlier = await readEarlierSend(rows, scope, now)
           const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
           const loaded = await readPhone(rows, keys, subscriber)
@@ -64,14 +65,25 @@ export function createOtpSend(needs: OtpNeeds) {
           const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
           const message = { ...phone, ...origin, provider: delivered.provider }
           const sender = senderOf(loaded.record, { contexts, createdAt: now })
-          const facts = await readMessageFacts(needs, rows, guard, application, { message, sender }, now)
-          return { ...facts, now, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered }
+          const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
+          return {
+            ...facts,
+            now,
+            caller,
+            refusal,
+            earlier,
+            inboxOwnerId,
+            loaded,
+            contexts,
+            channels,
+            delivered,
+          }
         },
 
         decide(facts): Decision<Outcome | Replay> {
-          const { now, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
-          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+          const { now, caller, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
           if (refusal) return refuseSend(refusal)
+          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
           // Before the limits: invalid numbers are all refused alike.
           if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
           const lane = laneFor(loaded.record, contexts, now)
@@ -83,7 +95,7 @@ export function createOtpSend(needs: OtpNeeds) {
           const origin = { contexts, lane, previousRequest: record.newestRequest }
           const request = buildRequest(
             keys,
-            { codeSource, application, phone, origin, input, delivered },
+            { codeSource, application: caller, phone, origin, input, delivered },
             now,
           )
           const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)

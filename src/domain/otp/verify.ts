@@ -115,7 +115,11 @@ export function createOtpVerify(needs: OtpNeeds) {
           const sender = phone && senderOf(phone.record, request)
           const guardKeys = sender && guard.keysToConvert(request, sender)
           const guardFacts = await loadGuardFacts(rows.guard, guardKeys)
-          const rate = await readRate(rows, otpRateLimit(plans, application, 'verify'), now)
+          const rate = await readRate(
+            rows,
+            otpRateLimit(plans, await rows.caller(application), 'verify'),
+            now,
+          )
           const subscribers = request ? await rows.subscribers(application.id) : []
           return { now, refusal, request, phone, guardFacts, rate, subscribers }
         },

@@ -36,6 +36,8 @@ export type RowReader = {
   now(clock: Clock): number
   /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
   credentialState(application: CallingApplication): Promise<CredentialState>
+  /** Returns the caller with its plan and settings as they are now, if they can have changed unnoticed. */
+  caller(application: CallingApplication): Promise<CallingApplication>
   idempotencyRecord(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>
   request(id: string): Promise<OtpRequest | undefined>
   /** Messages of one request, oldest first. */

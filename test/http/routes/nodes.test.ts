@@ -2,11 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createEventWatch } from '../../../src/domain/log/event-watch.ts'
 import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
-import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
 import { readEventStream } from '../../helpers/event-stream.ts'
 import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
+import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
   credentialHeaders,
@@ -31,14 +30,12 @@ describe.skipIf(url === '')(
 
     beforeAll(async () => {
       opened = await openTestPostgres(url)
-      second = openPostgres(opened.url)
+      second = opened.openNode()
     })
-    afterAll(async () => {
-      await second.close()
-      await opened.dispose()
-    })
+    afterAll(() => opened.dispose())
     beforeEach(async () => {
-      const options = { plans: unlimitedPlans, env: guardOffEnv }
+      const plans = { ...unlimitedPlans, small: { ...unlimitedPlan, sendPerMinute: 1 } }
+      const options = { plans, env: guardOffEnv }
       here = await createTestService({ ...options, database: opened.database })
       there = await createTestService({ ...options, database: second })
       ada = await here.createDeveloper()
@@ -69,6 +66,31 @@ describe.skipIf(url === '')(
         application = { ...credentials, headers: credentialHeaders(credentials) }
         expect((await sendThere()).status).toBe(201)
       }
+    })
+
+    test('a replaced secret, for calls that are answered before or without their operation', async () => {
+      const headers = { ...application.headers, 'idempotency-key': 'key' }
+      const body = { phone: '+14155550199' }
+      const send = (sent: object) => there.request('POST', '/v1/otp/send', { as: { headers }, body: sent })
+      expect((await send(body)).status).toBe(201)
+      expect((await send(body)).headers.get('idempotency-replayed')).toBe('true')
+      expect((await here.request('POST', path('/rotate/secret'), { as: ada })).status).toBe(200)
+      const statuses = [body, {}, { phone: 'no phone' }].map(async (sent) => (await send(sent)).status)
+      expect(await Promise.all(statuses)).toEqual([401, 401, 401])
+    })
+
+    test('a changed lifetime of codes, and another plan', async () => {
+      const lifetime = async () => {
+        const { data } = await sendThere()
+        return Math.round((Date.parse(data.expiresAt) - there.clock.now()) / 1000)
+      }
+      expect(await lifetime()).toBe(300)
+      const changed = await here.request('PATCH', path(), { as: ada, body: { otpTtlSeconds: 120 } })
+      expect(changed.status).toBe(200)
+      expect(await lifetime()).toBe(120)
+      const { id } = ada.developer
+      await here.store.write((tx) => tx.developers.update(id, { plan: 'small' }, here.clock.now()))
+      expect([(await sendThere()).status, (await sendThere()).status]).toEqual([201, 429])
     })
 
     test('a disabled and a deleted application, and a disabled developer', async () => {
