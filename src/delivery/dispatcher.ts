@@ -1,6 +1,7 @@
 import {
   candidateKey,
-  type DispatchResult,
+  type Dispatched,
+  type DeliveryTry,
   type Failure,
   type DeliveryJob,
   type Candidate,
@@ -58,11 +59,12 @@ export function createDispatcher(needs: DispatcherNeeds) {
   const shutdown = new AbortController()
   const inFlight = new Set<Promise<unknown>>()
 
-  async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<DispatchResult> {
+  async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<Dispatched> {
     const signal = AbortSignal.any([AbortSignal.timeout(dispatchMs), shutdown.signal])
     // Also by the clock: a process that was paused may notice a failed send before the signal.
     const deadline = clock.now() + dispatchMs
     const excluded = new Set(job.excluded)
+    const tries: DeliveryTry[] = []
     let lastFailure: Failure | null = null
     let waitMs = Infinity
     for (const candidate of candidates) {
@@ -85,8 +87,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
         continue
       }
       const outcome = await tryProvider(handle, candidate, job, signal)
-      if (outcome.kind === 'accepted') return { ...outcome, candidate }
-      if (outcome.kind === 'uncertain') return { ...outcome, candidate }
+      tries.push(toTry(candidate, outcome, now, clock.now()))
+      if (outcome.kind === 'accepted') return { ...outcome, candidate, tries }
+      if (outcome.kind === 'uncertain') return { ...outcome, candidate, tries }
       lastFailure = outcome.failure
       excludeCandidates(outcome.failure, candidate, candidates, excluded)
       // 0 cancels any longer wait: the caller's backoff alone decides.
@@ -95,9 +98,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
     // Also when there are no candidates.
     if (candidates.every((candidate) => excluded.has(candidateKey(candidate)))) {
       if (lastFailure === null) report('warn', 'no provider for a message', jobLogFields(job))
-      return { kind: 'refused', failure: lastFailure ?? noRoute }
+      return { kind: 'refused', failure: lastFailure ?? noRoute, tries }
     }
-    return { kind: 'deferred', failure: lastFailure, excluded: [...excluded], waitMs }
+    return { kind: 'deferred', failure: lastFailure, excluded: [...excluded], waitMs, tries }
   }
 
   async function tryProvider(
@@ -180,7 +183,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
      * Resolves within about eight seconds, whatever the providers do. Rejects only if a message cannot be routed
      * or composed, so before the provider in question has it.
      */
-    async dispatch(job: DeliveryJob): Promise<DispatchResult> {
+    async dispatch(job: DeliveryJob): Promise<Dispatched> {
       const dispatching = tryCandidates(candidatesFor(job), job)
       inFlight.add(dispatching)
       return dispatching.finally(() => inFlight.delete(dispatching))
@@ -198,6 +201,15 @@ export function createDispatcher(needs: DispatcherNeeds) {
     },
   }
 }
+
+const toTry = (candidate: Candidate, outcome: SendOutcome, at: number, now: number): DeliveryTry => ({
+  ...candidate,
+  at,
+  messageId: outcome.kind === 'accepted' ? outcome.messageId : null,
+  outcome: outcome.kind,
+  error: outcome.kind === 'accepted' ? null : outcome.failure.class,
+  latencyMs: Math.max(0, now - at),
+})
 
 /** After a permanent failure, excludes the candidate, or its whole channel if the number is at fault. */
 function excludeCandidates(

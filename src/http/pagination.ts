@@ -64,8 +64,8 @@ export function createPaginate({ keys }: { keys: Pick<Keys, 'cursor'> }) {
   }
 }
 
-/** Longer than an id and than a sequence number. */
-const positionLength = 32
+/** Longer than two ids and than a sequence number. */
+const positionLength = 64
 
 let lastSecond = Number.NaN
 let lastSecondText = ''

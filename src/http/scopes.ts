@@ -11,6 +11,7 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/logs/stream': 'otp:read',
   'GET /v1/otp': 'otp:read',
   'GET /v1/otp/:id': 'otp:read',
+  'GET /v1/otp/:id/events': 'otp:read',
   'GET /v1/users': 'otp:read',
   'GET /v1/users/:phoneNumber': 'otp:read',
 

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, type SQL } from 'drizzle-orm'
 import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
+import { unknownPlace } from '../domain/model/request-history.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -53,7 +54,7 @@ export function createOtpRequestStore(
   executor: QueryExecutor,
   sealing: Sealing,
 ): OtpRequestStore {
-  const { otpRequests: otp } = database.tables
+  const { otpRequests: otp, counters } = database.tables
   const p = sql.placeholder
 
   const find = database.prepare(() =>
@@ -68,7 +69,16 @@ export function createOtpRequestStore(
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
-  const insert = database.writeRows(executor, { kind: 'insert', table: otp, columns: columnNames(otp) })
+  // PostgreSQL: the number of an entry is known to the server alone, and only once the entry is appended. The counter is
+  // read without a lock here, so that it is lower by what others append until then.
+  const nextSeq = sql`(select (${counters.value} + 1)::text from ${counters} where ${counters.name} = 'event_seq')`
+  const withPlace = (history: SQL) => sql`replace(${history}, ${sql.raw(`'${unknownPlace}'`)}, ${nextSeq})`
+  const insert = database.writeRows(executor, {
+    kind: 'insert',
+    table: otp,
+    columns: columnNames(otp),
+    computed: { history: withPlace },
+  })
   const update = database.writeRows(executor, {
     kind: 'update',
     table: otp,
@@ -83,9 +93,23 @@ export function createOtpRequestStore(
       'resends',
       'sentAt',
       'verifiedAt',
+      'history',
       'updatedAt',
     ],
+    computed: { history: withPlace },
   })
+  const listBack = prepareFiltered(
+    database,
+    ({ from, limit }: FilterPlaceholders<{ from: string; limit: number }>) =>
+      executor.select().from(otp).where(sql`${otp.id} in (
+        with recursive list (id, previous, number) as (
+          select id, previous_request, 1 from otp_requests where id = ${from}
+          union all
+          select one.id, one.previous_request, list.number + 1
+            from list join otp_requests as one on one.id = list.previous
+            where list.number < ${limit}
+        ) select id from list)`),
+  )
   const isInTransaction = executor !== database.read
   const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
     and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))
@@ -194,6 +218,15 @@ export function createOtpRequestStore(
         contexts: contexts.length === 0 ? null : contexts.join(' '),
       })
       noteOwned(database, requestAdded[request.status], request, id)
+    },
+
+    async listBack(from, limit) {
+      const rows = await listBack({ from, limit })
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      const found: OtpRequest[] = []
+      for (let row = byId.get(from); row; row = byId.get(row.previousRequest ?? ''))
+        found.push(toRequest(row))
+      return found
     },
 
     async findPrevious(id) {

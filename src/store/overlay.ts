@@ -1,10 +1,12 @@
 import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/store/analytics.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
+import type { DeliveryTry } from '../domain/model/delivery.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
-import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
+import type { OtpRequest } from '../domain/model/request.ts'
+import { formatEntry, formatTry } from '../domain/model/request-history.ts'
 import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -30,8 +32,8 @@ type Changed<T> = { value: T; isNew: boolean }
  */
 export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: OverlaidStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
-  /** Stored statuses of requests that were read. */
-  const statuses = new Map<string, OtpStatus>()
+  /** Requests that were read, as they are stored. */
+  const readRequests = new Map<string, OtpRequest>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
@@ -44,6 +46,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     decisions: new Map(),
   }
   let events: NewEvent[] = []
+  let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
   let hasChanges = false
@@ -77,7 +80,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
 
   async function loadRequest(id: string): Promise<OtpRequest | undefined> {
     const request = await stored.rows.request(id)
-    if (request) statuses.set(id, request.status)
+    if (request) readRequests.set(id, request)
     return request
   }
 
@@ -120,6 +123,9 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
           break
         case 'event':
           events.push(change.event)
+          break
+        case 'try':
+          tries.push(change)
       }
     }
   }
@@ -144,9 +150,10 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
-    for (const [id, { value, isNew }] of inKeyOrder(requests)) {
+    const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
+    for (const [id, { value, isNew }] of inKeyOrder(withHistories(firstSeq))) {
       if (isNew) await tx.otpRequests.insert(value)
-      else await tx.otpRequests.update(value, statuses.get(id))
+      else await tx.otpRequests.update(value, readRequests.get(id)?.status)
     }
     for (const [, own] of inKeyOrder(messages)) {
       for (const { value, isNew } of own.values()) {
@@ -161,7 +168,31 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     for (const [, { developerId, day, sums }] of inKeyOrder(counts))
       await tx.analytics.add(developerId, day, sums)
     for (const [, { key, counts: sums }] of inKeyOrder(breakdown)) await tx.analytics.addBreakdown(key, sums)
-    if (events.length > 0) await writeEvents()
+    if (events.length > 0) await writeEvents(firstSeq)
+  }
+
+  /**
+   * Appends the delivery attempts and log entries to the histories of their requests. A request that did not change
+   * otherwise is written for it.
+   *
+   * @param firstSeq number of the first entry, if it is known
+   */
+  function withHistories(firstSeq: number | undefined): ReadonlyMap<string, Changed<OtpRequest>> {
+    if (events.length === 0 && tries.length === 0) return requests
+    const changed = new Map(requests)
+    const append = (id: string, format: (request: OtpRequest) => string) => {
+      const own = changed.get(id)
+      const request = own?.value ?? readRequests.get(id)
+      if (!request) return
+      const value = { ...request, history: request.history + format(request) }
+      changed.set(id, { value, isNew: own?.isNew ?? false })
+    }
+    for (const { requestId, attempt } of tries) append(requestId, (request) => formatTry(request, attempt))
+    for (const [index, { entry }] of events.entries()) {
+      const seq = firstSeq === undefined ? undefined : firstSeq + index
+      if (entry.requestId !== null) append(entry.requestId, (request) => formatEntry(request, entry, seq))
+    }
+    return changed
   }
 
   /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
@@ -173,7 +204,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   }
 
   /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
-  async function writeEvents(): Promise<void> {
+  async function writeEvents(reserved: number | undefined): Promise<void> {
     /** By the index of the event: what its deliveries send. */
     const messages = events.map(() => ({ id: '', body: '' }))
     const firstSeq = await tx.events.append(
@@ -186,6 +217,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
         }
         return { entry, toPayload: writePayload }
       }),
+      reserved,
     )
     for (const [index, { entry, inbox }] of events.entries()) {
       const { requestId, at: sentAt } = entry
@@ -209,9 +241,10 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   /** Forgets the changes: the transaction has ended. */
   function clear() {
     hasChanges = false
-    for (const map of [requests, statuses, messages, phones, answers, counts, breakdown]) map.clear()
+    for (const map of [requests, readRequests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
+    tries = []
     admissions = []
   }
 

@@ -1,5 +1,6 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, lt, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
+import { withoutMessageIds } from '../domain/model/request-history.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { payloadRow, phoneRow } from './events.ts'
@@ -35,7 +36,14 @@ export function createRetentionStore(
         contexts: null,
         metadata: null,
         previousRequest: null,
+        history: sql`${p('history')}`,
       })
+      .where(eq(requests.id, p('id'))),
+  )
+  const findHistory = database.prepare(() =>
+    executor
+      .select({ history: requests.history })
+      .from(requests)
       .where(eq(requests.id, p('id'))),
   )
   const findEvent = database.prepare(() =>
@@ -112,7 +120,9 @@ export function createRetentionStore(
         .limit(limit),
 
     async replaceInRequest(id, phone) {
-      await replaceInRequest({ id, phone })
+      await database.lock(executor, requests, requests.id, id)
+      const [row] = await findHistory({ id })
+      if (row) await replaceInRequest({ id, phone, history: withoutMessageIds(row.history) })
     },
 
     async replaceInEvent(seq, phone, redact) {

@@ -74,7 +74,7 @@ export function createOtpOperations(needs: {
     }),
     dispatch: () => {
       dispatches++
-      return Promise.resolve(answer)
+      return Promise.resolve({ ...answer, tries: [] })
     },
     render: () => '',
   }

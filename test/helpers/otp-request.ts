@@ -28,6 +28,7 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   previousRequest: null,
   lane: 'stranger',
   contexts: [],
+  history: '',
   updatedAt: createdAt,
   ...overrides,
 })

@@ -6,7 +6,7 @@ import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import type { LogEntry } from '../model/log-entry.ts'
+import { createRequestLog, type RequestEntry } from './request-log.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
@@ -83,6 +83,8 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
 
 export type LogFilter = {
   appId?: string | undefined
+  /** Only entries of this request, with its delivery attempts. */
+  requestId?: string | undefined
   types?: readonly LogType[] | undefined
   limit: number
   cursor?: string | undefined
@@ -91,13 +93,40 @@ export type LogFilter = {
   order: 'asc' | 'desc'
 }
 
-export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
+export type LogPage = { items: RequestEntry[]; limit: number; nextCursor: string | null }
 
 export type LogService = ReturnType<typeof createLogService>
 
 /** Creates the log service. */
-export function createLogService({ store }: { store: Store<'events'> }) {
-  const { events } = store.read
+export function createLogService({ store }: { store: Store<'events' | 'otpRequests'> }) {
+  const { events, otpRequests } = store.read
+  const readEntries = createRequestLog({ store })
+
+  /** Lists what happened to a request. They are few: the page is cut from all of them. */
+  async function listOfRequest(developer: Developer, requestId: string, filter: LogFilter): Promise<LogPage> {
+    const { appId, types, limit, cursor, after, order } = filter
+    if (after !== undefined && cursor !== undefined) throw afterWithCursor()
+    const end = readSeqCursor(filter)
+    const request = isId('otp', requestId) ? await otpRequests.find(requestId) : undefined
+    const isListed = request?.developerId === developer.id && (appId === undefined || request.appId === appId)
+    if (!isListed) return emptyPage(limit)
+    const entries = await readEntries(request)
+    const afterIndex = entries.findIndex(({ id }) => id === after)
+    if (after !== undefined && afterIndex < 0) throw unknownAfter()
+    const indexes = [...entries.keys()].filter((index) => {
+      const type = entries[index]?.type
+      const hasType = types === undefined || types.some((one) => one === type)
+      return hasType && index > afterIndex && (end === undefined || index < end)
+    })
+    const page = after === undefined ? indexes.slice(-limit) : indexes.slice(0, limit)
+    const items = page.flatMap((index) => entries[index] ?? [])
+    const hasMore = after === undefined && indexes.length > limit
+    return {
+      limit,
+      nextCursor: hasMore ? String(page[0]) : null,
+      items: order === 'desc' ? items.toReversed() : items,
+    }
+  }
 
   return {
     /**
@@ -108,17 +137,13 @@ export function createLogService({ store }: { store: Store<'events'> }) {
      *   (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
-      const { appId, types, limit } = filter
+      const { appId, types, limit, requestId } = filter
       if (appId !== undefined && !isId('app', appId)) return emptyPage(limit)
+      if (requestId !== undefined) return listOfRequest(developer, requestId, filter)
       if (filter.after !== undefined) {
-        if (filter.cursor !== undefined)
-          throw invalidQuery('after', 'Cannot be combined with cursor. Send one of the two.')
+        if (filter.cursor !== undefined) throw afterWithCursor()
         const afterSeq = isId('evt', filter.after) && (await events.findSeq(developer.id, filter.after))
-        if (typeof afterSeq !== 'number')
-          throw invalidQuery(
-            'after',
-            'Your log has no entry with this id. Use the id of an entry that you received.',
-          )
+        if (typeof afterSeq !== 'number') throw unknownAfter()
         const items = await events.list(developer.id, { appId, types, limit, afterSeq })
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
@@ -129,6 +154,11 @@ export function createLogService({ store }: { store: Store<'events'> }) {
     },
   }
 }
+
+const afterWithCursor = () => invalidQuery('after', 'Cannot be combined with cursor. Send one of the two.')
+
+const unknownAfter = () =>
+  invalidQuery('after', 'Your log has no entry with this id. Use the id of an entry that you received.')
 
 const emptyPage = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
 

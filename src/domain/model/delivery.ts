@@ -86,6 +86,20 @@ export type DeliveryJob = {
   excluded: readonly string[]
 }
 
+/** One provider that was asked to deliver a message. */
+export type DeliveryTry = {
+  /** Start, in milliseconds since the epoch. */
+  at: number
+  channel: Channel
+  provider: string
+  /** The provider's id of the message. */
+  messageId: string | null
+  /** `uncertain`: the provider may have the message. */
+  outcome: 'accepted' | 'refused' | 'uncertain'
+  error: FailureClass | null
+  latencyMs: number
+}
+
 /**
  * Outcome of one attempt over the candidates.
  *
@@ -99,6 +113,9 @@ export type DispatchResult =
   | { kind: 'uncertain'; candidate: Candidate; failure: Failure }
   | { kind: 'refused'; failure: Failure }
   | { kind: 'deferred'; failure: Failure | null; excluded: string[]; waitMs: number }
+
+/** The outcome, and each provider that was asked, in order. */
+export type Dispatched = DispatchResult & { tries: readonly DeliveryTry[] }
 
 /** The routes to one destination. */
 export type DestinationRoutes = {
@@ -115,7 +132,7 @@ export type Delivery = {
    * Tries the candidates in order until a provider accepts, or may have accepted, the message. Rejects only if
    * the message cannot be routed or composed.
    */
-  dispatch(job: DeliveryJob): Promise<DispatchResult>
+  dispatch(job: DeliveryJob): Promise<Dispatched>
   /**
    * Renders the text of a code's message.
    *

@@ -3,9 +3,10 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, API tokens, HTTP requests.
+ * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message.
  */
-export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req'
+export type IdPrefix =
+  'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req' | 'att'
 
 export type NewId = (prefix: IdPrefix) => string
 

@@ -49,14 +49,14 @@ export function parsePhone(text: string): Phone {
 }
 
 /** INVALID_PHONE_NUMBER. */
-export const invalidPhone = () =>
+export const invalidPhone = (location: 'body' | 'query' = 'body') =>
   new ServiceError(
     'INVALID_PHONE_NUMBER',
     'The phone number is invalid. Write it in E.164 format, with + and the country code.',
     {
       details: [
         {
-          in: 'body',
+          in: location,
           path: 'phone',
           code: 'INVALID_PHONE_NUMBER',
           message: 'Expected a number in E.164 format, such as +14155550100.',

@@ -70,6 +70,8 @@ export type OtpRequest = {
   lane: Lane | null
   /** Hashed contexts of the send. */
   contexts: readonly string[]
+  /** Log entries and delivery attempts, which the store appends: see `parseHistory`. */
+  history: string
   updatedAt: number
 }
 

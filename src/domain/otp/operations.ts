@@ -10,7 +10,7 @@ import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Guard } from '../guard/guard.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
-export type OtpTables = 'checkBudgets' | 'otpRequests' | 'phones' | 'rateLimits'
+export type OtpTables = 'checkBudgets' | 'events' | 'otpRequests' | 'phones' | 'rateLimits'
 
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {

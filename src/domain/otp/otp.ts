@@ -8,21 +8,26 @@ import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
 import { closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
-import type { OtpRequest, OtpStatus } from '../model/request.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { OtpFilter } from '../store/otp-requests.ts'
 import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
+import { createPhoneSearch } from './phone-search.ts'
+import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
 import { createOtpVerify } from './verify.ts'
-import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import { peekRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
 
-export type OtpFilter = { appId?: string | undefined; status?: OtpStatus | undefined }
+/** The developer or application that a request must belong to. */
+export type RequestOwner = { developerId: string } | { appId: string }
 
 /** Operations on one-time passcodes: send, resend, verify, cancel, list, get, expire. */
 export function createOtpService(needs: OtpNeeds) {
   const { store, clock, newId, plans } = needs
+  const readEntries = createRequestLog(needs)
 
   return {
     ...createOtpSend(needs),
@@ -78,14 +83,19 @@ export function createOtpService(needs: OtpNeeds) {
       return toPage(rows, page.limit, (request) => request.id)
     },
 
-    /** Finds a request. @param owner the developer or application that it must belong to @throws NOT_FOUND */
-    async get(owner: { developerId: string } | { appId: string }, id: string): Promise<OtpRequest> {
-      const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
-      const isOwned =
-        'appId' in owner ? request?.appId === owner.appId : request?.developerId === owner.developerId
-      if (!request || !isOwned) throw notFound()
-      return request
+    get,
+
+    /** Lists the log entries and delivery attempts of a request, oldest first. @throws NOT_FOUND; CURSOR_INVALID */
+    async events(owner: RequestOwner, id: string, page: PageRequest): Promise<Page<RequestEntry>> {
+      const entries = await readEntries(await get(owner, id))
+      const start = readSeqCursor(page) ?? 0
+      const items = entries.slice(start, start + page.limit)
+      const end = start + items.length
+      return { items, limit: page.limit, nextCursor: end < entries.length ? String(end) : null }
     },
+
+    /** Lists the requests of a phone number, newest first. @throws INVALID_PHONE_NUMBER; CURSOR_INVALID */
+    listByPhone: createPhoneSearch(needs),
 
     /**
      * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
@@ -105,6 +115,15 @@ export function createOtpService(needs: OtpNeeds) {
       }
       return expiredCount
     },
+  }
+
+  /** Finds a request. @throws NOT_FOUND */
+  async function get(owner: RequestOwner, id: string): Promise<OtpRequest> {
+    const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
+    const isOwned =
+      'appId' in owner ? request?.appId === owner.appId : request?.developerId === owner.developerId
+    if (!request || !isOwned) throw notFound()
+    return request
   }
 
   function expire(id: string): Promise<void> {

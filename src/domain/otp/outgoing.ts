@@ -87,6 +87,7 @@ export function buildRequest(
     expiresAt: now + ttlSeconds * 1000,
     verifiedAt: null,
     ...send.origin,
+    history: '',
     updatedAt: now,
   }
 }

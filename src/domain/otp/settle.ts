@@ -1,4 +1,4 @@
-import type { DispatchResult, FailureClass } from '../model/delivery.ts'
+import type { Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange } from '../log/counts.ts'
@@ -37,15 +37,22 @@ export function settle(
   newId: NewId,
   { now, closable, messages }: SettleFacts,
   claim: ClaimedMessage,
-  dispatchResult: DispatchResult | undefined,
+  dispatchResult: Dispatched | undefined,
 ): Decision<Settled> {
   const message = messages.find((one) => one.message === claim.message)
-  // Another sender has the lease by now, or the request was deleted.
-  if (!closable || !message || !isLeasedBy(message, claim)) return { result: {}, changes: [] }
+  // The request was deleted.
+  if (!closable) return { result: {}, changes: [] }
   const { request } = closable
+  const tries = (dispatchResult?.tries ?? []).map((attempt): Change => ({
+    kind: 'try',
+    requestId: request.id,
+    attempt,
+  }))
+  // Another sender has the lease by now.
+  if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }
   const outcome = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
   const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
-  const changes: Change[] = [{ kind: 'message', message: finished, isNew: false }]
+  const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
     const { candidate } = dispatchResult
     const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'

@@ -10,6 +10,7 @@ import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
 import { withLane } from '../model/phone-record.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
+import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeRate, otpRateLimit, readRate } from './rate-limits.ts'
 import { closeRequest, readOwnRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
@@ -46,7 +47,8 @@ export function createOtpVerify(needs: OtpNeeds) {
       const failed = withLane(record, lane, { checks: afterFailure(record.lanes[lane].checks, now) })
       changes.push({ kind: 'phone', slot, record: failed })
     }
-    changes.push(eventChange(newId, 'otp.attempt_failed', counted, subscribers, now))
+    const detail = formatAttempt(counted.attempts)
+    changes.push(eventChange(newId, 'otp.attempt_failed', counted, subscribers, now, { detail }))
     const attemptsRemaining = attemptsMax - counted.attempts
     if (attemptsRemaining === 0) {
       const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const

@@ -1,5 +1,6 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
+import type { EntryPlace } from '../model/request-history.ts'
 
 export type LogQuery = {
   appId?: string | undefined
@@ -16,16 +17,31 @@ export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => s
 
 export type EventStore = {
   /**
+   * Allocates sequence numbers for entries that the transaction will append.
+   *
+   * @returns the first; undefined on PostgreSQL, where others would wait for the counter until the commit
+   */
+  reserve(count: number): Promise<number | undefined>
+  /**
    * Allocates the next sequence numbers and inserts the entries. Takes a lock until commit, so that entries become visible
    * in the order of their numbers.
    *
    * @param events `toPayload` builds the webhook body; omitted if no webhook is sent
+   * @param reserved what `reserve` returned for as many
    * @returns the sequence number of the first, for rows of this transaction that refer to it: on PostgreSQL it is counted
    *   from the last one, 0 and below, as the number itself is only known to the server
    */
-  append(events: readonly EntryToAppend[]): Promise<number>
+  append(events: readonly EntryToAppend[], reserved?: number): Promise<number>
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
+  /**
+   * Finds the ids and numbers of log entries of a request by their places in its history, in that order. Undefined for an
+   * entry that the log no longer has.
+   */
+  locate(
+    requestId: string,
+    places: readonly EntryPlace[],
+  ): Promise<Array<Pick<LogEntry, 'id' | 'seq'> | undefined>>
   /** Returns the number of the newest entry; entries of a number up to that are committed, or were deleted. */
   newestSeq(): Promise<number>
   /** Lists the developers that have entries after one number, up to another. */

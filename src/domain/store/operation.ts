@@ -2,6 +2,7 @@ import type { CallingApplication } from '../model/application.ts'
 import type { Clock } from '../model/clock.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { NewLogEntry } from '../model/log-entry.ts'
+import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission } from '../model/rate-limit.ts'
@@ -82,6 +83,8 @@ export type Change =
   | { kind: 'counts'; developerId: string; day: number; counts: CountChanges }
   | { kind: 'breakdown'; key: BreakdownKey; counts: BreakdownChanges }
   | { kind: 'event'; event: NewEvent }
+  /** Goes into the history of a request that the operation has read. */
+  | { kind: 'try'; requestId: string; attempt: DeliveryTry }
 
 /** Writes the changes of a decision inside an ordinary transaction. */
 export type ChangeStore = { apply(changes: readonly Change[]): Promise<void> }

@@ -1,10 +1,14 @@
 import type { OtpStatus, OtpRequest } from '../model/request.ts'
 
-export type OtpListQuery = {
-  developerId: string
+export type OtpFilter = {
   appId?: string | undefined
+  environment?: 'live' | 'test' | undefined
   /** A pending request past `expiresAt` counts as expired. */
   status?: OtpStatus | undefined
+}
+
+export type OtpListQuery = OtpFilter & {
+  developerId: string
   now: number
   limit: number
   before?: string | undefined
@@ -20,6 +24,8 @@ export type OtpRequestStore = {
   /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
   listPending(after: Pick<OtpRequest, 'expiresAt' | 'id'>, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
+  /** Lists a request and those of the same phone before it, newest first. */
+  listBack(from: string, limit: number): Promise<OtpRequest[]>
   /** Finds the id of the phone's request before this one. */
   findPrevious(id: string): Promise<string | undefined>
   /** Ends the list of the phone's requests here. */

@@ -33,7 +33,9 @@ export type RetentionStore = {
   listEvents(afterSeq: number, limit: number): Promise<EventRow[]>
   /** Lists deliveries with the sequence numbers of their events. */
   listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
-  /** Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, links. */
+  /**
+   * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, links, ids
+   * of messages. */
   replaceInRequest(id: string, phone: string): Promise<void>
   /** @param redact rewrites the body of the entry's webhook, which contains the phone number too */
   replaceInEvent(seq: number, phone: string, redact: (payload: string) => string): Promise<void>

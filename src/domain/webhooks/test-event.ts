@@ -103,6 +103,7 @@ function sampleRequest(
     previousRequest: null,
     lane: null,
     contexts: [],
+    history: '',
     updatedAt: now,
   }
 }

@@ -2,7 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { logTypes, type LogType } from '../../shared/event-kinds.ts'
 import type { JsonText } from '../../shared/json.ts'
-import type { LogEntry } from '../../domain/model/log-entry.ts'
+import type { RequestEntry } from '../../domain/log/request-log.ts'
+import { attemptsMax } from '../../domain/model/code.ts'
+import { channels } from '../../domain/model/request.ts'
+import { parseAttempt } from '../../domain/model/request-history.ts'
+import type { DeliveryTry } from '../../domain/model/delivery.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
@@ -17,14 +21,58 @@ export const logEntry = object(
     requestId: nullable(Type.String()),
     phone: nullable(Type.String()),
     status: nullable(Type.String({ description: 'Status of the OTP request after the event.' })),
-    detail: nullable(Type.String()),
+    detail: nullable(
+      Type.String({ description: 'More about the event, such as `1/5` for the first of five attempts.' }),
+    ),
     at: timestamp,
+    attempt: Type.Optional(
+      Type.Integer({ description: 'Of `otp.attempt_failed`: number of this wrong code, from 1.' }),
+    ),
+    attemptsMax: Type.Optional(
+      Type.Integer({ description: 'Of `otp.attempt_failed`: attempts that a request has.' }),
+    ),
+    attemptsRemaining: Type.Optional(
+      Type.Integer({ description: 'Of `otp.attempt_failed`: attempts that are left.' }),
+    ),
+    channel: Type.Optional({
+      ...oneOf(channels),
+      description: 'Of `delivery.attempted`: channel of the message.',
+    }),
+    provider: Type.Optional(
+      Type.String({ description: 'Of `delivery.attempted`: name of the provider that was asked.' }),
+    ),
+    providerMessageId: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            "Of `delivery.attempted`: the provider's id of the message; null if it gave none, or the phone number was erased.",
+        }),
+      ),
+    ),
+    outcome: Type.Optional({
+      ...oneOf(['accepted', 'refused', 'uncertain']),
+      description:
+        'Of `delivery.attempted`: what the provider said. `uncertain`: it may have the message, so that no other is asked for now.',
+    }),
+    error: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            'Of `delivery.attempted`: why the provider did not accept the message, such as `unreachable`.',
+        }),
+      ),
+    ),
+    latencyMs: Type.Optional(
+      Type.Integer({
+        description: "Of `delivery.attempted`: milliseconds until the provider's response.",
+      }),
+    ),
   },
   'LogEntry',
 )
 
 /** Converts a log entry to its JSON form. */
-export const presentLogEntry = (row: LogEntry): Static<typeof logEntry> => ({
+export const presentLogEntry = (row: RequestEntry): Static<typeof logEntry> => ({
   id: row.id,
   type: row.type,
   appId: row.appId,
@@ -33,13 +81,29 @@ export const presentLogEntry = (row: LogEntry): Static<typeof logEntry> => ({
   status: row.status,
   detail: row.detail,
   at: formatTime(row.at),
+  ...presentAttempt(row),
+  ...(row.delivery && presentDelivery(row.delivery)),
+})
+
+function presentAttempt({ type, detail }: RequestEntry) {
+  const attempt = parseAttempt(type, detail)
+  return attempt !== undefined && { attempt, attemptsMax, attemptsRemaining: attemptsMax - attempt }
+}
+
+const presentDelivery = (delivery: DeliveryTry) => ({
+  channel: delivery.channel,
+  provider: delivery.provider,
+  providerMessageId: delivery.messageId,
+  outcome: delivery.outcome,
+  error: delivery.error,
+  latencyMs: delivery.latencyMs,
 })
 
 // The store returns the same object for a new entry that is read again.
-const texts = new WeakMap<LogEntry, string>()
+const texts = new WeakMap<RequestEntry, string>()
 
 /** Writes an entry as JSON once, and keeps the text. */
-function writeOnce(entry: LogEntry): string {
+function writeOnce(entry: RequestEntry): string {
   let text = texts.get(entry)
   if (text === undefined) texts.set(entry, (text = JSON.stringify(presentLogEntry(entry))))
   return text
@@ -47,7 +111,7 @@ function writeOnce(entry: LogEntry): string {
 
 const logPage = page(logEntry)
 
-type ListedPage = { data: LogEntry[]; pagination: Static<typeof logPage>['pagination'] }
+type ListedPage = { data: RequestEntry[]; pagination: Static<typeof logPage>['pagination'] }
 
 /** Writes a page as JSON. @param isNewest whether it will be read again */
 function writePage({ data, pagination }: ListedPage, isNewest: boolean) {
@@ -79,8 +143,8 @@ export function logRoutes(services: {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, path, query, set }) => {
-      const { appId, type, after, order = 'asc' } = query
-      const filter = { appId, types: readLogTypes(type), after, order }
+      const { appId, requestId, type, after, order = 'asc' } = query
+      const filter = { appId, requestId, types: readLogTypes(type), after, order }
       const listed = await services.paginate(
         { developer, path, query },
         (page) => services.logs.list(developer, { ...page, ...filter }),
@@ -94,6 +158,14 @@ export function logRoutes(services: {
         ...pageQuery,
         appId: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
+        ),
+        requestId: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description:
+              'Only entries of this OTP request, with its delivery attempts: what `GET /v1/otp/{id}/events` lists.',
+          }),
         ),
         type: logTypeQuery,
         after: Type.Optional(

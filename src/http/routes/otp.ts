@@ -6,7 +6,7 @@ import { attemptsMax } from '../../domain/model/code.ts'
 import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { Clock } from '../../domain/model/clock.ts'
-import { requireEither } from '../require-application.ts'
+import { requireEither, type Caller } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
@@ -21,6 +21,7 @@ import {
   timestamp,
 } from '../schemas.ts'
 import type { ReadIdempotency } from '../idempotency.ts'
+import { logEntry, presentLogEntry } from './logs.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
 
 const otpRequest = object(
@@ -46,6 +47,12 @@ const otpRequest = object(
   },
   'OtpRequest',
 )
+
+const ownerOf = (caller: Caller) =>
+  caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
+
+/** Restores a plus sign that was not escaped: a query string has one for a space. */
+const withPlus = (phone: string) => phone.replace(/^ /, '+')
 
 /** All routes below `/v1/otp`. */
 export function otpRoutes(services: {
@@ -81,14 +88,19 @@ export function otpRoutes(services: {
   })
 
   const consoleDetail = { tags: ['OTP'], security: [{ console: [] }] }
+  const eitherSecurity = [...consoleDetail.security, { clientId: [], clientSecret: [], apiKey: [] }]
 
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     ({ developer, path, query }) => {
-      const { appId, status } = query
+      const { phone, appId, status } = query
+      const filter = { appId, status }
       return services.paginate(
         { developer, path, query },
-        (page) => otp.list(developer, { appId, status }, page),
+        (page) =>
+          phone === undefined
+            ? otp.list(developer, filter, page)
+            : otp.listByPhone(developer, withPlus(phone), filter, page),
         present,
       )
     },
@@ -98,7 +110,15 @@ export function otpRoutes(services: {
         appId: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Only requests of this application.' }),
         ),
-        status: Type.Optional(oneOf(otpStatuses)),
+        status: Type.Optional({ ...oneOf(otpStatuses), description: 'Only requests in this status.' }),
+        phone: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 32,
+            description:
+              'Only requests of this phone number, in any spelling that a send accepts, such as `%2B14155550100`. Numbers are stored encrypted, so that part of a number finds nothing. With `appId` or `status` too, a page may have fewer items than `limit`; follow `nextCursor`.',
+          }),
+        ),
       }),
       response: { 200: page(otpRequest), ...consoleErrors },
       detail: {
@@ -109,21 +129,47 @@ export function otpRoutes(services: {
     },
   )
 
-  const sharedRoutes = new Elysia().use(requireEither(services, 'full_credentials')).get(
-    '/:id',
-    async ({ caller, params }) => {
-      const owner =
-        caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
-      return { data: present(await otp.get(owner, params.id)) }
+  const sharedRoutes = new Elysia()
+    .use(requireEither(services, 'full_credentials'))
+    .get(
+      '/:id',
+      async ({ caller, params }) => ({ data: present(await otp.get(ownerOf(caller), params.id)) }),
+      {
+        params: idParams,
+        response: { 200: data(otpRequest), ...consoleErrors },
+        detail: {
+          tags: ['OTP'],
+          security: eitherSecurity,
+          operationId: 'getOtpRequest',
+          summary: 'Get an OTP request',
+        },
+      },
+    )
+
+  const eventRoutes = new Elysia().use(requireEither(services, 'full_credentials')).get(
+    '/:id/events',
+    ({ caller, params, path, query }) => {
+      // Cursors are sealed for the developer.
+      const developer = {
+        id: caller.kind === 'developer' ? caller.developer.id : caller.application.developerId,
+      }
+      return services.paginate(
+        { developer, path, query },
+        (page) => otp.events(ownerOf(caller), params.id, page),
+        presentLogEntry,
+      )
     },
     {
       params: idParams,
-      response: { 200: data(otpRequest), ...consoleErrors },
+      query: object(pageQuery),
+      response: { 200: page(logEntry), ...consoleErrors },
       detail: {
         tags: ['OTP'],
-        security: [...consoleDetail.security, { clientId: [], clientSecret: [], apiKey: [] }],
-        operationId: 'getOtpRequest',
-        summary: 'Get an OTP request',
+        security: eitherSecurity,
+        operationId: 'listOtpRequestEvents',
+        summary: 'List what happened to an OTP request, oldest first',
+        description:
+          'Every log entry of the request, and each attempt to deliver its message as `delivery.attempted`. Complete as long as the request is kept, also after the log has deleted the entries.',
       },
     },
   )
@@ -132,4 +178,5 @@ export function otpRoutes(services: {
     .use(otpOperationRoutes(services))
     .use(consoleRoutes)
     .use(sharedRoutes)
+    .use(eventRoutes)
 }

@@ -31,6 +31,7 @@ export function defineOtpTables(c: ColumnKit) {
     previousRequest: c.text('previous_request'),
     lane: c.text('lane').$type<'known' | 'stranger'>(),
     contexts: c.text('contexts'),
+    history: c.text('history').notNull().default(''),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
 

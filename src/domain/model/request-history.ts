@@ -1,0 +1,142 @@
+import type { LogType } from '../../shared/event-kinds.ts'
+import { attemptsMax } from './code.ts'
+import type { DeliveryTry, FailureClass } from './delivery.ts'
+import type { Channel, OtpRequest, OtpStatus } from './request.ts'
+
+// The history of a request is a text in its own row, to which each change of the request appends: the row is written
+// anyway, and no index leads from a request to its log entries. It also outlives the log, which is kept for less time.
+
+/** Place of a log entry: its number, or on PostgreSQL a number that is a little lower. */
+export type EntryPlace = { seq: number; isExact: boolean }
+
+/** `line` counts the lines of a history from 0, and never changes. */
+export type HistoryEntry = { line: number } & (
+  | {
+      type: LogType
+      status: OtpStatus
+      detail: string | null
+      at: number
+      place: EntryPlace
+      /** Number of this wrong code, from 1; undefined for other types. */
+      attempt: number | undefined
+    }
+  | ({ type: 'delivery.attempted' } & DeliveryTry)
+)
+
+/** Codes of types and statuses. They are stored. */
+const typeCodes: Readonly<Partial<Record<LogType, string>>> = {
+  'otp.sent': 's',
+  'otp.delivered': 'd',
+  'otp.undelivered': 'u',
+  'otp.verified': 'v',
+  'otp.failed': 'f',
+  'otp.expired': 'e',
+  'otp.canceled': 'c',
+  'otp.blocked': 'b',
+  'otp.attempt_failed': 'w',
+  'guard.flagged': 'g',
+}
+const statusCodes = { pending: 'p', verified: 'v', failed: 'f', expired: 'e', canceled: 'c' } as const
+const outcomeCodes = { accepted: 'a', refused: 'r', uncertain: 'u' } as const
+const tryCode = 't'
+
+const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =>
+  // Each code is the value of one key.
+  new Map(Object.entries(codes).map(([value, code]) => [code as string, value as V]))
+
+const types = invert(typeCodes)
+const statuses = invert<OtpStatus>(statusCodes)
+const outcomes = invert<DeliveryTry['outcome']>(outcomeCodes)
+
+/** Placeholder of a number that only the database knows, which replaces it when it writes the row. */
+export const unknownPlace = '?'
+
+/** Escapes what separates entries and fields, and `unknownPlace`. */
+const escape = (text: string) => encodeURIComponent(text)
+
+/**
+ * Writes a log entry of a request as a line of its history.
+ *
+ * @param seq undefined if only the database knows it
+ */
+export function formatEntry(
+  { createdAt }: Pick<OtpRequest, 'createdAt'>,
+  entry: { type: LogType; status: string | null; detail: string | null; at: number },
+  seq: number | undefined,
+): string {
+  const { type, status, detail, at } = entry
+  const code = `${typeCodes[type] ?? ''}${statusCodes[(status ?? 'pending') as OtpStatus]}`
+  const place = seq === undefined ? `~${unknownPlace}` : seq
+  return `${code},${at - createdAt},${place},${detail === null ? '' : escape(detail)}\n`
+}
+
+/** Writes a delivery attempt as a line of the history of its request. */
+export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: DeliveryTry): string {
+  const { at, channel, provider, outcome, error, latencyMs, messageId } = one
+  const fields = [at - createdAt, latencyMs, channel, escape(provider), error ?? '', escape(messageId ?? '')]
+  return `${tryCode}${outcomeCodes[outcome]},${fields.join(',')}\n`
+}
+
+/** Reads the history of a request, oldest first. */
+export function parseHistory({
+  history,
+  createdAt,
+}: Pick<OtpRequest, 'history' | 'createdAt'>): HistoryEntry[] {
+  let wrongCodes = 0
+  const entries = history.split('\n').flatMap((text, line): HistoryEntry[] => {
+    const [codes = '', ...fields] = text.split(',')
+    const [first = '', second = ''] = codes
+    if (first === tryCode) return parseTry(line, second, fields, createdAt)
+    const type = types.get(first)
+    const status = statuses.get(second)
+    if (type === undefined || status === undefined) return []
+    const [delta, place = '', ...rest] = fields
+    const detail = rest.join(',')
+    return [
+      {
+        line,
+        type,
+        status,
+        detail: detail === '' ? null : decodeURIComponent(detail),
+        at: createdAt + Number(delta),
+        place: { seq: Number(place.replace('~', '')), isExact: !place.startsWith('~') },
+        attempt: type === 'otp.attempt_failed' ? ++wrongCodes : undefined,
+      },
+    ]
+  })
+  // An attempt is appended at its end. Sorting is stable: of the same time, what was appended first is first.
+  return entries.toSorted((a, b) => a.at - b.at)
+}
+
+function parseTry(line: number, outcomeCode: string, fields: string[], createdAt: number): HistoryEntry[] {
+  const [delta, latencyMs, channel, provider = '', error = '', messageId = ''] = fields
+  const outcome = outcomes.get(outcomeCode)
+  if (outcome === undefined) return []
+  return [
+    {
+      line,
+      type: 'delivery.attempted',
+      at: createdAt + Number(delta),
+      // Both were written by `formatTry`.
+      channel: channel as Channel,
+      provider: decodeURIComponent(provider),
+      messageId: messageId === '' ? null : decodeURIComponent(messageId),
+      outcome,
+      error: error === '' ? null : (error as FailureClass),
+      latencyMs: Number(latencyMs),
+    },
+  ]
+}
+
+/** Removes the providers' ids of messages, which lead to a phone number. */
+export const withoutMessageIds = (history: string): string =>
+  history.replaceAll(new RegExp(`^(${tryCode}(?:[^,\n]*,){6})[^\n]+$`, 'gm'), '$1')
+
+/** Detail of the log entry of a wrong code, such as `1/5`. */
+export const formatAttempt = (attempt: number) => `${attempt}/${attemptsMax}`
+
+/** Reads the attempt of a wrong code; undefined if the entry is older than the field. */
+export function parseAttempt(type: string, detail: string | null): number | undefined {
+  if (type !== 'otp.attempt_failed' || detail === null) return undefined
+  return Number.parseInt(detail)
+}

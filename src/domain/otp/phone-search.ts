@@ -1,0 +1,108 @@
+import type { Developer } from '../model/developer.ts'
+import { isId } from '../model/ids.ts'
+import type { Keys } from '../model/keys.ts'
+import { invalidCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { invalidPhone, tryParsePhone } from '../model/phone.ts'
+import { isExpired, type OtpRequest } from '../model/request.ts'
+import type { Clock } from '../model/clock.ts'
+import type { OtpFilter, OtpRequestStore } from '../store/otp-requests.ts'
+import type { Store } from '../store/store.ts'
+import { findPhone } from './phones.ts'
+
+/** Requests that a page looks at. A filter that matches few of a number's requests gives short pages. */
+const scannedMax = 500
+
+const environments = ['live', 'test'] as const
+
+/**
+ * Creates the search for the requests of a phone number. Numbers are sealed, so that only a whole number is found: its
+ * record leads to the newest request, and each request to the one before it, in a list for each environment. The cost does
+ * not depend on how many requests there are.
+ */
+export function createPhoneSearch(needs: {
+  store: Store<'otpRequests' | 'phones'>
+  keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>
+  clock: Clock
+}) {
+  const { keys, clock } = needs
+  const { otpRequests, phones } = needs.store.read
+
+  async function findNewest(developerId: string, phone: string): Promise<Positions> {
+    const records = environments.map((environment) =>
+      findPhone({ phones }, keys, { developerId, environment, phone }),
+    )
+    return (await Promise.all(records)).map((found) => found?.record.newestRequest ?? undefined)
+  }
+
+  return async (
+    developer: Developer,
+    input: string,
+    filter: OtpFilter,
+    { limit, cursor }: PageRequest,
+  ): Promise<Page<OtpRequest>> => {
+    const phone = tryParsePhone(input)?.phone
+    if (phone === undefined) throw invalidPhone('query')
+    const starts = cursor === undefined ? await findNewest(developer.id, phone) : readPositions(cursor)
+    const lists = starts.map((start, index) => {
+      const isWanted = filter.environment === undefined || filter.environment === environments[index]
+      return createBackwardList(otpRequests, isWanted ? start : undefined, limit + 1)
+    })
+    const now = clock.now()
+    const items: OtpRequest[] = []
+    for (let scanned = 0; items.length < limit && scanned < scannedMax; scanned++) {
+      const heads = await Promise.all(lists.map((list) => list.head()))
+      const newest = heads.reduce((a, b) => ((b?.id ?? '') > (a?.id ?? '') ? b : a))
+      if (!newest) break
+      lists[heads.indexOf(newest)]?.advance()
+      if (newest.developerId === developer.id && matches(newest, filter, now)) items.push(newest)
+    }
+    const positions = lists.map((list) => list.position())
+    const hasMore = positions.some((position) => position !== undefined)
+    return { items, limit, nextCursor: hasMore ? formatPositions(positions) : null }
+  }
+}
+
+/** Reads a request and those before it. */
+function createBackwardList(
+  store: Pick<OtpRequestStore, 'listBack'>,
+  start: string | undefined,
+  batchSize: number,
+) {
+  let position = start
+  let batch: OtpRequest[] = []
+  return {
+    /** Id of the next request. It may have been deleted. */
+    position: () => position,
+    async head(): Promise<OtpRequest | undefined> {
+      if (position === undefined) return undefined
+      if (batch[0]?.id !== position) batch = await store.listBack(position, batchSize)
+      // Those before a deleted request are older, and deleted too.
+      if (batch.length === 0) position = undefined
+      return batch[0]
+    },
+    advance() {
+      position = batch.shift()?.previousRequest ?? undefined
+    },
+  }
+}
+
+function matches(request: OtpRequest, { appId, status }: OtpFilter, now: number): boolean {
+  const statusNow = isExpired(request, now) ? 'expired' : request.status
+  return (appId === undefined || request.appId === appId) && (status === undefined || status === statusNow)
+}
+
+/** Next request of each environment. */
+type Positions = ReadonlyArray<string | undefined>
+
+const formatPositions = (positions: Positions) =>
+  positions.map((position) => position?.slice('otp_'.length) ?? '-').join(' ')
+
+/** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+function readPositions(cursor: string): Positions {
+  const parts = cursor.split(' ')
+  if (parts.length !== environments.length) throw invalidCursor()
+  return parts.map((part) => {
+    if (part !== '-' && !isId('otp', `otp_${part}`)) throw invalidCursor()
+    return part === '-' ? undefined : `otp_${part}`
+  })
+}
