@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import {
   applicationDisabled,
   credentialsRejected,
+  missingCredential,
+  requireCredentials,
   type AppAuth,
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
@@ -55,12 +57,16 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
   }
 
   return {
-    authenticate: (presented) => {
+    authenticate: async (presented) => {
+      requireCredentials(presented)
       const { clientId, clientSecret, apiKey } = presented
       return remember([clientId, clientSecret, apiKey], () => checkAll(presented))
     },
 
-    authenticateKey: (apiKey) => remember([apiKey], async () => requireActive(await findByKey(apiKey))),
+    authenticateKey: async (apiKey) => {
+      if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
+      return remember([apiKey], async () => requireActive(await findByKey(apiKey)))
+    },
   }
 
   async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {

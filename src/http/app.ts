@@ -119,11 +119,12 @@ export function createApp(services: AppServices) {
       refuseAmbiguousQuery(request.url)
       return endIfAbandoned(request)
     })
-    .onError(async ({ code, error, set, request, path }) => {
+    .onError(async ({ code, error, set, request, path, route }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
       const serviceError =
-        toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
+        toServiceError(error, request, route) ??
+        (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
       const refusal = serviceError ?? new ServiceError('INTERNAL', internalMessage)
       services.onRefusal?.(refusal, path)
