@@ -27,6 +27,7 @@ import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
+import { readTraceId } from './trace.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -120,7 +121,7 @@ export function createApp(services: AppServices) {
       return endIfAbandoned(request)
     })
     .onError(async ({ code, error, set, request, path, route }) => {
-      const traceId = String(set.headers['x-request-id'])
+      const traceId = readTraceId(request, set.headers)
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
       const serviceError =
         toServiceError(error, request, route) ??

@@ -4,6 +4,7 @@ import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import { setRateHeaders } from './rate-headers.ts'
+import { readTrace } from './trace.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>
@@ -19,9 +20,11 @@ const readAppCredentials = (headers: Headers) => ({
  * which runs before validation, so that an unauthenticated request gets 401 even if it is invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
-  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers }) => ({
-    application: await auth.authenticate(readAppCredentials(headers)),
-  }))
+  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => {
+    const application = await auth.authenticate(readAppCredentials(headers))
+    const trace = readTrace(request)
+    return { application: trace ? { ...application, traceparent: trace.traceparent } : application }
+  })
 
 /** Caller of a route that is open to developers and to applications. */
 export type Caller =

@@ -71,6 +71,8 @@ export type OtpRequest = {
   /** Hashed contexts of the send. */
   contexts: readonly string[]
   updatedAt: number
+  /** Trace context of the call that is at work on the request. Not stored: its events and its message carry it. */
+  traceparent?: string | undefined
 }
 
 export type OtpTerminalState =

@@ -88,6 +88,7 @@ export function buildRequest(
     verifiedAt: null,
     ...send.origin,
     updatedAt: now,
+    ...(application.traceparent !== undefined && { traceparent: application.traceparent }),
   }
 }
 
