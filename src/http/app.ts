@@ -28,6 +28,7 @@ import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
 import { deferredAuthenticationError } from './require-application.ts'
+import { readTraceId } from './trace.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -120,11 +121,12 @@ export function createApp(services: AppServices) {
       refuseAmbiguousQuery(request.url)
       return endIfAbandoned(request)
     })
-    .onError(async ({ code, error, set, request, path }) => {
-      const traceId = String(set.headers['x-request-id'])
+    .onError(async ({ code, error, set, request, path, route }) => {
+      const traceId = readTraceId(request, set.headers)
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
       const ownError =
-        toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
+        toServiceError(error, request, route) ??
+        (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       const isOutage = ownError?.code === 'UNAVAILABLE'
       const serviceError = (!isOutage && (await deferredAuthenticationError(request))) || ownError
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
