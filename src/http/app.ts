@@ -10,6 +10,8 @@ import type { LogService } from '../domain/log/events.ts'
 import type { IdentityService } from '../domain/otp/identities.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { NewId } from '../domain/model/ids.ts'
+import type { GuardStatusService } from '../domain/guard/status.ts'
+import type { ProviderStatusService } from '../domain/otp/provider-status.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
 import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
@@ -34,6 +36,7 @@ import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
+import { deliveryStatusRoutes } from './routes/delivery-status.ts'
 import { developerRoutes } from './routes/developer.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
@@ -62,6 +65,7 @@ export type AppServices = AuthServices & {
   audit: AuditService
   callLimits: CallLimits
   developers: DeveloperService
+  guardStatus: GuardStatusService
   identities: IdentityService
   inbox: InboxService
   logs: LogService
@@ -71,6 +75,7 @@ export type AppServices = AuthServices & {
   otp: OtpService
   paginate: Paginate
   projects: ProjectService
+  providerStatus: ProviderStatusService
   readIdempotency: ReadIdempotency
   receiveCallback: ReceiveCallback
   webhookDeliveries: WebhookDeliveryService
@@ -92,6 +97,7 @@ const createApi = (services: AppServices) =>
     .use(auditRoutes(services))
     .use(authRoutes(services))
     .use(callbackRoutes(services))
+    .use(deliveryStatusRoutes(services))
     .use(developerRoutes(services))
     .use(healthRoutes(services))
     .use(inboxRoutes(services))
