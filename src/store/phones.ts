@@ -10,7 +10,8 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { columnNames, replaceAll } from './engine/row-writes.ts'
+import { isDuplicate, RowAddedError } from './engine/errors.ts'
+import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
 import { noteUser, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
@@ -49,12 +50,12 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .values(valuesWithoutKey as typeof values)
       .onConflictDoNothing({ target: phones.phoneHash }),
   )
-  const upsert = database.writeRows(executor, {
+  const insertNew = database.writeRows(executor, {
     kind: 'insert',
     table: phones,
     columns: columnNames(phones).filter((name) => name !== 'key'),
     computed: { key: () => sql`nextval('phones_keys')` },
-    onConflict: replaceAll(phones, [phones.phoneHash], { kept: [phones.key] }),
+    toError: (error) => (isDuplicate(error) ? new RowAddedError(error) : error),
   })
   const findByHash = database.prepare(() =>
     executor
@@ -141,7 +142,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const { hash } = slot
       if (!index) {
         const columns = toColumns(hash, record)
-        await (slot.row ? update({ key: slot.row.key, ...columns }) : upsert(columns))
+        await (slot.row ? update({ key: slot.row.key, ...columns }) : insertNew(columns))
         return
       }
       // A slot that was loaded before its record was inserted has no row.
