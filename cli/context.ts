@@ -39,10 +39,13 @@ export type RunCommand = (
 /**
  * Makes the context of one command.
  *
- * @throws usage error when --timeout is invalid
+ * @throws usage error when --timeout or OTPD_TIMEOUT is invalid
  */
 export function createContext(io: Io, flags: GlobalFlags, output: Output) {
-  const timeoutMs = durationMs(flags.timeout ?? io.env.OTPD_TIMEOUT ?? '30s', '--timeout')
+  const timeoutMs =
+    flags.timeout === undefined && io.env.OTPD_TIMEOUT
+      ? durationMs(io.env.OTPD_TIMEOUT, 'OTPD_TIMEOUT')
+      : durationMs(flags.timeout ?? '30s', '--timeout')
 
   return {
     io,

@@ -264,8 +264,8 @@ function startListener(needs: {
 }
 
 /**
- * While there is no account, issues a setup token for the person who can read this machine's terminal or files. Without
- * a terminal the token is written to a file. Nodes of a shared database issue none: each would replace that of the last.
+ * While there is no account, issues a setup token for the person who can read this machine's files. Nodes of a shared
+ * database issue none: each would replace that of the last.
  */
 async function publishSetupToken(
   services: Services,
@@ -279,8 +279,7 @@ async function publishSetupToken(
   }
   const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })
-  if (setupToken && !process.stderr.isTTY)
-    writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
   // Another process may have created the first account, which invalidates the token.
   cleanups.push(
     startPeriodicTask(setupTokenCheckMs, log, async () => {
