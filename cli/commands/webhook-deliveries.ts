@@ -8,6 +8,7 @@ import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources
 import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { findDelivery, findWebhook } from '../client/find.ts'
 import { kept, optional } from '../terminal/table.ts'
+import { parseMoment, sinceHelp } from './moment.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
 import { faultForStatus, faultText, resultText, type Fault } from '../client/webhook-text.ts'
 
@@ -107,6 +108,31 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
           () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
         )
         output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
+      }),
+    )
+
+  webhook
+    .command('recover')
+    .argument('<webhook>', webhookHelp)
+    .description('send every event again that an endpoint missed, with the same webhook-ids')
+    .requiredOption('--since <time>', `events since this time: ${sinceHelp}`)
+    .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
+    .addHelpText('after', examples('otpd webhook recover "$WEBHOOK_ID" --since 2h'))
+    .action((text: string, options: { since: string; until?: string }, command: Command) =>
+      runCommand(command, async ({ connect, io, output }) => {
+        const toTime = (moment: string) => new Date(parseMoment(moment, io.now())).toISOString()
+        const { since, until } = options
+        const body = { since: toTime(since), ...(until !== undefined && { until: toTime(until) }) }
+        const { api } = connect()
+        const id = await findWebhook(api, text)
+        const response = await api.asDeveloper('POST', '/v1/webhooks/:id/recover', { params: { id }, body })
+        const { recovered } = response.data
+        output.printResult(response.body, () =>
+          recovered === 0
+            ? 'No event was missed in that time.'
+            : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
+        )
+        if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
       }),
     )
 }

@@ -12,9 +12,11 @@ const names: Partial<Record<string, string>> = {
   otpTtlSeconds: 'otp-ttl',
   phoneNumber: 'phone',
   projectId: 'project',
+  requestId: 'request',
   scopes: 'scope',
   targetId: 'target',
   ttlSeconds: 'ttl',
+  webOtpDomain: 'webotp-domain',
 }
 
 /**
@@ -22,13 +24,16 @@ const names: Partial<Record<string, string>> = {
  * has none.
  */
 export function flagForField(command: Command, field: string): string | null {
-  const name =
-    names[field] ?? field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).toLowerCase()
-  const flag = `--${name.replace(/^-/, '')}`
-  if (command.options.some(({ long }) => long === flag)) return flag
-  const isArgument = command.registeredArguments.some((argument) => argument.name() === name)
-  return isArgument ? `<${name}>` : null
+  const candidates = [toKebabCase(field), names[field]].filter((name) => name !== undefined)
+  for (const name of candidates) {
+    if (command.options.some(({ long }) => long === `--${name}`)) return `--${name}`
+    if (command.registeredArguments.some((argument) => argument.name() === name)) return `<${name}>`
+  }
+  return null
 }
+
+/** Converts `ttlSeconds` and `Idempotency-Key` to the form of flags. */
+const toKebabCase = (field: string) => field.replaceAll(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()
 
 /** Names flags and arguments of the command instead of the fields of the API. */
 export function nameFlags(error: CliError, command: Command): CliError {
