@@ -26,7 +26,8 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
   logWarnings(loaded, log)
-  const server = await startServer(config, { log, version }).catch((error: unknown) => {
+  const { settings } = loaded
+  const server = await startServer(config, { log, version, settings }).catch((error: unknown) => {
     throw startRefusedError(error) ?? error
   })
   reloadOnHangup(server, flags, log)
@@ -67,12 +68,12 @@ function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   process.on('SIGHUP', () => {
     const reload = async () => {
       const loaded = await loadServerConfig(flags)
-      const { config, problems } = loaded
+      const { config, problems, settings } = loaded
       for (const { source, message, remedy } of problems) {
         log.error('configuration reload failed', { source, problem: message, remedy })
       }
       logWarnings(loaded, log)
-      if (config) await server.reload(config)
+      if (config) await server.reload(config, settings)
     }
     reload().catch((error: unknown) => log.error('configuration reload failed', { error }))
   })
