@@ -25,7 +25,7 @@ export function responseError(
       },
     )
   const hints = [...parsed.lines]
-  if (response.retryAfterSeconds !== null)
+  if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
   if (response.status >= 500 && parsed.traceId !== null)
     hints.push(`Look for ${parsed.traceId} in the server's log.`)
@@ -50,6 +50,14 @@ const nextSteps: Partial<Record<string, string>> = {
   ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }
 
+/** Setting of the operator that sets a rate, by the policy of the limit. */
+const planRates: Partial<Record<string, string>> = {
+  'otp-send': 'sendPerMinute',
+  'otp-verify': 'verifyPerMinute',
+  console: 'consolePerMinute',
+  lookups: 'lookupsPerMinute',
+}
+
 function readError(json: unknown) {
   if (!isRecord(json)) return null
   if (typeof json.error === 'string')
@@ -67,6 +75,11 @@ function readError(json: unknown) {
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
   const nextStep = nextSteps[stringOr(reason, code)]
   if (nextStep !== undefined) lines.push(nextStep)
+  const rate = isRecord(metadata) ? planRates[stringOr(metadata.policy, '')] : undefined
+  if (rate !== undefined && isRecord(metadata) && typeof metadata.plan === 'string')
+    lines.push(
+      `An operator can raise plans.${metadata.plan}.${rate}, or set another plan: otpd admin set-plan`,
+    )
   return {
     code,
     message: stringOr(message, code),

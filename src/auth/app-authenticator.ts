@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import {
   applicationDisabled,
   credentialsRejected,
+  missingCredential,
+  requireCredentials,
   type AppAuth,
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
@@ -63,7 +65,8 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
     return application
   }
 
-  const remembered = (presented: PresentedCredentials, isCheckedAgain: boolean) => {
+  const remembered = async (presented: PresentedCredentials, isCheckedAgain: boolean) => {
+    requireCredentials(presented)
     const { clientId, clientSecret, apiKey } = presented
     return remember([clientId, clientSecret, apiKey], () => checkAll(presented), isCheckedAgain)
   }
@@ -71,7 +74,11 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
   return {
     authenticate: (presented) => remembered(presented, false),
     authenticateForOperation: (presented) => remembered(presented, true),
-    authenticateKey: (apiKey) => remember([apiKey], async () => requireActive(await findByKey(apiKey))),
+
+    authenticateKey: async (apiKey) => {
+      if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
+      return remember([apiKey], async () => requireActive(await findByKey(apiKey)))
+    },
   }
 
   async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {

@@ -1,6 +1,6 @@
 import type { Turn } from '../domain/accounts/password-hashing.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import { ServiceError } from '../domain/model/errors.ts'
+import { ServiceError, tryAgainIn } from '../domain/model/errors.ts'
 import { secondMs } from '../shared/durations.ts'
 
 export type HashQueueLimits = {
@@ -43,10 +43,9 @@ export function createHashQueue(limits: HashQueueLimits, clock: Clock) {
     const last = budgets.get(network) ?? { spent: 0, at: now }
     const spent = Math.max(0, last.spent - (now - last.at) / secondMs)
     if (spent + 1 > budget) {
-      throw new ServiceError('RATE_LIMITED', 'Too many logins from this network. Wait, then retry.', {
-        reason: 'LOGIN_ATTEMPTS',
-        retryAfterSeconds: Math.ceil(spent + 1 - budget),
-      })
+      const retryAfterSeconds = Math.ceil(spent + 1 - budget)
+      const message = `Too many logins from this network. ${tryAgainIn(retryAfterSeconds)}`
+      throw new ServiceError('RATE_LIMITED', message, { reason: 'LOGIN_ATTEMPTS', retryAfterSeconds })
     }
     budgets.delete(network)
     budgets.set(network, { spent: spent + 1, at: now })

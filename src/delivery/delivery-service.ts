@@ -111,6 +111,15 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
      */
     configure,
 
+    /** Lists the providers in use, in the order of the configuration. */
+    listProviders: () =>
+      pool.list().map(({ name, kind, provider }) => ({
+        name,
+        kind: kind.kind,
+        title: kind.title,
+        channels: provider.channels,
+      })),
+
     /**
      * Reads a request to a provider's callback URL; undefined if there is no such provider or it takes no
      * callbacks.

@@ -175,6 +175,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
       validitySeconds: Math.max(1, Math.floor((request.expiresAt - now) / 1000)),
       callbackUrl: callbackUrl(provider),
       attempt,
+      traceparent: job.traceparent,
     }
   }
 

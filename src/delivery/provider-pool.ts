@@ -6,6 +6,7 @@ import type { Provider } from './kit/provider.ts'
 /** A configured provider with its circuit breaker. */
 export type ProviderHandle = {
   readonly name: string
+  readonly kind: ProviderKind
   readonly provider: Provider
   readonly breaker: CircuitBreaker
   /** Number of `send` calls under way. */
@@ -33,7 +34,7 @@ export function createProviderPool(needs: {
     if (!providerKind) throw new Error(`unknown provider kind ${kind}`)
     const provider = providerKind.create(values, needs.provider)
     provider.listen?.((receipt) => needs.onReceipt(name, receipt))
-    return { name, provider, breaker: createCircuitBreaker(), inFlight: 0, settings }
+    return { name, kind: providerKind, provider, breaker: createCircuitBreaker(), inFlight: 0, settings }
   }
 
   async function closeIfIdle(handle: ProviderHandle) {
@@ -61,6 +62,9 @@ export function createProviderPool(needs: {
         await closeIfIdle(handle)
       }
     },
+
+    /** Lists the providers in the order of the configuration. */
+    list: (): ProviderHandle[] => [...handles.values()],
 
     find: (name: string): ProviderHandle | undefined => handles.get(name),
 

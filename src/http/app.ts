@@ -10,6 +10,8 @@ import type { LogService } from '../domain/log/events.ts'
 import type { IdentityService } from '../domain/otp/identities.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { NewId } from '../domain/model/ids.ts'
+import type { GuardStatusService } from '../domain/guard/status.ts'
+import type { ProviderStatusService } from '../domain/otp/provider-status.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
 import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
@@ -28,11 +30,13 @@ import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
 import { deferredAuthenticationError } from './require-application.ts'
+import { readTraceId } from './trace.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
+import { deliveryStatusRoutes } from './routes/delivery-status.ts'
 import { developerRoutes } from './routes/developer.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
@@ -61,6 +65,7 @@ export type AppServices = AuthServices & {
   audit: AuditService
   callLimits: CallLimits
   developers: DeveloperService
+  guardStatus: GuardStatusService
   identities: IdentityService
   inbox: InboxService
   logs: LogService
@@ -70,6 +75,7 @@ export type AppServices = AuthServices & {
   otp: OtpService
   paginate: Paginate
   projects: ProjectService
+  providerStatus: ProviderStatusService
   readIdempotency: ReadIdempotency
   receiveCallback: ReceiveCallback
   webhookDeliveries: WebhookDeliveryService
@@ -91,6 +97,7 @@ const createApi = (services: AppServices) =>
     .use(auditRoutes(services))
     .use(authRoutes(services))
     .use(callbackRoutes(services))
+    .use(deliveryStatusRoutes(services))
     .use(developerRoutes(services))
     .use(healthRoutes(services))
     .use(inboxRoutes(services))
@@ -120,11 +127,12 @@ export function createApp(services: AppServices) {
       refuseAmbiguousQuery(request.url)
       return endIfAbandoned(request)
     })
-    .onError(async ({ code, error, set, request, path }) => {
-      const traceId = String(set.headers['x-request-id'])
+    .onError(async ({ code, error, set, request, path, route }) => {
+      const traceId = readTraceId(request, set.headers)
       // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
       const ownError =
-        toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
+        toServiceError(error, request, route) ??
+        (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       const isOutage = ownError?.code === 'UNAVAILABLE'
       const serviceError = (!isOutage && (await deferredAuthenticationError(request))) || ownError
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)

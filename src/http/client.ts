@@ -1,6 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '../domain/model/audit.ts'
 import { networkOf } from '../domain/model/network.ts'
+import { readTrace } from './trace.ts'
 
 /** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {
@@ -17,7 +18,7 @@ export const createClientReader =
   (readAddress: ReadClientAddress): ReadClient =>
   ({ request, server, set }) => {
     const address = readAddress(request, server?.requestIP(request)?.address)
-    const traceId = set.headers['x-request-id']
+    const traceId = readTrace(request)?.traceId ?? set.headers['x-request-id']
     return {
       // Most calls do not need it. A link-local peer has a zone, which is no part of its network.
       get network() {

@@ -96,6 +96,10 @@ const documentation = {
     tag('Logs', 'The event log: every event of every OTP request.'),
     tag('Audit', 'The audit trail: who changed what in your account, and from where.'),
     tag('Analytics', 'Totals and daily counts.'),
+    tag(
+      'Delivery',
+      'How messages are sent: the providers of the operator, and the guard against SMS pumping.',
+    ),
     tag('Developer profile', 'Your profile and the limits of your plan.'),
     tag('API tokens', 'Tokens with which programs call this API in your name, limited by scopes.'),
     tag(

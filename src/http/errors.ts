@@ -8,6 +8,9 @@ import {
 } from '../domain/model/errors.ts'
 import { ReplayedError } from '../domain/limits/idempotency.ts'
 import { isRecord } from '../shared/json.ts'
+import { describeExpectation } from './expectations.ts'
+import { emptyBody } from './json-body.ts'
+import { resourcesAt } from './resources.ts'
 import { wwwAuthenticateFor } from './require-developer.ts'
 
 /** HTTP status of each error code. A new code without a status does not compile. */
@@ -83,14 +86,16 @@ export function toErrorResponse(error: ServiceError, traceId: string): ErrorResp
  * Converts errors of the framework into errors of the contract.
  *
  * @param thrown any error that reached the error hook, except a missing route
+ * @param route pattern of the path, such as `/v1/projects/:id`
  * @returns undefined for an unexpected error, which is a bug
  */
-export function toServiceError(thrown: unknown): ServiceError | undefined {
+export function toServiceError(thrown: unknown, request: Request, route: string): ServiceError | undefined {
   if (thrown instanceof ServiceError) return thrown
   // The framework wraps errors of body parsers: the original is the cause.
   if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
-  if (thrown instanceof ValidationError) return isUndecodableId(thrown) ? notFound() : validationError(thrown)
-  return undefined
+  if (!(thrown instanceof ValidationError)) return undefined
+  if (isUndecodableId(thrown)) return notFound(resourcesAt(route)[0] ?? 'application')
+  return thrown.type === 'body' && request.body === null ? emptyBody() : validationError(thrown)
 }
 
 /** The framework turns a parameter that cannot be percent-decoded into null. As any malformed id, it is not found. */
@@ -107,7 +112,8 @@ function validationError(error: ValidationError): ServiceError {
     const path = sanitizePath(fault.path)
     if (details.has(path)) continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
-    details.set(path, { in: location, path, ...describeFault(schema, String(fault.message ?? '')) })
+    const value: unknown = 'value' in fault ? fault.value : undefined
+    details.set(path, { in: location, path, ...describeFault(schema, value, String(fault.message ?? '')) })
   }
   return invalidRequest([...details.values()].slice(0, 20))
 }
@@ -132,15 +138,11 @@ const locations: Record<string, ErrorDetail['in']> = {
   headers: 'header',
 }
 
-/** Prefers the schema's own `errorText` to the message of TypeBox. */
-function describeFault(schema: unknown, fallback: string): { code: string; message: string } {
-  if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'Required, but missing.' }
-  if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'Unknown property. Remove it.' }
-  const expectation =
-    typeof schema === 'object' && schema !== null && 'errorText' in schema
-      ? String(schema.errorText)
-      : fallback
-  return { code: 'INVALID', message: expectation.endsWith('.') ? expectation : `${expectation}.` }
+/** @param message TypeBox's, which tells missing and unknown properties from others */
+function describeFault(schema: unknown, value: unknown, message: string): { code: string; message: string } {
+  if (message.startsWith('Expected required')) return { code: 'REQUIRED', message: 'Required, but missing.' }
+  if (message === 'Unexpected property') return { code: 'UNKNOWN', message: 'Unknown property. Remove it.' }
+  return { code: 'INVALID', message: describeExpectation(schema, value) }
 }
 
 export const internalMessage =

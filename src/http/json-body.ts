@@ -14,7 +14,7 @@ export const bodyBytesMax = 64 * 1024
  * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON
  */
 export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped' }, ({ request }) =>
-  // Requests without a body have no media type. If the route requires a body, validation rejects `{}`.
+  // Requests without a body have no media type. If the route requires a body, validation rejects `{}` (`emptyBody`).
   request.body === null ? {} : readJson(request),
 )
 
@@ -26,6 +26,8 @@ async function readJson(request: Request): Promise<Record<string, unknown>> {
     )
   }
   const text = await readText(request)
+  if (text.startsWith('\uFEFF'))
+    throw malformedJson('The body begins with a byte order mark. Send UTF-8 without it.')
   let value: unknown
   try {
     value = parseStrictJson(text)
@@ -89,7 +91,10 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array>
   return Buffer.concat(chunks)
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** MALFORMED_JSON for a route that requires a body. */
+export const emptyBody = () => malformedJson('The body is empty. Send a JSON object.')
 
 const malformedJson = (message: string) => new ServiceError('MALFORMED_JSON', message)
 

@@ -1,4 +1,5 @@
 import { routePattern } from './route-errors.ts'
+import { readTrace } from './trace.ts'
 
 /** Log record of one request. It has the route pattern and never the path, which may contain a phone number. */
 export type CompletedRequest = {
@@ -6,6 +7,9 @@ export type CompletedRequest = {
   /** Null if no route matches the path. */
   route: string | null
   status: number
+  /** `X-Request-Id` of the response. */
+  xRequestId: string
+  /** The caller's trace id, or else `xRequestId`. */
   traceId: string
   durationMs: number
 }
@@ -36,11 +40,13 @@ export function observeRequests<R extends Request>(
     const startedAt = now()
     const response = await handle(request)
     const path = /^(?:[a-z]+:\/\/[^/]*)?([^?]*)/.exec(request.url)?.[1] ?? ''
+    const xRequestId = response.headers.get('x-request-id') ?? ''
     onResponse({
       method: request.method,
       route: matchRoute(path),
       status: response.status,
-      traceId: response.headers.get('x-request-id') ?? '',
+      xRequestId,
+      traceId: readTrace(request)?.traceId ?? xRequestId,
       durationMs: Math.round(10 * (now() - startedAt)) / 10,
     })
     return response

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
-import type { ServiceError } from '../domain/model/errors.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 import type { AppAuth } from '../domain/apps/authentication.ts'
 import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
-import { toServiceError } from './errors.ts'
 import { setRateHeaders } from './rate-headers.ts'
+import { readTrace } from './trace.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>
@@ -28,7 +28,8 @@ export const requireApplication = (auth: AppAuth) =>
     const credentials = readAppCredentials(headers)
     const application = await auth.authenticateForOperation(credentials)
     if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
-    return { application }
+    const trace = readTrace(request)
+    return { application: trace ? { ...application, traceparent: trace.traceparent } : application }
   })
 
 /**
@@ -41,7 +42,7 @@ export async function deferredAuthenticationError(request: Request): Promise<Ser
     await deferredChecks.get(request)?.()
     return undefined
   } catch (error) {
-    return toServiceError(error)
+    return error instanceof ServiceError ? error : undefined
   }
 }
 

@@ -120,6 +120,7 @@ export function createMessaging(needs: MessagingNeeds) {
     attempts,
     receiveCallback,
     sendDue: worker.sendDue,
+    listProviders: service.listProviders,
 
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {

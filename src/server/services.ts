@@ -8,6 +8,7 @@ import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
 import { createGuard } from '../domain/guard/guard.ts'
+import { createGuardStatusService } from '../domain/guard/status.ts'
 import { createCallLimits } from '../domain/limits/call-limits.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
@@ -15,6 +16,7 @@ import { createInboxService } from '../domain/otp/inbox.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
+import { createProviderStatusService } from '../domain/otp/provider-status.ts'
 import { revertGuardCounts } from '../domain/otp/undelivered.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
@@ -166,6 +168,8 @@ export function createServices(needs: ServiceNeeds) {
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,
+    guardStatus: createGuardStatusService({ ...base, settings: guard.settings }),
+    providerStatus: createProviderStatusService({ ...base, listProviders: messaging.listProviders }),
     /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */
     configureLimits(changed: Pick<Config, 'guard' | 'budgets'>) {
       guard.configure(changed.guard)

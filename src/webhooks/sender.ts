@@ -131,6 +131,7 @@ function encodeRequest(
 ): Buffer {
   const headers: Record<string, string> = {
     ...message.headers,
+    ...traceHeader(message.body),
     host: authority,
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(message.body)),
@@ -144,6 +145,12 @@ function encodeRequest(
     head += `${line}\r\n`
   }
   return Buffer.from(`${head}\r\n${message.body}`)
+}
+
+/** The trace context of the call that caused the event, which is the last property of the event. */
+function traceHeader(body: string): { traceparent?: string } {
+  const traceparent = /,"traceparent":"([0-9a-f][!-~]{1,127})"\}$/.exec(body.slice(-200))?.[1]
+  return traceparent === undefined ? {} : { traceparent }
 }
 
 const headerLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*$/

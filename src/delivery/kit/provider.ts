@@ -60,6 +60,8 @@ export type OutgoingMessage = {
   callbackUrl: string | null
   /** Number of this attempt within its request, from 1. */
   attempt: number
+  /** W3C trace context of the caller. */
+  traceparent?: string | undefined
 }
 
 /**

@@ -90,6 +90,7 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
       const headers = {
         'content-type': 'application/json',
         ...signatureHeaders(settings.secret, { id, body }, now),
+        ...(message.traceparent !== undefined && { traceparent: message.traceparent }),
       }
       const result = await http.request({ method: 'POST', url: settings.url, headers, body }, signal)
       return outcomeFromResult(result, readResponse)

@@ -1,6 +1,6 @@
 import { recordAudit } from './audit.ts'
 import type { AuditAction, Client } from '../model/audit.ts'
-import { ServiceError } from '../model/errors.ts'
+import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import { indexHash, indexHashes, type HashForm, type Keys } from '../model/keys.ts'
@@ -196,11 +196,13 @@ export function createLoginAttempts(needs: {
   }
 }
 
-const tooManyAttempts = (waitMs: number) =>
-  new ServiceError('RATE_LIMITED', 'Too many failed logins. Wait, then retry.', {
+function tooManyAttempts(waitMs: number): ServiceError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
+  return new ServiceError('RATE_LIMITED', `Too many failed logins. ${tryAgainIn(retryAfterSeconds)}`, {
     reason: 'LOGIN_ATTEMPTS',
-    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+    retryAfterSeconds,
   })
+}
 
 const onlyKnownNetworks = () =>
   new ServiceError(

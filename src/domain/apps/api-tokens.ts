@@ -101,10 +101,10 @@ export function createApiTokenService(needs: {
 
     /** Revokes a token; requests and streams with it end at once. @throws NOT_FOUND */
     async revoke(developer: Actor, id: string): Promise<void> {
-      if (!isId('tok', id)) throw notFound()
+      if (!isId('tok', id)) throw notFound('apiToken')
       await store.write(async (tx) => {
         const targetName = await tx.apiTokens.delete(developer.id, id)
-        if (targetName === undefined) throw notFound()
+        if (targetName === undefined) throw notFound('apiToken')
         const details = { action: 'token.revoked', targetId: id, targetName } as const
         await recordAudit(tx, newId, selfActor(developer), details, clock.now())
       })

@@ -71,7 +71,7 @@ export function createApplicationService(needs: {
     id: string,
   ): Promise<Application> => {
     const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
-    if (!application) throw notFound()
+    if (!application) throw notFound('application')
     return application
   }
 
@@ -114,11 +114,11 @@ export function createApplicationService(needs: {
       const work = async (
         tx: Pick<Stores, 'applications' | 'audit' | 'developers' | 'projects'>,
       ): Promise<CreatedApplication> => {
-        if (!isId('prj', input.projectId)) throw notFound()
+        if (!isId('prj', input.projectId)) throw notFound('project')
         // Lock order: parents first, as in the deletion of a developer, to avoid deadlock.
         await tx.developers.lock(developer.id)
         await tx.projects.lock(input.projectId)
-        if (!(await tx.projects.find(developer.id, input.projectId))) throw notFound()
+        if (!(await tx.projects.find(developer.id, input.projectId))) throw notFound('project')
         const limit = resolvePlan(plans, developer.plan).applications
         if ((await tx.applications.count(developer.id)) >= limit) {
           throw planLimitReached('applications', limit, developer.plan)
@@ -156,7 +156,7 @@ export function createApplicationService(needs: {
         const changed = isId('app', id)
           ? await tx.applications.update(developer.id, id, normalizeChanges(changes), clock.now())
           : undefined
-        if (!changed) throw notFound()
+        if (!changed) throw notFound('application')
         const action = changes.status ? statusActions[changes.status] : 'application.updated'
         await addAuditEntry(tx, developer, changed, { action, detail: Object.keys(changes).join(',') })
         return toView(changed)
@@ -171,7 +171,7 @@ export function createApplicationService(needs: {
     delete: (developer: Actor, id: string): Promise<void> =>
       store.write(async (tx) => {
         const application = await find(tx, developer, id)
-        if (!(await tx.applications.delete(developer.id, id))) throw notFound()
+        if (!(await tx.applications.delete(developer.id, id))) throw notFound('application')
         await tx.rateLimits.forget(id)
         await addAuditEntry(tx, developer, application, { action: 'application.deleted' })
       }),
@@ -191,7 +191,8 @@ export function createApplicationService(needs: {
         const application = await find(tx, developer, id)
         const { value, stored } = replaceCredential(type, application.environment, random)
         const rotatedAt = clock.now()
-        if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt))) throw notFound()
+        if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt)))
+          throw notFound('application')
         await addAuditEntry(tx, developer, application, { action: 'credential.rotated', detail: type })
         return { type, value, rotatedAt }
       }),

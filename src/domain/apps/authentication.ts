@@ -16,7 +16,8 @@ export type AppAuth = {
   /**
    * Checks all three credentials: the API key, then the client ID, then the client secret, and only then the status.
    *
-   * @throws UNAUTHENTICATED the same for every cause; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
+   * @throws UNAUTHENTICATED (MISSING_CREDENTIAL), or the same for every wrong value; FORBIDDEN (APPLICATION_DISABLED,
+   *   ACCOUNT_NOT_ALLOWED)
    */
   authenticate(credentials: PresentedCredentials): Promise<CallingApplication>
   /**
@@ -55,8 +56,27 @@ export async function readRefusal(
 export const credentialsRejected = () =>
   new ServiceError(
     'UNAUTHENTICATED',
-    'The application credentials are missing or wrong. Check the x-client-id, x-client-secret and x-api-key headers.',
+    'The application credentials are wrong. Check that x-client-id, x-client-secret and x-api-key are current, and of one application.',
   )
+
+/**
+ * Checks that all three headers were sent. Looks at no stored value.
+ *
+ * @throws UNAUTHENTICATED (MISSING_CREDENTIAL) with the first one that is missing or empty
+ */
+export function requireCredentials({ clientId, clientSecret, apiKey }: PresentedCredentials): void {
+  const advice = 'Send x-client-id, x-client-secret and x-api-key together.'
+  if (!clientId) throw missingCredential('x-client-id', advice)
+  if (!clientSecret) throw missingCredential('x-client-secret', advice)
+  if (!apiKey) throw missingCredential('x-api-key', advice)
+}
+
+/** UNAUTHENTICATED (MISSING_CREDENTIAL). */
+export const missingCredential = (header: string, advice: string) =>
+  new ServiceError('UNAUTHENTICATED', `The header ${header} is missing or empty. ${advice}`, {
+    reason: 'MISSING_CREDENTIAL',
+    metadata: { header },
+  })
 
 /** Builds the error for a disabled application. Only for callers with valid credentials. */
 export const applicationDisabled = () =>

@@ -35,7 +35,7 @@ export function createProjectService(needs: {
     /** @throws NOT_FOUND it does not exist or is another developer's */
     async get(developer: Developer, id: string): Promise<ProjectWithCount> {
       const project = isId('prj', id) ? await store.read.projects.find(developer.id, id) : undefined
-      if (!project) throw notFound()
+      if (!project) throw notFound('project')
       return project
     },
 
@@ -77,7 +77,7 @@ export function createProjectService(needs: {
       return store.write(async (tx) => {
         const changed = isId('prj', id) && (await tx.projects.update(developer.id, id, changes, clock.now()))
         const project = changed ? await tx.projects.find(developer.id, id) : undefined
-        if (!project) throw notFound()
+        if (!project) throw notFound('project')
         const details = { action: 'project.updated', targetId: id, targetName: project.name } as const
         await addAuditEntry(tx, developer, { ...details, detail: Object.keys(changes).join(',') })
         return project
@@ -87,10 +87,10 @@ export function createProjectService(needs: {
     /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) the project has applications */
     delete(developer: Actor, id: string): Promise<void> {
       return store.write(async (tx) => {
-        if (!isId('prj', id)) throw notFound()
+        if (!isId('prj', id)) throw notFound('project')
         await tx.projects.lock(id)
         const project = await tx.projects.find(developer.id, id)
-        if (!project) throw notFound()
+        if (!project) throw notFound('project')
         if (await tx.projects.deleteIfEmpty(developer.id, id)) {
           await addAuditEntry(tx, developer, {
             action: 'project.deleted',

@@ -24,8 +24,9 @@ export function createGuard(needs: {
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
   onAlert?(alert: GuardAlert): void
-}): Guard & { configure(settings: GuardSettings): void } {
-  let current = createGuardJudge(needs.settings, needs.keys)
+}): Guard & { configure(settings: GuardSettings): void; settings(): GuardSettings } {
+  let { settings: currentSettings } = needs
+  let current = createGuardJudge(currentSettings, needs.keys)
   return {
     keysToJudge: (...args) => orFault(() => current.keysToJudge(...args)),
     keysToConvert: (...args) => orFault(() => current.keysToConvert(...args)),
@@ -37,8 +38,11 @@ export function createGuard(needs: {
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
     configure(settings) {
+      currentSettings = settings
       current = createGuardJudge(settings, needs.keys)
     },
+    /** Returns the settings in effect. */
+    settings: () => currentSettings,
   }
 }
 

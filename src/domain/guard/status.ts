@@ -1,3 +1,4 @@
+import type { Clock } from '../model/clock.ts'
 import { type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
 import { costlyNumberTypes } from '../model/number-type.ts'
 import { guardFigures, type GuardSettings } from './rules.ts'
@@ -19,6 +20,38 @@ export type GuardStatus = {
   countries: GuardDecisions[]
   /** Countries whose conversion is less than half of what it was in the 14 days before. */
   alerts: Array<{ developerId: string; country: string; until: string }>
+}
+
+/** What a developer may see of the guard: its rules, and the alerts about messages of their own applications. */
+export type DeveloperGuardStatus = {
+  mode: GuardSettings['mode']
+  rules: Array<{ rule: GuardRule; limit: string | null }>
+  alerts: Array<{ country: string; until: number }>
+}
+
+export type GuardStatusService = ReturnType<typeof createGuardStatusService>
+
+/** Creates the service that shows the guard to developers. Counts of other developers stay with the operator. */
+export function createGuardStatusService(needs: {
+  store: Store<'guard'>
+  clock: Clock
+  settings(): GuardSettings
+}) {
+  return {
+    /** Reads the rules in effect, and the developer's own alerts. */
+    async read(developerId: string): Promise<DeveloperGuardStatus> {
+      const settings = needs.settings()
+      const alerts = await needs.store.read.guard.alerts(needs.clock.now())
+      return {
+        mode: settings.mode,
+        rules: guardRules.map((rule) => ({ rule, limit: describeLimit(rule, settings) })),
+        alerts: alerts.flatMap(({ subject, alertUntil }) => {
+          const [owner, country = ''] = subject.split(' ')
+          return owner === developerId ? [{ country, until: alertUntil }] : []
+        }),
+      }
+    },
+  }
 }
 
 const hours = 24

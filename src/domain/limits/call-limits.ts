@@ -1,8 +1,8 @@
 import type { CallingApplication } from '../model/application.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
-import { resolvePlan, type Plans } from '../model/plans.ts'
-import type { RateState } from '../model/rate-limit.ts'
+import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
+import type { RateLimit, RateState } from '../model/rate-limit.ts'
 import { minuteMs } from '../../shared/durations.ts'
 import { createMemoryRateLimiter } from './memory-rate-limit.ts'
 
@@ -17,17 +17,21 @@ export type CallLimits = ReturnType<typeof createCallLimits>
  */
 export function createCallLimits({ clock, plans }: { clock: Clock; plans: Plans }) {
   const limiter = createMemoryRateLimiter(clock)
-  const perMinute = (policy: string, subject: string, limit: number, reason: string) =>
-    limiter.charge({ policy, subject, limit, windowMs: minuteMs }, reason)
+  const perMinute = (limit: Omit<RateLimit, 'windowMs'>, reason: string) =>
+    limiter.charge({ ...limit, windowMs: minuteMs }, reason)
+  const planLimit = (plan: string, rate: 'consolePerMinute' | 'lookupsPerMinute') => ({
+    limit: resolvePlan(plans, plan)[rate],
+    plan: resolvePlanName(plans, plan),
+  })
 
   return {
     /** Charges a call of a console route. @throws RATE_LIMITED (CONSOLE_RATE) */
     chargeConsoleCall: ({ id, plan }: Developer): RateState | undefined =>
-      perMinute('console', id, resolvePlan(plans, plan).consolePerMinute, 'CONSOLE_RATE'),
+      perMinute({ ...planLimit(plan, 'consolePerMinute'), policy: 'console', subject: id }, 'CONSOLE_RATE'),
 
     /** Charges a look-up that authenticates by the API key alone. @throws RATE_LIMITED (LOOKUP_RATE) */
     chargeLookup: ({ id, plan }: Pick<CallingApplication, 'id' | 'plan'>): RateState | undefined =>
-      perMinute('lookups', id, resolvePlan(plans, plan).lookupsPerMinute, 'LOOKUP_RATE'),
+      perMinute({ ...planLimit(plan, 'lookupsPerMinute'), policy: 'lookups', subject: id }, 'LOOKUP_RATE'),
 
     /**
      * Charges a redelivery or a recovery: each makes this server send to an address that the developer chose.
@@ -35,7 +39,8 @@ export function createCallLimits({ clock, plans }: { clock: Clock; plans: Plans 
      * @throws RATE_LIMITED (WEBHOOK_REDELIVERIES)
      */
     chargeRedelivery({ id }: Pick<Developer, 'id'>): void {
-      perMinute('webhook-redeliver', id, redeliveriesPerMinute, 'WEBHOOK_REDELIVERIES')
+      const limit = { policy: 'webhook-redeliver', subject: id, limit: redeliveriesPerMinute }
+      perMinute(limit, 'WEBHOOK_REDELIVERIES')
     },
   }
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../model/errors.ts'
+import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
@@ -32,15 +32,12 @@ export function refuseSpentBudget(
   const spentMs = budget.refilledAt + hourMs - (now + failuresMax * hourMs)
   const waitMs = Math.max(lockedMs, spentMs)
   if (waitMs <= 0) return undefined
+  const retryAfterSeconds = Math.ceil(waitMs / 1000)
   return reject(
     new ServiceError(
       'RATE_LIMITED',
-      'Too many wrong codes were entered for this phone number. Wait, then retry.',
-      {
-        reason: 'PHONE_CHECK_BUDGET',
-        retryAfterSeconds: Math.ceil(waitMs / 1000),
-        metadata: { failuresMax },
-      },
+      `Too many wrong codes were entered for this phone number. ${tryAgainIn(retryAfterSeconds)}`,
+      { reason: 'PHONE_CHECK_BUDGET', retryAfterSeconds, metadata: { failuresMax } },
     ),
   )
 }

@@ -39,7 +39,7 @@ export function createMemoryRateLimiter(clock: Clock) {
       const key = `${limit.policy} ${limit.subject}`
       const times = callsBySubject.get(key)?.times ?? []
       forgetOld(times, now, limit.windowMs)
-      if (times.length >= limit.limit) throw rateLimited(toRateState(limit, times, now), reason)
+      if (times.length >= limit.limit) throw rateLimited(limit, toRateState(limit, times, now), reason)
       times.push(now)
       callsBySubject.delete(key)
       callsBySubject.set(key, { times, expiresAt: now + limit.windowMs })

@@ -1,4 +1,4 @@
-import { ServiceError } from '../model/errors.ts'
+import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { RateLimitStore } from '../store/rate-limits.ts'
 import type { Stores } from '../store/store.ts'
 import {
@@ -95,7 +95,7 @@ export function admit(limit: RateLimit<StoredPolicy>, usage: Usage, now: number,
   const { subject, policy } = limit
   const state = toRateState(limit, usage, now)
   if (!state) return { admission: undefined, state }
-  if (usage.used >= limit.limit) return { refused: rateLimited(state, reason) }
+  if (usage.used >= limit.limit) return { refused: rateLimited(limit, state, reason) }
   const { newest, hasLater } = usage
   return {
     admission: {
@@ -130,16 +130,31 @@ function toRateState(
 }
 
 /** RATE_LIMITED with the state of the limit, for the response's headers. */
-export function rateLimited(state: RateState, reason: string): ServiceError {
+export function rateLimited({ policy, plan }: RateLimit, state: RateState, reason: string): ServiceError {
+  const { limit, windowSeconds, resetSeconds } = state
   const error = new ServiceError(
     'RATE_LIMITED',
-    `Too many requests: the limit is ${state.limit} per ${state.windowSeconds} seconds. Wait, then retry.`,
+    `${describeLimit(policy, limit)}${plan === undefined ? '' : ` (plan ${plan})`}. ${tryAgainIn(resetSeconds)}`,
     {
       reason,
-      retryAfterSeconds: state.resetSeconds,
-      metadata: { policy: state.policy, limit: state.limit, windowSeconds: state.windowSeconds },
+      retryAfterSeconds: resetSeconds,
+      metadata: { policy, limit, windowSeconds, ...(plan !== undefined && { plan }) },
     },
   )
   error.rate = state
   return error
+}
+
+/** Says who may do what. Every limit counts per minute. */
+function describeLimit(policy: string, limit: number): string {
+  const [subject, action, one, many] = limitTexts[policy] ?? ['You', 'make', 'call', 'calls']
+  return `${subject} may ${action} ${limit} ${limit === 1 ? one : many} per minute`
+}
+
+const limitTexts: Readonly<Record<string, readonly [string, string, string, string]>> = {
+  'otp-send': ['This application', 'send', 'code', 'codes'],
+  'otp-verify': ['This application', 'verify', 'code', 'codes'],
+  lookups: ['This API key', 'look up', 'user', 'users'],
+  'webhook-test': ['You', 'send', 'test event', 'test events'],
+  'webhook-redeliver': ['You', 'redeliver or recover', 'time', 'times'],
 }

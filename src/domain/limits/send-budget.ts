@@ -1,4 +1,4 @@
-import { ServiceError } from '../model/errors.ts'
+import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
@@ -31,11 +31,10 @@ export function checkSendBudget(
   if (mode === 'off') return false
   const waitMs = Math.max(...windows.map((window) => waitMsFor(sends, window, now)))
   if (mode === 'enforce' && waitMs > 0) {
+    const retryAfterSeconds = Math.ceil(waitMs / 1000)
+    const message = `Too many codes were sent to this phone number. ${tryAgainIn(retryAfterSeconds)}`
     return reject(
-      new ServiceError('RATE_LIMITED', 'Too many codes were sent to this phone number. Wait, then retry.', {
-        reason: 'PHONE_SEND_BUDGET',
-        retryAfterSeconds: Math.ceil(waitMs / 1000),
-      }),
+      new ServiceError('RATE_LIMITED', message, { reason: 'PHONE_SEND_BUDGET', retryAfterSeconds }),
     )
   }
   return waitMs > 0

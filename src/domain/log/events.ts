@@ -78,6 +78,8 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
       verifiedAt: toIsoTime(request.verifiedAt),
       metadata: request.metadata,
     },
+    // Last, where the sender finds it for the header.
+    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
   }
 }
 

@@ -84,6 +84,8 @@ export type DeliveryJob = {
   attempt: number
   /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: readonly string[]
+  /** W3C trace context of the call that the attempt belongs to; absent in a retry. */
+  traceparent?: string | undefined
 }
 
 /** One provider that was asked to deliver a message. */

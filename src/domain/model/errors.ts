@@ -69,12 +69,29 @@ export class ServiceError extends Error {
   }
 }
 
+/** Message of NOT_FOUND for each kind of resource. */
+const notFoundMessages = {
+  project: 'No project with this id.',
+  application: 'No application with this id.',
+  otpRequest: 'No OTP request with this id.',
+  webhookEndpoint: 'No webhook endpoint with this id.',
+  webhookDelivery: 'No webhook delivery with this id.',
+  apiToken: 'No API token with this id.',
+  user: 'No user with this phone number.',
+  callback: 'No provider with this callback URL.',
+} as const
+
+export type ResourceKind = keyof typeof notFoundMessages
+
 /** One error for absent resources and for those of another owner, so that callers cannot learn which ids exist. */
-export const notFound = () =>
-  new ServiceError(
-    'NOT_FOUND',
-    'Resource not found. Check its id and that it belongs to this account or application.',
-  )
+export const notFound = (kind: ResourceKind) => new ServiceError('NOT_FOUND', notFoundMessages[kind])
+
+/** Says when a call can succeed: `Try again in 41 s.` From two minutes on in whole minutes, from two hours on in hours. */
+export function tryAgainIn(seconds: number): string {
+  if (seconds < 120) return `Try again in ${seconds} s.`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 120 ? `Try again in ${minutes} min.` : `Try again in ${Math.ceil(minutes / 60)} h.`
+}
 
 /** INVALID_ARGUMENT with one detail per fault. */
 export const invalidRequest = (details: ErrorDetail[], reason?: string) =>

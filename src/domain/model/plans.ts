@@ -25,10 +25,11 @@ export const FREE_PLAN: Readonly<Plan> = {
 }
 
 /**
- * Finds the limits of a developer's plan. A plan that the operator has since removed from the configuration
+ * Finds the plan whose limits apply to a developer. A plan that the operator has since removed from the configuration
  * counts as `free`, so that the account keeps working.
  */
-export function resolvePlan(plans: Plans, name: string): Plan {
-  const plan = Object.hasOwn(plans, name) ? plans[name] : undefined
-  return plan ?? plans.free
-}
+export const resolvePlanName = (plans: Plans, name: string) => (Object.hasOwn(plans, name) ? name : 'free')
+
+/** Finds the limits of a developer's plan; see `resolvePlanName`. */
+export const resolvePlan = (plans: Plans, name: string): Plan =>
+  plans[resolvePlanName(plans, name)] ?? plans.free

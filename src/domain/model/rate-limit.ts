@@ -6,6 +6,8 @@ export type RateLimit<Policy extends string = string> = {
   subject: string
   limit: number
   windowMs: number
+  /** Plan that sets the limit; absent if no plan does. */
+  plan?: string
 }
 
 /** State of a limit, for the `RateLimit` headers. */

@@ -73,6 +73,8 @@ export type OtpRequest = {
   /** Log entries and delivery attempts, which the store appends: see `parseHistory`. */
   history: string
   updatedAt: number
+  /** Trace context of the call that is at work on the request. Not stored: its events and its message carry it. */
+  traceparent?: string | undefined
 }
 
 export type OtpTerminalState =

@@ -36,7 +36,7 @@ export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'a
     if (alert) needs.guard.onAlert(alert)
     if (isRejected(result)) throw attachRate(result, rate)
     const sent = toSentOtp(result)
-    const failed = await makeFirstAttempt(sent, scope)
+    const failed = await makeFirstAttempt(sent, scope, application.traceparent)
     if (failed) throw attachRate(failed, rate)
     return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
   }
@@ -52,10 +52,14 @@ export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'a
   }
 
   /** @returns the refusal if the message failed for good */
-  async function makeFirstAttempt(sent: SentOtp, scope: IdempotencyScope | undefined) {
+  async function makeFirstAttempt(
+    sent: SentOtp,
+    scope: IdempotencyScope | undefined,
+    traceparent: string | undefined,
+  ) {
     const { requestId, message } = sent
     if (message === null) return undefined
-    return attempts.makeFirstAttempt({ requestId, message }, { scope, value: sent })
+    return attempts.makeFirstAttempt({ requestId, message }, { scope, value: sent, traceparent })
   }
 
   function codeToShow(application: CallingApplication, request: StoredCodeSource): string | undefined {

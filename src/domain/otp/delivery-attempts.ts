@@ -38,8 +38,15 @@ export type DeliveryNeeds = {
   onError(error: unknown): void
 }
 
-/** An idempotent result that is pending until the first attempt: it becomes `value`, or the attempt's rejection. */
-export type PendingResult = { scope: IdempotencyScope | undefined; value: unknown }
+/**
+ * An idempotent result that is pending until the first attempt: it becomes `value`, or the attempt's rejection.
+ * `traceparent` is the caller's, for the provider.
+ */
+export type PendingResult = {
+  scope: IdempotencyScope | undefined
+  value: unknown
+  traceparent?: string | undefined
+}
 
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
@@ -75,6 +82,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           channels: message.channels,
           attempt: claim.attempt,
           excluded: message.excluded,
+          traceparent: pendingResult?.traceparent,
         })
     const settled = await store.decide({
       read: async (rows): Promise<SettleFacts> => ({

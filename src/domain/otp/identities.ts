@@ -99,7 +99,7 @@ export function createIdentityService(needs: {
         // The record may have a pseudonym; the caller knows the number.
         if (identity) return { ...identity, phone: isPlainPhone(identity.phone) ? identity.phone : phone }
       }
-      throw notFound()
+      throw notFound('user')
     },
   }
 }

@@ -14,11 +14,12 @@ export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subsc
 /** Reads a request if it is the application's own. */
 export async function readOwnRequest(
   rows: Pick<RowReader, 'request'>,
-  { id: appId }: Pick<CallingApplication, 'id'>,
+  { id: appId, traceparent }: Pick<CallingApplication, 'id' | 'traceparent'>,
   id: string,
 ): Promise<OtpRequest | undefined> {
   const request = isId('otp', id) ? await rows.request(id) : undefined
-  return request?.appId === appId ? request : undefined
+  if (request?.appId !== appId) return undefined
+  return request.traceparent === traceparent ? request : { ...request, traceparent }
 }
 
 /** Reads a request with the endpoints that hear of its end. */

@@ -55,7 +55,7 @@ export function createOtpService(needs: OtpNeeds) {
         },
         decide({ now, refusal, closable }): Decision<OtpRequest | Rejected> {
           if (refusal) return { result: refusal, changes: [] }
-          if (!closable) return { result: reject(notFound()), changes: [] }
+          if (!closable) return { result: reject(notFound('otpRequest')), changes: [] }
           return (
             refuseIfClosed(newId, closable, now) ?? closeRequest(newId, closable, { status: 'canceled' }, now)
           )
@@ -122,7 +122,7 @@ export function createOtpService(needs: OtpNeeds) {
     const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
     const isOwned =
       'appId' in owner ? request?.appId === owner.appId : request?.developerId === owner.developerId
-    if (!request || !isOwned) throw notFound()
+    if (!request || !isOwned) throw notFound('otpRequest')
     return request
   }
 

@@ -3,7 +3,7 @@
 import type { CallingApplication } from '../model/application.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
-import { ServiceError } from '../model/errors.ts'
+import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
@@ -89,6 +89,7 @@ export function buildRequest(
     ...send.origin,
     history: '',
     updatedAt: now,
+    ...(application.traceparent !== undefined && { traceparent: application.traceparent }),
   }
 }
 
@@ -141,12 +142,11 @@ export const resendsExhausted = () =>
   )
 
 /** RATE_LIMITED (RESEND_TOO_SOON). */
-export const resendTooSoon = ({ sentAt }: OtpRequest, now: number) =>
-  new ServiceError(
+export function resendTooSoon({ sentAt }: OtpRequest, now: number): ServiceError {
+  const retryAfterSeconds = Math.max(1, Math.ceil((sentAt + resendAfterMs - now) / 1000))
+  return new ServiceError(
     'RATE_LIMITED',
-    `This code was sent less than ${resendAfterMs / 1000} seconds ago. Wait, then resend.`,
-    {
-      reason: 'RESEND_TOO_SOON',
-      retryAfterSeconds: Math.max(1, Math.ceil((sentAt + resendAfterMs - now) / 1000)),
-    },
+    `This code was sent less than ${resendAfterMs / 1000} seconds ago. ${tryAgainIn(retryAfterSeconds)}`,
+    { reason: 'RESEND_TOO_SOON', retryAfterSeconds },
   )
+}

@@ -1,5 +1,5 @@
 import type { CallingApplication } from '../model/application.ts'
-import { resolvePlan, type Plans } from '../model/plans.ts'
+import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
 import { admit, measure, type Usage } from '../limits/rate-limit.ts'
 import { afterSend, checkSendBudget, type SendBudgetMode } from '../limits/send-budget.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
@@ -23,6 +23,7 @@ export function otpRateLimit(
     subject: application.id,
     limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
     windowMs: minuteMs,
+    plan: resolvePlanName(plans, application.plan),
   }
 }
 

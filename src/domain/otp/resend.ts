@@ -83,7 +83,7 @@ export function createOtpResend(needs: OtpNeeds) {
             if (isRejected(charged)) return refuseSend(charged)
             const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
             const changes = [...charged.changes, ...(closed?.changes ?? [])]
-            return refuseSend(closed?.result ?? reject(notFound()), charged.rate, changes)
+            return refuseSend(closed?.result ?? reject(notFound('otpRequest')), charged.rate, changes)
           }
           const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
           const usage = {

@@ -143,7 +143,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           return { result: { rate: charged.rate, result }, changes: [...charged.changes, ...changes] }
 
           function check(): Decision<OtpRequest | Rejected> {
-            if (!request || !phone) return { result: reject(notFound()), changes: [] }
+            if (!request || !phone) return { result: reject(notFound('otpRequest')), changes: [] }
             const closable = { request, subscribers }
             const closed = refuseIfClosed(newId, closable, now)
             if (closed) return closed

@@ -65,7 +65,7 @@ async function unlockPhone(needs: UnlockNeeds, target: string): Promise<UnlockRe
 async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<UnlockResult> {
   const { store } = needs
   const owner = await store.read.applications.findOwner(appId)
-  if (!owner) throw notFound()
+  if (!owner) throw notFound('application')
   const { developerId, name, environment } = owner
   const counts = { checkBudgets: 0, admissions: 0 }
   for await (const rows of scanPages(store.read.phones.scan, ({ key }) => key, -1, pageRows)) {

@@ -42,7 +42,8 @@ async function disableEndpoint(
       const detail = `${id} ${reason}`
       const entry = { ...owner, requestId: null, phone: null, status: null, detail, at: now }
       await tx.events.append([{ entry: { type: 'webhook.disabled', ...entry } }])
-      if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))) throw notFound()
+      if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now)))
+        throw notFound('webhookEndpoint')
     })
   } catch (error) {
     // NOT_FOUND only rolls back the log entry: the endpoint needed no change.

@@ -31,13 +31,14 @@ export function createWebhookDeliveryService(needs: {
   const { webhookDeliveries, webhookEndpoints } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
-    if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id))) throw notFound()
+    if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id)))
+      throw notFound('webhookEndpoint')
   }
 
   async function get(developer: Developer, endpointId: string, id: string): Promise<DeliveryWithAttempts> {
     await requireEndpoint(developer, endpointId)
     const delivery = isId('dlv', id) ? await webhookDeliveries.find(endpointId, id) : undefined
-    if (!delivery) throw notFound()
+    if (!delivery) throw notFound('webhookDelivery')
     return { delivery, attempts: await webhookDeliveries.attempts(id) }
   }
 
@@ -71,14 +72,14 @@ export function createWebhookDeliveryService(needs: {
       await get(developer, endpointId, id)
       callLimits.chargeRedelivery(developer)
       const message = await webhookDeliveries.load(endpointId, id)
-      if (!message) throw notFound()
+      if (!message) throw notFound('webhookDelivery')
       const at = clock.now()
       const { retryAfterMs: _, ...result } = await sendStored(send, message)
       const now = clock.now()
       const isRecorded = await store.write((tx) =>
         tx.webhookDeliveries.recordManualAttempt(endpointId, id, { at, ...result }, now),
       )
-      if (!isRecorded) throw notFound()
+      if (!isRecorded) throw notFound('webhookDelivery')
       return get(developer, endpointId, id)
     },
 

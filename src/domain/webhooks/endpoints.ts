@@ -70,7 +70,7 @@ export function createWebhookEndpointService(needs: {
   ): Promise<{ headers: EndpointHeaders; droppedHeaders: string[] }> {
     await tx.webhookEndpoints.lock(id)
     const endpoint = await tx.webhookEndpoints.find(developerId, id)
-    if (!endpoint) throw notFound()
+    if (!endpoint) throw notFound('webhookEndpoint')
     const hasMoved = url !== undefined && new URL(url).origin !== new URL(endpoint.url).origin
     const headers = applyHeaderChanges(hasMoved ? {} : endpoint.headers, changes)
     const named = new Set(Object.keys(changes).map((name) => name.toLowerCase()))
@@ -100,7 +100,7 @@ export function createWebhookEndpointService(needs: {
     /** @throws NOT_FOUND it does not exist or is another developer's */
     async get(developer: Developer, id: string): Promise<WebhookEndpoint> {
       const endpoint = isId('whk', id) ? await store.read.webhookEndpoints.find(developer.id, id) : undefined
-      if (!endpoint) throw notFound()
+      if (!endpoint) throw notFound('webhookEndpoint')
       return endpoint
     },
 
@@ -122,7 +122,7 @@ export function createWebhookEndpointService(needs: {
       return runIdempotently(store, clock, idempotency, async (tx) => {
         const isLocked =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))
-        if (!isLocked) throw notFound()
+        if (!isLocked) throw notFound('application')
         if ((await tx.webhookEndpoints.count(input.appId)) >= endpointsMax)
           throw endpointLimitReached(endpointsMax)
         const now = clock.now()
@@ -154,7 +154,7 @@ export function createWebhookEndpointService(needs: {
      */
     async update(developer: Actor, id: string, changes: EndpointChanges): Promise<ChangedEndpoint> {
       if (changes.url !== undefined) requireAllowedUrl(changes.url)
-      if (!isId('whk', id)) throw notFound()
+      if (!isId('whk', id)) throw notFound('webhookEndpoint')
       return store.write(async (tx) => {
         const { headers: _, ...otherChanges } = changes
         const now = clock.now()
@@ -166,7 +166,7 @@ export function createWebhookEndpointService(needs: {
           { ...otherChanges, ...(merged && { headers: merged.headers }) },
           now,
         )
-        if (!changed) throw notFound()
+        if (!changed) throw notFound('webhookEndpoint')
         const action = changes.status ? (`webhook.${changes.status}` as const) : 'webhook.updated'
         await addAuditEntry(tx, developer, id, { action, detail: Object.keys(changes).join(',') })
         return { ...changed, droppedHeaders: merged?.droppedHeaders ?? [] }
@@ -175,9 +175,9 @@ export function createWebhookEndpointService(needs: {
 
     /** Deletes an endpoint with its deliveries, pending ones included. @throws NOT_FOUND */
     async delete(developer: Actor, id: string): Promise<void> {
-      if (!isId('whk', id)) throw notFound()
+      if (!isId('whk', id)) throw notFound('webhookEndpoint')
       await store.write(async (tx) => {
-        if (!(await tx.webhookEndpoints.delete(developer.id, id))) throw notFound()
+        if (!(await tx.webhookEndpoints.delete(developer.id, id))) throw notFound('webhookEndpoint')
         await addAuditEntry(tx, developer, id, { action: 'webhook.deleted' })
       })
     },

@@ -37,11 +37,11 @@ export function createWebhookTester(needs: {
      * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_TESTS) more than 10 per minute by this developer
      */
     async test(developer: Developer, id: string): Promise<WebhookTestResult> {
-      if (!isId('whk', id)) throw notFound()
+      if (!isId('whk', id)) throw notFound('webhookEndpoint')
       const now = clock.now()
       const endpoint = await store.write(async (tx) => {
         const found = await tx.webhookEndpoints.findWithApplication(developer.id, id)
-        if (!found) throw notFound()
+        if (!found) throw notFound('webhookEndpoint')
         await tx.developers.lock(developer.id)
         const limit = {
           policy: 'webhook-test' as const,

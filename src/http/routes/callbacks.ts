@@ -48,7 +48,7 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
       set.headers['content-type'] = 'text/plain; charset=utf-8'
       return result.text
     }
-    if (result.kind === 'unknown') throw notFound()
+    if (result.kind === 'unknown') throw notFound('callback')
     if (result.kind === 'forged') {
       throw new ServiceError(
         'FORBIDDEN',

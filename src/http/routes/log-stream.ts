@@ -5,6 +5,7 @@ import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
 import { consoleErrors, eventStream, object } from '../schemas.ts'
+import { readTraceId } from '../trace.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 
 const streamHeaders = {
@@ -39,7 +40,7 @@ export function logStreamRoutes(services: {
       const stream = await logStreams.open(developer, filter, () =>
         server?.timeout(request, stalledSecondsMax),
       )
-      const traceId = String(set.headers['x-request-id'])
+      const traceId = readTraceId(request, set.headers)
       const body = createEventStream(stream, {
         clock,
         heartbeatMs,

@@ -69,7 +69,7 @@ export function userRoutes(services: {
     '/:phoneNumber',
     async ({ caller, params }) => {
       const phone = tryParsePhone(params.phoneNumber)
-      if (!phone) throw notFound()
+      if (!phone) throw notFound('user')
       const found =
         caller.kind === 'developer'
           ? await identities.getByPhone(caller.developer.id, phone.phone)

@@ -18,10 +18,10 @@ describeEachDatabase('a refusal of a transaction', (database) => {
     await registerShortIds(database(), 'returned')
     const result = await store.write(async (tx) => {
       await tx.rateLimits.insert([{ subject: 'returned', ...newAdmission }])
-      return reject(notFound())
+      return reject(notFound('project'))
     })
     expect(await findAdmission(store, 'returned')).toEqual(admission)
-    expect(() => unwrap<string>(result)).toThrow(notFound().message)
+    expect(() => unwrap<string>(result)).toThrow(notFound('project').message)
   })
 
   test('that is thrown rolls back what was written', async () => {
@@ -29,7 +29,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
     await registerShortIds(database(), 'thrown')
     const result = store.write(async (tx) => {
       await tx.rateLimits.insert([{ subject: 'thrown', ...newAdmission }])
-      throw notFound()
+      throw notFound('project')
     })
     await expect(result).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await findAdmission(store, 'thrown')).toBeUndefined()
@@ -37,8 +37,8 @@ describeEachDatabase('a refusal of a transaction', (database) => {
 })
 
 test('nothing else is mistaken for a rejection', () => {
-  expect(isRejected(reject(notFound()))).toBe(true)
-  for (const value of [undefined, null, 'rejected', notFound(), { rejected: true }, {}]) {
+  expect(isRejected(reject(notFound('project')))).toBe(true)
+  for (const value of [undefined, null, 'rejected', notFound('project'), { rejected: true }, {}]) {
     expect(isRejected<unknown>(value)).toBe(false)
     expect(unwrap<unknown>(value)).toBe(value)
   }
