@@ -103,7 +103,7 @@ async function listProviders(context: Context, flags: HostFlags, config: Config)
 
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
-    return 'No providers yet: codes stay in the inbox. To add one, see README, Providers'
+    return 'No providers yet: codes stay in the inbox. To add one, read: otpd docs providers'
   const rows = providers.map(({ name, title, channels, openCircuits }) => [
     printable(name),
     title,
