@@ -18,7 +18,7 @@ const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 const envFileHelp =
   "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
-const requestIdHelp = 'request id from otp send, otp_…'
+const targetHelp = 'request id from otp send, or the phone'
 
 /** Registers the otp commands. */
 export function addOtpCommands(program: Command, runCommand: RunCommand) {
@@ -49,16 +49,16 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('resend')
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
     .addOption(new Option('--channel <channel>', `channel to use: ${channels.join(', ')}`).choices(channels))
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
-    .action((requestId: string, options: ResendOptions, command: Command) =>
+    .action((target: string, options: ResendOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { api, credentials } = connectAsApplication(context, options)
         const { channel } = options
-        const body = { requestId, ...(channel !== undefined && { channel }) }
+        const body = { ...toTarget(target), ...(channel !== undefined && { channel }) }
         const response = await api.asApplication('POST', '/v1/otp/resend', credentials, { body })
         printSentOtp(context, options, response)
       }),
@@ -66,16 +66,16 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('verify')
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .argument('<code>', 'the six-digit code')
     .description('verify a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
-    .action((requestId: string, code: string, options: EnvFileOption, command: Command) =>
+    .action((target: string, code: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = { requestId, code }
+        const body = { ...toTarget(target), code }
         const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = response
         output.printResult(
@@ -88,16 +88,16 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('cancel')
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
-    .action((requestId: string, options: EnvFileOption, command: Command) =>
+    .action((target: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
         const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
-          body: { requestId },
+          body: toTarget(target),
         })
         const phone = output.paint.bold(printable(response.data.phone))
         output.printResult(
@@ -122,3 +122,6 @@ function printSentOtp({ output }: Context, { envFile }: EnvFileOption, { data, b
   const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${envFileFlag}`
   output.suggestNext(...(data.code === undefined ? ['otpd inbox', verifyCommand] : [verifyCommand]))
 }
+
+/** A phone begins with + or 00; anything else is the id of a request. */
+const toTarget = (text: string) => (/^(\+|00)[\d .()-]+$/.test(text) ? { phone: text } : { requestId: text })
