@@ -6,7 +6,7 @@ import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
-import { createDataKeys, openDataKeys } from './data-keys.ts'
+import { createDataKeys, openDataKeys, writeMeta } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -159,8 +159,36 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   return error
 }
 
-/** Tells whether the last process ended without closing the database, which deletes the write-ahead log. */
-export function wasUncleanStop(dataDir: string): boolean {
+const cleanStop = 'clean_stop'
+
+/** Records that the server has closed the database. Call it with the lock of the data directory. */
+export function markCleanStop(path: string): void {
+  const connection = connect(path, 0)
+  try {
+    writeMeta(connection, cleanStop, 'yes')
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Tells whether the last server ended without closing the database, and forgets how it ended.
+ *
+ * @param hadWal whether there was a write-ahead log before the database was opened. The last process that closes the
+ *   database deletes it; that may be another one, such as a program that copies it.
+ */
+export function takeUncleanStop(path: string, hadWal: boolean): boolean {
+  const connection = connect(path, 0)
+  try {
+    const { changes } = connection.run('delete from meta where name = ?', [cleanStop])
+    return hadWal && changes === 0
+  } finally {
+    connection.close()
+  }
+}
+
+/** Tells whether a database has a write-ahead log with content. */
+export function hasWal(dataDir: string): boolean {
   const wal = `${dataFiles(dataDir).database}-wal`
   return existsSync(wal) && statSync(wal).size > 0
 }
