@@ -35,7 +35,7 @@ export async function openDataDir(
 function openIn(
   dataDir: string,
   config: Pick<Config, 'secrets' | 'migrate'>,
-  { log, clock, cleanups, onFault }: StorageNeeds,
+  { log, clock, cleanups, onFault, onStep }: StorageNeeds,
 ): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
@@ -55,6 +55,7 @@ function openIn(
     masterKey,
     migrate: config.migrate,
     now: clock.now(),
+    onStep,
   })
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 
