@@ -11,6 +11,7 @@ import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
 import { addConsoleCommand, openConsoleOrHintAtHelp } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
+import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
@@ -153,6 +154,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
   {
     heading: 'More:',
     files: [
+      { names: ['docs'], register: addDocsCommand },
       { names: ['api'], register: addApiCommand },
       // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
       { names: [], register: addCompletionCommand },

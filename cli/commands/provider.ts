@@ -120,7 +120,7 @@ async function listProviders(
 
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
-    return 'No providers yet: codes stay in the inbox. To add one, see README, Providers'
+    return 'No providers yet: codes stay in the inbox. To add one, read: otpd docs providers'
   const rows = providers.map(({ name, title, channels, openCircuits }) => [
     printable(name),
     title,

@@ -21,6 +21,7 @@ import { endIfAbandoned } from './abandoned.ts'
 import { createRouteErrors } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
+import { guideRoutes } from './guides.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
@@ -148,6 +149,7 @@ export function createApp(services: AppServices) {
     })
     .use(api)
     .use(docsRoutes(api, services.version))
+    .use(guideRoutes())
 
   const routeError = createRouteErrors(app.routes)
   return app

@@ -49,6 +49,15 @@ export const commandCases: [
   prepare: (context: CommandContext) => CommandCase | Promise<CommandCase>,
 ][] = [
   ['version', () => ({ args: [], stdout: /^otpd \d+\.\d+\.\d+ \(.+\)\n$/, json: 'own' })],
+  [
+    'docs',
+    () => ({
+      args: [],
+      stdout: /^GUIDE +TITLE\n(.*\n)*webhooks +Webhooks and streams\n/,
+      stderr: nextHint('otpd docs quickstart'),
+      json: 'own',
+    }),
+  ],
   ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
   [
     'admin create',

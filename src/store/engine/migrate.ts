@@ -150,7 +150,8 @@ export function applyMigrations(
   for (const [index, migration] of migrations.entries()) {
     onStep({ step: `migrating ${migration.name} (${index + 1} of ${migrations.length})` })
     applyMigration(connection, migration)
-    if (migration.name === '0017_list_index') fillListIndex(connection)
+    // The last migration that changes the lists.
+    if (migration.name === '0022_people') fillListIndex(connection)
     insertMigration.run(migration.name, migrationChecksum(migration), now)
   }
   // An open statement keeps the file open after its connection is closed.
