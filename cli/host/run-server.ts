@@ -8,6 +8,8 @@ import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 import { defaultServer } from '../session/server-choice.ts'
+import type { OnStep } from '../../src/shared/progress.ts'
+import { createProgress } from '../terminal/progress.ts'
 import { formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
@@ -27,9 +29,13 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
 
   logWarnings(loaded, log)
   const { settings } = loaded
-  const server = await startServer(config, { log, version, settings }).catch((error: unknown) => {
-    throw startRefusedError(error) ?? error
-  })
+  const progress = createProgress(context)
+  const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
+  const server = await startServer(config, { log, version, settings, onStep })
+    .catch((error: unknown) => {
+      throw startRefusedError(error) ?? error
+    })
+    .finally(progress.end)
   reloadOnHangup(server, flags, log)
   // Install the signal handlers before announcing readiness: a stop right after that must be a graceful shutdown.
   const exitCodePromise = Promise.race([
@@ -58,6 +64,16 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   await server.stop()
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
+}
+
+/** Writes a line for each step at once: the log writes when this thread is free, which is after the migration. */
+function createStepLog(io: Io): OnStep {
+  let last = ''
+  return ({ step }) => {
+    const time = new Date(io.now()).toISOString()
+    if (step !== last) io.writeError(`${JSON.stringify({ level: 'info', msg: 'migration', step, time })}\n`)
+    last = step
+  }
 }
 
 /**

@@ -41,7 +41,7 @@ export async function openDataDir(
 function openIn(
   dataDir: string,
   config: Pick<Config, 'secrets' | 'migrate'>,
-  { log, clock, cleanups, onFault }: StorageNeeds,
+  { log, clock, cleanups, onFault, onStep }: StorageNeeds,
 ): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
@@ -61,6 +61,7 @@ function openIn(
     masterKey,
     migrate: config.migrate,
     now: clock.now(),
+    onStep,
   })
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 

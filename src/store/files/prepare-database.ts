@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import type { OnStep } from '../../shared/progress.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
@@ -35,7 +36,7 @@ const busyTimeoutMs = 5_000
  */
 export function prepareDatabase(
   dataDir: string,
-  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
 ): { isNew: boolean; migrated: string[]; backup: string | undefined } {
   const files = dataFiles(dataDir)
   requirePrivate(files.database)
@@ -71,7 +72,7 @@ function requireOtpdDatabase(path: string): void {
 function bringUpToDate(
   connection: SqliteConnection,
   dataDir: string,
-  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
 ) {
   const applied = readAppliedMigrations(connection)
   if (applied.length > 0) requireNotMoved(connection)
@@ -85,13 +86,16 @@ function bringUpToDate(
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
     if (!isNew) backup = backUpBeforeMigration(dataDir, options)
-    migrateSqlite(connection, options.now, sqliteMigrations, () => {
+    const beforeCommit = () => {
       createDataKeys(connection, options.masterKey, options.now)
       if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
         const { dataKeys } = openDataKeys(connection, [options.masterKey]) ?? { dataKeys: [] }
         startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
       }
-    })
+    }
+    // The tables of a new database are made at once.
+    const onStep = isNew ? undefined : options.onStep
+    migrateSqlite(connection, options.now, sqliteMigrations, beforeCommit, onStep)
   }
   // A new database is not reported as migrated.
   const migrated = isNew ? [] : pending.map(({ name }) => name)
@@ -101,7 +105,7 @@ function bringUpToDate(
 /** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */
 function backUpBeforeMigration(
   dataDir: string,
-  { masterKey, now }: { masterKey: Uint8Array; now: number },
+  { masterKey, now, onStep }: { masterKey: Uint8Array; now: number; onStep?: OnStep | undefined },
 ): string {
   const { database, backups: folder } = dataFiles(dataDir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -110,8 +114,8 @@ function backUpBeforeMigration(
   const draft = join(folder, 'before-migration.part')
   try {
     rmSync(draft, { force: true })
-    copyDatabase(database, draft)
-    writeMacFile(path, computeFileMac(draft, masterKey))
+    copyDatabase(database, draft, onStep)
+    writeMacFile(path, computeFileMac(draft, masterKey, onStep))
     renameSync(draft, path)
     fsyncPath(folder)
   } finally {
