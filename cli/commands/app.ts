@@ -1,24 +1,42 @@
 import { Option, type Command } from 'commander'
+import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { examples } from '../help.ts'
-import { findProject, listProjects } from '../client/find.ts'
+import { findProject, listApplications, listProjects } from '../client/find.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
 import { paintEnvironment, paintStatus } from '../client/app-text.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
+import type { Route } from '../client/routes.ts'
+import { usageError } from '../terminal/errors.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { addAppCredentialCommands } from './app-credentials.ts'
 import { addAppManageCommands } from './app-manage.ts'
+import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
+import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
 
-type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
+type CreateOptions = IdempotencyOption &
+  DuplicateOption & { project: string; env: 'live' | 'test'; envFile?: string }
+
+type NewApplication = Route<'POST', '/v1/applications'>['body']
+
+const createOptions: FieldOptions<Omit<NewApplication, 'name' | 'projectId' | 'environment'>> =
+  settingOptions(applicationFields)
 
 /** Registers the commands for applications. */
 export function addAppCommands(program: Command, runCommand: RunCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 
-  app
-    .command('create')
+  addFieldOptions(app.command('create'), createOptions)
     .alias('new')
     .argument('<name>', 'name of the application, 1 to 80 characters')
     .description('create an application; its secret and API key are shown only once')
@@ -29,18 +47,22 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         .makeOptionMandatory(),
     )
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')
+    .option(duplicateFlag, 'create it even if the project has an application of this name')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
       examples(
         'otpd app create web --project storefront --env test --env-file .env.otpd',
-        'otpd app create shop --project storefront --env live',
+        'otpd app create shop --project storefront --env live --locale de --otp-ttl 120',
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
         const { api, server } = connect()
+        requirePlaceForSecrets(options, output)
+        const settings = readFields(command, createOptions)
         const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
-        const response = await createApplication(api, name, options).catch((error: unknown) => {
+        const response = await createApplication(api, name, settings, options).catch((error: unknown) => {
           file?.discard()
           throw error
         })
@@ -48,8 +70,10 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
         const isSaved =
           file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data) }) ?? false
-        output.printResult(response.body, () =>
-          createdText(data, isSaved ? options.envFile : undefined, output),
+        output.printResult(
+          response.body,
+          () => createdText(data, isSaved ? options.envFile : undefined, output),
+          [data.id],
         )
         if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
         if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
@@ -73,22 +97,45 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         const query = { ...listQuery(options), projectId }
         const response = await api.asDeveloper('GET', '/v1/applications', { query })
         // Names are for people; scripts that read JSON do not wait for them.
-        const projects = output.json || response.data.length === 0 ? [] : await listProjects(api)
-        output.printResult(response.body, () => listText(response.data, projects, output))
+        const needsNames = output.isForPeople && response.data.length > 0
+        const projects = needsNames ? await listProjects(api) : []
+        output.printResult(
+          response.body,
+          () => listText(response.data, projects, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
 
   addAppManageCommands(app, runCommand)
+  addAppCredentialCommands(app, runCommand)
 }
 
 /** A number whose code in test applications is always 424242. */
 const testPhone = '+14155550100'
 
-async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
-  const projectId = await findProject(api, project)
-  const body = { name, projectId, environment: env }
-  return await api.asDeveloper('POST', '/v1/applications', { body })
+async function createApplication(
+  api: Api,
+  name: string,
+  settings: Partial<NewApplication>,
+  options: CreateOptions,
+) {
+  const projectId = await findProject(api, options.project)
+  if (options.allowDuplicate !== true)
+    requireNewName('application', name, await listApplications(api, projectId))
+  const body = { ...settings, name, projectId, environment: options.env }
+  const call = { body, headers: idempotencyHeaders(options) }
+  return await api.asDeveloper('POST', '/v1/applications', call)
+}
+
+/** @throws usage error if the secrets, which are shown only once, would not be printed and not be saved */
+function requirePlaceForSecrets({ envFile }: CreateOptions, { json, isForPeople }: Output) {
+  if (json || isForPeople || envFile !== undefined) return
+  throw usageError(
+    '--quiet prints only the id, so the secret and the API key would be lost.',
+    'Save them with --env-file FILE, or print them with --json.',
+  )
 }
 
 const credentialVariables = (app: CreatedApplication) => ({
@@ -117,11 +164,11 @@ function listText(apps: Application[], projects: Project[], { paint, formatTable
   if (apps.length === 0) return 'No applications yet. Create one: otpd app create NAME -p PROJECT -e test'
   const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
   const rows = apps.map((app) => [
-    app.id,
     printable(app.name),
     printable(projectNames.get(app.projectId) ?? app.projectId),
     paintEnvironment(app.environment, paint),
     paintStatus(app.status, paint),
+    app.id,
   ])
-  return formatTable(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows)
+  return formatTable(['NAME', optional('PROJECT'), kept('ENV'), kept('STATUS'), 'ID'], rows)
 }
