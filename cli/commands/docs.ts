@@ -5,6 +5,7 @@ import { examples } from '../help.ts'
 import { exitCodes, CliError } from '../terminal/errors.ts'
 import { formatMarkdown } from '../terminal/markdown.ts'
 import { page } from '../terminal/pager.ts'
+import { truncate } from '../terminal/text.ts'
 
 type Options = { list?: true; search?: string }
 
@@ -78,6 +79,7 @@ async function findSections({ output }: Context, words: string) {
 
   function formatFound({ guide, section, title, excerpt }: FoundSection) {
     const heading = section === '' ? title : `${title} › ${section}`
-    return `${output.paint.bold(guide)}  ${heading}\n    ${output.paint.dim(excerpt)}`
+    const line = truncate(excerpt, (output.columns() ?? Infinity) - 4, '…')
+    return `${output.paint.bold(guide)}  ${heading}\n    ${output.paint.dim(line)}`
   }
 }

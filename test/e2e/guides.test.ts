@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runBinary, runToEnd } from '../helpers/binary.ts'
+import { binaryPath, runBinary, runToEnd } from '../helpers/binary.ts'
 import {
   codeBlocks,
   commandLines,
@@ -10,6 +10,7 @@ import {
   readDocument,
   type Reader,
 } from '../helpers/guide-blocks.ts'
+import { openScreen } from '../helpers/screen.ts'
 
 const root = join(import.meta.dir, '../..')
 const names = readdirSync(join(root, 'src/docs')).filter((file) => file.endsWith('.md'))
@@ -38,42 +39,42 @@ describe('the samples of sending and verifying', () => {
     ['go', 'go', 'go', ['go', 'run', 'sample.go']],
   ] as const
 
-  test.each(languages)(
-    'work in %s',
-    async (language, program, ending, command) => {
-      if (Bun.which(program) === null) return
-      const environment = await Bun.file(join(reader.folder, '.env.otpd')).text()
-      const credentials = Object.fromEntries(
-        [...environment.matchAll(/^(\w+)='?([^'\n]*)'?$/gm)].map(([, name = '', value = '']) => [
-          name,
-          value,
-        ]),
-      )
-      const run = async (heading: string, env: Record<string, string> = {}) => {
-        const [sample = ''] = codeBlocks(guide('sending'), language, heading)
-        writeFileSync(
-          join(reader.folder, `sample.${ending}`),
-          sample.replaceAll('http://127.0.0.1:8080', reader.server.url),
+  for (const [language, program, ending, command] of languages)
+    test.skipIf(Bun.which(program) === null && program !== 'bun')(
+      `work in ${language}`,
+      async () => {
+        const environment = await Bun.file(join(reader.folder, '.env.otpd')).text()
+        const credentials = Object.fromEntries(
+          [...environment.matchAll(/^(\w+)='?([^'\n]*)'?$/gm)].map(([, name = '', value = '']) => [
+            name,
+            value,
+          ]),
         )
-        const { stdout, stderr } = await runToEnd([...command], {
-          cwd: reader.folder,
-          env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...credentials, ...env },
-        })
-        return stdout + (stdout === '' ? stderr : '')
-      }
-      // All send with one idempotency key: the same request each time.
-      const sent = await run('## Send')
-      expect(sent).toMatch(/otp_[0-9a-z]{26}/)
-      const [REQUEST_ID = ''] = /otp_[0-9a-z]{26}/.exec(sent) ?? []
-      const inbox: { data: { requestId: string; code: string }[] } = JSON.parse(
-        await reader.type('otpd inbox --json'),
-      )
-      const CODE = inbox.data.find((item) => item.requestId === REQUEST_ID)?.code ?? '000000'
-      // The first language verifies it; the others are told so.
-      expect(await run('## Verify', { REQUEST_ID, CODE })).toMatch(/verified|ALREADY_VERIFIED/)
-    },
-    120_000,
-  )
+        const run = async (heading: string, env: Record<string, string> = {}) => {
+          const [sample = ''] = codeBlocks(guide('sending'), language, heading)
+          writeFileSync(
+            join(reader.folder, `sample.${ending}`),
+            sample.replaceAll('http://127.0.0.1:8080', reader.server.url),
+          )
+          const { stdout, stderr } = await runToEnd([...command], {
+            cwd: reader.folder,
+            env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...credentials, ...env },
+          })
+          return stdout + (stdout === '' ? stderr : '')
+        }
+        // All send with one idempotency key: the same request each time.
+        const sent = await run('## Send')
+        expect(sent).toMatch(/otp_[0-9a-z]{26}/)
+        const [REQUEST_ID = ''] = /otp_[0-9a-z]{26}/.exec(sent) ?? []
+        const inbox: { data: { requestId: string; code: string }[] } = JSON.parse(
+          await reader.type('otpd inbox --json'),
+        )
+        const CODE = inbox.data.find((item) => item.requestId === REQUEST_ID)?.code ?? '000000'
+        // The first language verifies it; the others are told so.
+        expect(await run('## Verify', { REQUEST_ID, CODE })).toMatch(/verified|ALREADY_VERIFIED/)
+      },
+      120_000,
+    )
 })
 
 test('the commands of the guide on testing work', async () => {
@@ -189,6 +190,32 @@ describe.each(names)('%s', (name) => {
       ([, path = '']) => path,
     )
     for (const path of named) expect([path, existsSync(join(root, path))]).toEqual([path, true])
+  })
+})
+
+describe('otpd docs on a terminal', () => {
+  const open = (PAGER: string) =>
+    openScreen(
+      [binaryPath, 'docs', 'guard'],
+      { HOME: reader.folder, PATH: process.env.PATH ?? '', PAGER },
+      { columns: 80, rows: 24 },
+    )
+
+  test.each([
+    ['shows a guide in the pager', 'sed s/SMS/PAGED/'],
+    ['prints it if the pager is missing', 'no-such-pager'],
+    ['prints it without a pager', ''],
+  ])('%s', async (_, pager) => {
+    const screen = open(pager)
+    expect(await screen.exited).toBe(0)
+    expect(screen.written()).toContain(pager.startsWith('sed') ? 'Guard against PAGED' : 'Guard against SMS')
+    await screen.close()
+  })
+
+  test('ends quietly if the pager is left early', async () => {
+    const screen = open('head -1')
+    expect(await screen.exited).toBe(0)
+    await screen.close()
   })
 })
 

@@ -1,16 +1,11 @@
 import { settingList } from '../../../src/config/config.ts'
 
-/** Builds the table of all settings of the server. */
+/** Builds the table of all settings of the server: variable, flag and key of each, then its meaning and default. */
 export function settingTable(): string {
-  const code = (text: string | undefined) => (text === undefined ? '' : `\`${text}\``)
-  const rows = settingList.map((setting) => {
-    const key = setting.notInFile ? '' : code(setting.name)
-    const cells = [code(setting.variable), code(setting.flag), key, setting.default, setting.description]
-    return `| ${cells.join(' | ')} |`
+  const rows = settingList.map(({ variable, flag, name, notInFile, description, default: standard }) => {
+    const names = [variable, flag, notInFile ? undefined : name]
+    const codes = names.flatMap((text) => (text === undefined ? [] : [`\`${text}\``]))
+    return `| ${codes.join(' ')} | ${description} Default: ${standard}. |`
   })
-  return [
-    '| Variable | Flag | In the file | Default | Meaning |',
-    '| --- | --- | --- | --- | --- |',
-    ...rows,
-  ].join('\n')
+  return ['| variable, flag, key in the file | meaning |', '| --- | --- |', ...rows].join('\n')
 }
