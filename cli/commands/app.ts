@@ -1,5 +1,7 @@
 import { Option, type Command } from 'commander'
+import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
+import { clientVariables, describeLimits, envLines, type ClientSystem } from '../client/app-env.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { examples } from '../help.ts'
 import { findProject, listProjects } from '../client/find.ts'
@@ -9,9 +11,10 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { addAppEnvCommand, systemOption } from './app-env.ts'
 import { addAppManageCommands } from './app-manage.ts'
 
-type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
+type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string; for?: ClientSystem }
 
 /** Registers the commands for applications. */
 export function addAppCommands(program: Command, runCommand: RunCommand) {
@@ -29,6 +32,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         .makeOptionMandatory(),
     )
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')
+    .addOption(systemOption())
     .addHelpText(
       'after',
       examples(
@@ -46,11 +50,16 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         })
         const { data } = response
         const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
+        const values = options.for && clientVariables(options.for, data, server.url)
         const isSaved =
-          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data) }) ?? false
+          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data), ...values }) ?? false
         output.printResult(response.body, () =>
           createdText(data, isSaved ? options.envFile : undefined, output),
         )
+        if (values && !output.json) {
+          const limits = await describeLimits(api, defaultLifetime)
+          output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
+        }
         if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
         if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
         if (isSaved)
@@ -79,8 +88,12 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
+  addAppEnvCommand(app, runCommand)
   addAppManageCommands(app, runCommand)
 }
+
+/** Lifetime of codes of a new application. */
+const defaultLifetime = { otpTtlSeconds: applicationFields.otpTtlSeconds.default }
 
 /** A number whose code in test applications is always 424242. */
 const testPhone = '+14155550100'

@@ -41,7 +41,15 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
     const { dataDir, metricsUrl } = server
     const data = dataDir === null ? { node: config.node } : { dataDir }
     const metrics = metricsUrl === null ? {} : { metricsUrl }
-    stdoutLog.info('ready', { url: reachableUrl(server.url), version, ...data, readyMs, ...metrics })
+    const compat = config.compat.length === 0 ? {} : { compat: config.compat }
+    stdoutLog.info('ready', {
+      url: reachableUrl(server.url),
+      version,
+      ...data,
+      readyMs,
+      ...metrics,
+      ...compat,
+    })
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
   printSetupHint(io, output, server, config)
@@ -113,6 +121,7 @@ function printBanner(
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
     ['Metrics', server.metricsUrl],
+    ['Compatible', config.compat.length === 0 ? null : config.compat.join(', ')],
     ['Listening', url === server.url ? null : server.url],
     ['Data', data],
     ['Config', config.configFile],
