@@ -2,9 +2,11 @@
  * Builds `dist/otpd`, one executable that embeds the program, Bun, the migrations and the pages.
  * Usage: `bun cli/build.ts [--target bun-linux-arm64] [--outfile FILE]`
  */
-import { mkdirSync } from 'node:fs'
-import { basename, dirname, parse, resolve } from 'node:path'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, parse, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { renderGuides } from './guides/render.ts'
 
 const root = resolve(import.meta.dir, '..')
 const { values } = parseArgs({
@@ -19,6 +21,7 @@ mkdirSync(dirname(values.outfile), { recursive: true })
 const bundleNames = [
   './cli/console/run-console.tsx',
   './cli/terminal/errors.ts',
+  './src/docs/search-guides.ts',
   './src/server/bundle.ts',
   './src/store/files/integrity-worker.ts',
   'openid-client',
@@ -28,6 +31,21 @@ const bundles = bundleNames.map((name) => Bun.resolveSync(name, root))
 
 /** Path of a bundle inside the executable. */
 const embeddedPath = (file: string) => `/$bunfs/root/${parse(file).name}.js`
+
+const guides = await renderGuides()
+const guideFolder = mkdtempSync(join(tmpdir(), 'otpd-guides-'))
+for (const [name, text] of Object.entries(guides)) writeFileSync(join(guideFolder, name), text)
+
+/** Module in the place of `src/docs/guide-files.ts`: the guides are files of the executable, and not in memory. */
+const guideModule = () => {
+  const names = Object.keys(guides)
+  const imports = names.map(
+    (name, index) =>
+      `import file${index} from ${JSON.stringify(join(guideFolder, name))} with { type: 'file' }`,
+  )
+  const files = names.map((name, index) => `${JSON.stringify(name)}: Bun.file(file${index})`)
+  return `${imports.join('\n')}\nexport const loadGuideFiles = async () => ({ ${files.join(', ')} })`
+}
 
 const result = await Bun.build({
   entrypoints: [resolve(root, 'cli/main.ts'), ...bundles],
@@ -64,6 +82,15 @@ const result = await Bun.build({
       },
     },
     {
+      name: 'guides',
+      setup: (build) => {
+        build.onLoad({ filter: /src\/docs\/guide-files\.ts$/ }, () => ({
+          contents: guideModule(),
+          loader: 'js',
+        }))
+      },
+    },
+    {
       name: 'without react-devtools',
       setup: (build) => {
         const path = resolve(root, 'cli/console/devtools-stub.ts')
@@ -73,6 +100,7 @@ const result = await Bun.build({
   ],
 })
 
+rmSync(guideFolder, { recursive: true })
 for (const log of result.logs) process.stderr.write(`${String(log)}\n`)
 const megabytes = (Bun.file(values.outfile).size / 1e6).toFixed(1)
 process.stdout.write(`${values.outfile} (${megabytes} MB)\n`)

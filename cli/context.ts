@@ -39,10 +39,13 @@ export type RunCommand = (
 /**
  * Makes the context of one command.
  *
- * @throws usage error when --timeout is invalid
+ * @throws usage error when --timeout or OTPD_TIMEOUT is invalid
  */
 export function createContext(io: Io, flags: GlobalFlags, output: Output) {
-  const timeoutMs = durationMs(flags.timeout ?? io.env.OTPD_TIMEOUT ?? '30s', '--timeout')
+  const timeoutMs =
+    flags.timeout === undefined && io.env.OTPD_TIMEOUT
+      ? durationMs(io.env.OTPD_TIMEOUT, 'OTPD_TIMEOUT')
+      : durationMs(flags.timeout ?? '30s', '--timeout')
 
   return {
     io,
@@ -60,9 +63,16 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
      * Chooses the server and makes clients for it.
      *
      * @param envFileServer the server that an --env-file names
+     * @param options.localServer URL of a server that runs on this machine, used instead of the default
      * @param options.waitsForLimits lists of many pages wait for the server's rate limit, with a note; on by default
      */
-    connect(envFileServer?: string, { waitsForLimits = true } = {}) {
+    connect(
+      envFileServer?: string,
+      {
+        waitsForLimits = true,
+        localServer,
+      }: { waitsForLimits?: boolean; localServer?: string | undefined } = {},
+    ) {
       const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
       const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
       const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
@@ -72,6 +82,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
         envFile: envFileServer,
         ...(stored && contextName !== undefined && { context: requireContext(stored, contextName) }),
         current: stored && currentServer(stored),
+        local: localServer,
       })
       const send = createHttp(server, timeoutMs)
       const tokens = createTokens(io, server, send, timeoutMs)

@@ -90,3 +90,28 @@ export function findCommand(program: Command, args: string[]): Command {
   )
   return subcommand === undefined ? program : findCommand(subcommand, otherArgs)
 }
+
+/** Words that other programs use for a command. */
+const synonyms: Partial<Record<string, string>> = {
+  run: 'serve',
+  server: 'serve',
+  start: 'serve',
+  signin: 'login',
+  signup: 'login',
+  status: 'health',
+  tail: 'logs --tail',
+  ui: 'console',
+}
+
+/**
+ * Finds the commands that a person may have meant by an unknown word: a synonym, or a subcommand of that name of any
+ * noun (`send` is `otpd otp send`).
+ */
+export function intendedCommands(program: Command, word: string): string[] {
+  const synonym = synonyms[word]
+  if (synonym !== undefined) return [`otpd ${synonym}`]
+  const names = (command: Command) => [command.name(), ...command.aliases()]
+  return program.commands.flatMap((noun) =>
+    noun.commands.filter((command) => names(command).includes(word)).map(commandPath),
+  )
+}

@@ -4,12 +4,14 @@ import { addAdminCommands } from './commands/admin.ts'
 import { addAnalyticsCommand } from './commands/analytics.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
+import { addRotateCommand } from './commands/app-credentials.ts'
 import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
 import { addConsoleCommand, openConsoleOrHintAtHelp } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
+import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
@@ -20,7 +22,6 @@ import { addOtpCommands } from './commands/otp.ts'
 import { addProfileCommands } from './commands/profile.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
-import { addRotateCommand } from './commands/rotate.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addTokenCommands } from './commands/token.ts'
@@ -28,8 +29,16 @@ import { addUserCommands } from './commands/user.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
 import { createContext, type GlobalFlags, type RunCommand } from './context.ts'
-import { exitCodes, usageError } from './terminal/errors.ts'
-import { addNounExamples, commandPath, examples, findCommand, helpConfiguration } from './help.ts'
+import { CliError, exitCodes, usageError } from './terminal/errors.ts'
+import { nameFlags } from './terminal/field-flags.ts'
+import {
+  addNounExamples,
+  commandPath,
+  examples,
+  findCommand,
+  helpConfiguration,
+  intendedCommands,
+} from './help.ts'
 import type { Io } from './terminal/io.ts'
 import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
@@ -45,16 +54,22 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   let exitCode: number = exitCodes.done
   const runCommand: RunCommand = async (command, body) => {
     const flags = command.optsWithGlobals<GlobalFlags>()
-    exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
+    try {
+      exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
+    } catch (error) {
+      throw error instanceof CliError ? nameFlags(error, command) : error
+    }
   }
   const program = createProgram(io, runCommand, args[0])
   try {
-    if (args.length > 0) {
+    const { operands, unknown } = program.parseOptions(args)
+    if (operands.length > 0 || unknown.length > 0) {
       await program.parseAsync(args, { from: 'user' })
       return exitCode
     }
+    const flags = program.opts<GlobalFlags>()
     if (io.stdinIsTerminal && io.stdoutIsTerminal)
-      return await openConsoleOrHintAtHelp(createContext(io, {}, createOutput(io, {})))
+      return await openConsoleOrHintAtHelp(createContext(io, flags, createOutput(io, flags)))
     program.outputHelp()
     return exitCodes.done
   } catch (error) {
@@ -77,9 +92,13 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
 function toUsageError(error: CommanderError, program: Command, args: string[]) {
   // Splits the message into one sentence per line, but not inside `-p, --project <id|name>`.
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
+  const [, unknownWord] = /^unknown command '(.*)'/.exec(message) ?? []
+  const meant = unknownWord === undefined ? [] : intendedCommands(program, unknownWord)
   return usageError(
     message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
-    ...suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, '')),
+    ...(meant.length > 0
+      ? meant.map((path) => `Did you mean: ${path}`)
+      : suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, ''))),
     `See: ${commandPath(findCommand(program, args))} --help`,
   )
 }
@@ -135,6 +154,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
   {
     heading: 'More:',
     files: [
+      { names: ['docs'], register: addDocsCommand },
       { names: ['api'], register: addApiCommand },
       // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
       { names: [], register: addCompletionCommand },
@@ -168,7 +188,7 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     })
     .configureHelp(helpConfiguration)
     .option('--json', "print the API's JSON response")
-    .option('-q, --quiet', 'print only the result, without hints')
+    .option('-q, --quiet', 'print only the result, without hints; with create, list and get only ids')
     .option('--no-color', 'print without colour')
     .option('--no-input', 'never prompt; fail if a value is missing')
     .option('-y, --yes', 'skip confirmation prompts')

@@ -9,6 +9,9 @@ import { tokenVariable, type Token, type Tokens } from '../session/tokens.ts'
 /** A successful response: its data, and the raw body for --json. */
 export type ApiResponse<T> = { data: T; nextCursor: string | null; body: string }
 
+/** An unparsed response. */
+export type RawResponse = Pick<HttpResponse, 'status' | 'headers' | 'body'>
+
 /** Credentials of one application, as its backend sends them. */
 export type AppCredentials = {
   clientId: string
@@ -68,7 +71,7 @@ export function createApi(
       for (;;) {
         const currentToken = await tokens.current()
         if (currentToken === null) throw tokens.notLoggedInError()
-        const content = jsonContent(call.body)
+        const content = jsonContent(call)
         const { response, token } = await sendAsDeveloper(
           method,
           buildPath(path, call),
@@ -92,24 +95,32 @@ export function createApi(
       credentials: AppCredentials,
       call: Call<M, Path> = {},
     ): Promise<ApiResponse<ResponseData<M, Path>>> {
-      const content = jsonContent(call.body)
+      const content = jsonContent(call)
       const headers = { ...content.headers, ...applicationHeaders(credentials) }
       const response = await send({ method, path: buildPath(path, call), ...content, headers })
       const hints =
         response.status === 401
           ? [
               `The application's credentials came from ${credentials.source}.`,
-              'Replace them with: otpd rotate APP secret, otpd rotate APP api',
+              'Replace them with: otpd app rotate APP client-secret, otpd app rotate APP api-key',
             ]
           : []
       return toApiResponse(server, response, [...hints, ...notFoundHints(server, response, path)])
     },
     /**
-     * Makes any call, with the body unchanged and with a token if there is one. Returns the raw response body.
+     * Makes any call, with the body unchanged and with a token if there is one.
      *
      * @throws CliError when the status is 400 or more
      */
-    async raw(method: string, path: string, body: string | undefined): Promise<string> {
+    async raw({
+      method,
+      path,
+      body,
+    }: {
+      method: string
+      path: string
+      body: string | undefined
+    }): Promise<RawResponse> {
       const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }
       const { response, token } = await sendAsDeveloper(method, path, content, await tokens.current())
       if (response.status >= 400)
@@ -117,7 +128,7 @@ export function createApi(
           ...tokenHints(server, response, token),
           ...notFoundHints(server, response, path),
         ])
-      return response.body
+      return response
     },
   }
 }
@@ -128,8 +139,10 @@ const isFurtherPage = ({ query }: { query?: object }) =>
 
 type Content = { body?: string; headers?: Record<string, string> }
 
-const jsonContent = (body: unknown): Content =>
-  body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+const jsonContent = ({ body, headers }: { body?: unknown; headers?: Record<string, string> }): Content =>
+  body === undefined
+    ? { ...(headers && { headers }) }
+    : { body: JSON.stringify(body), headers: { ...headers, 'content-type': 'application/json' } }
 
 const bearer = (token: Token | null): Record<string, string> =>
   token === null ? {} : { authorization: `Bearer ${token.value}` }

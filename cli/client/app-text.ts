@@ -26,7 +26,7 @@ export function applicationText(app: Application, { paint, formatTime }: Output)
     ['Client ID', app.clientId],
     ['Secret', app.clientSecretPreview + rotatedSuffix(app.clientSecretRotatedAt)],
     ['API key', app.apiKeyPreview + rotatedSuffix(app.apiKeyRotatedAt)],
-    ['Webhook', `otpd app secret ${app.id}${rotatedSuffix(app.webhookSecretRotatedAt)}`],
+    ['Webhook', `otpd app webhook-secret ${app.id}${rotatedSuffix(app.webhookSecretRotatedAt)}`],
     ...keysOf(applicationFields).map((name) => settingFact(applicationFields[name], app[name])),
     ['Created', formatTime(app.createdAt)],
     ['Updated', formatTime(app.updatedAt)],

@@ -5,6 +5,8 @@ import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { isRecord } from '../../src/shared/json.ts'
 
+export type EnvFileOption = { envFile?: string }
+
 export type EnvFile = { path: string; values: Record<string, string> }
 
 /**
@@ -56,7 +58,7 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
 /** Connects to the server that the --env-file names, with the application's credentials. */
 export function connectAsApplication(
   { io, connect }: { io: Io; connect(envFileServer?: string): { api: Api } },
-  { envFile }: { envFile?: string },
+  { envFile }: EnvFileOption,
 ) {
   const file = envFile === undefined ? null : readEnvFile(io, envFile)
   const { api } = connect(file?.values.OTPD_SERVER)

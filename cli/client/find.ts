@@ -2,65 +2,132 @@ import type { ApiResponse, Api } from './api.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
-type NamedResource = { id: string; name: string }
+type Resource = { id: string; name?: string | null }
+
+/** Resources of one kind, which commands accept by id, by part of an id and, if they have one, by name. */
+type Kind = {
+  /** Noun of its commands. */
+  noun: string
+  /** Noun for people. */
+  label: string
+  prefix: string
+  /** Newest first. */
+  list: () => Promise<Resource[]>
+  /** Command that lists them, if it needs more than the noun. */
+  listCommand?: string
+}
+
+/** Newest resources among which a part of an id is looked for, if there is no limit to their number. */
+const searchedMax = 1000
 
 /**
- * Finds the id of a project by id or name.
+ * Finds the id of a project by id, part of an id, or name.
  *
- * @throws CliError NOT_FOUND, or a usage error when several projects have the name
+ * @throws CliError NOT_FOUND, or a usage error when several projects match
  */
 export const findProject = (api: Api, idOrName: string) =>
-  findByIdOrName('project', 'prj', idOrName, () => listProjects(api))
+  find(idOrName, { noun: 'project', label: 'project', prefix: 'prj', list: () => listProjects(api) })
 
 /** Lists all projects of the developer. */
 export const listProjects = (api: Api) =>
-  loadAllPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
+  loadPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
-/**
- * Finds the id of an application by id or name.
- *
- * @throws CliError NOT_FOUND, or a usage error when several applications have the name
- */
+/** Finds the id of an application by id, part of an id, or name. @throws as findProject does */
 export const findApplication = (api: Api, idOrName: string) =>
-  findByIdOrName('app', 'app', idOrName, () => listApplications(api))
+  find(idOrName, { noun: 'app', label: 'application', prefix: 'app', list: () => listApplications(api) })
 
-/** Lists all applications of the developer. */
-export const listApplications = (api: Api) =>
-  loadAllPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
+/** Lists all applications of the developer, or of one project. */
+export const listApplications = (api: Api, projectId?: string) =>
+  loadPages((query) => api.asDeveloper('GET', '/v1/applications', { query: { ...query, projectId } }))
 
-/** Finds the id of an API token by id or name. @throws CliError NOT_FOUND */
+/** Finds the id of an API token by id, part of an id, or name. @throws as findProject does */
 export const findToken = (api: Api, idOrName: string) =>
-  findByIdOrName('token', 'tok', idOrName, () => listTokens(api))
+  find(idOrName, { noun: 'token', label: 'API token', prefix: 'tok', list: () => listTokens(api) })
 
 /** Lists all API tokens of the developer. */
-export const listTokens = (api: Api) =>
-  loadAllPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
+export const listTokens = (api: Api) => loadPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
 
-async function findByIdOrName(
-  noun: string,
-  prefix: string,
-  idOrName: string,
-  list: () => Promise<NamedResource[]>,
-) {
-  // The call that follows reports a missing id; checking here would cost every script a round trip.
-  if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return idOrName
-  const matches = (await list()).filter((candidate) => candidate.name === idOrName)
-  const [match, ...others] = matches
-  if (match === undefined)
-    throw new CliError(exitCodes.notFound, 'NOT_FOUND', `You have no ${noun} named ${printable(idOrName)}.`, {
-      hints: [`List them with: otpd ${noun} list`],
-    })
-  if (others.length > 0)
-    throw usageError(
-      `${matches.length} of your ${noun}s are named ${printable(idOrName)}; use one of these ids instead.`,
-      ...matches.map(({ id }) => id),
-    )
-  return match.id
+/** Finds the id of a webhook endpoint by id or part of an id. @throws as findProject does */
+export const findWebhook = (api: Api, id: string) =>
+  find(id, { noun: 'webhook', label: 'webhook', prefix: 'whk', list: () => listWebhooks(api) })
+
+/** Lists all webhook endpoints of the developer. */
+export const listWebhooks = (api: Api) =>
+  loadPages((query) => api.asDeveloper('GET', '/v1/webhooks', { query }))
+
+/** Finds the id of one of the newest OTP requests by id or part of an id. @throws as findProject does */
+export const findOtpRequest = (api: Api, id: string) =>
+  find(id, { noun: 'otp', label: 'code', prefix: 'otp', list: () => listOtpRequests(api) })
+
+/** Lists the newest OTP requests of the developer. */
+export const listOtpRequests = (api: Api, itemsMax = searchedMax) =>
+  loadPages((query) => api.asDeveloper('GET', '/v1/otp', { query }), itemsMax)
+
+/** Finds the id of one of the newest deliveries of an endpoint by id or part of an id. @throws as findProject does */
+export const findDelivery = (api: Api, webhookId: string, id: string) =>
+  find(id, {
+    noun: 'webhook',
+    label: 'delivery',
+    prefix: 'dlv',
+    list: () => listDeliveries(api, webhookId),
+    listCommand: `otpd webhook deliveries ${webhookId}`,
+  })
+
+/** Lists the newest deliveries of an endpoint. */
+export const listDeliveries = (api: Api, webhookId: string, itemsMax = searchedMax) =>
+  loadPages(
+    (query) => api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: webhookId }, query }),
+    itemsMax,
+  )
+
+/** Returns the phone number of a user that is named by it or by id, and any other text as it is. */
+export async function findPhone(api: Api, phoneOrId: string): Promise<string> {
+  if (!phoneOrId.startsWith('idn_')) return phoneOrId
+  const users = await loadPages((query) => api.asDeveloper('GET', '/v1/users', { query }), searchedMax)
+  const list = async () => users
+  const id = await find(phoneOrId, { noun: 'user', label: 'user', prefix: 'idn', list })
+  return users.find((user) => user.id === id)?.phone ?? phoneOrId
 }
 
-/** Loads every page of a list. */
-async function loadAllPages<T>(
+/** Whether the text is a complete id of this kind. */
+export const isFullId = (text: string, prefix: string) => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(text)
+
+/**
+ * Makes a test for ids by a part of them: the beginning with its prefix (`otp_01m8`), the end (`cvvy`), or both as
+ * tables shorten them (`otp_01m8…cvvy`). Null if the text cannot be part of an id.
+ */
+function partOfId(text: string, prefix: string): ((id: string) => boolean) | null {
+  const [, start, end] = new RegExp(`^(${prefix}_[0-9a-z]*)(?:…|\\.\\.\\.)([0-9a-z]+)$`).exec(text) ?? []
+  if (start !== undefined && end !== undefined) return (id) => id.startsWith(start) && id.endsWith(end)
+  if (new RegExp(`^${prefix}_[0-9a-z]+$`).test(text)) return (id) => id.startsWith(text)
+  return /^[0-9a-z]{4,26}$/.test(text) ? (id) => id.endsWith(text) : null
+}
+
+async function find(text: string, { noun, label, prefix, list, listCommand }: Kind): Promise<string> {
+  // The call that follows reports a missing id; checking here would cost every script a round trip.
+  if (isFullId(text, prefix)) return text
+  const resources = await list()
+  const named = resources.filter(({ name }) => name === text)
+  const isMatch = partOfId(text, prefix)
+  const matches = named.length > 0 || isMatch === null ? named : resources.filter(({ id }) => isMatch(id))
+  const [match, ...others] = matches
+  if (match === undefined)
+    throw new CliError(exitCodes.notFound, 'NOT_FOUND', `You have no ${label} ${printable(text)}.`, {
+      hints: [`List them with: ${listCommand ?? `otpd ${noun} list`}`],
+    })
+  if (others.length === 0) return match.id
+  throw usageError(
+    named.length > 0
+      ? `${matches.length} of your ${label}s are named ${printable(text)}; use one of these ids instead.`
+      : `${matches.length} ids match ${printable(text)}; use more of one of them.`,
+    ...matches.slice(0, 10).map(({ id }) => id),
+  )
+}
+
+/** Loads the pages of a list, all of them or the first ones. */
+async function loadPages<T>(
   loadPage: (query: { limit: string; cursor?: string }) => Promise<ApiResponse<T[]>>,
+  itemsMax = Infinity,
 ) {
   const items: T[] = []
   let cursor: string | null = null
@@ -68,6 +135,6 @@ async function loadAllPages<T>(
     const response: ApiResponse<T[]> = await loadPage({ limit: '200', ...(cursor !== null && { cursor }) })
     items.push(...response.data)
     cursor = response.nextCursor
-  } while (cursor !== null)
+  } while (cursor !== null && items.length < itemsMax)
   return items
 }

@@ -129,6 +129,7 @@ async function openStream(
     server,
     {
       status: response.status,
+      headers: response.headers,
       body,
       json: parseJson(body),
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,

@@ -26,3 +26,37 @@ export function printNextPageHint(output: Output, { nextCursor }: ApiResponse<un
   if (nextCursor !== null)
     output.note(output.paintError.dim(`More results: --limit 200, or\n  --cursor ${nextCursor}`))
 }
+
+/** Items that are read at most to find those since a time. */
+const sinceItemsMax = 10_000
+
+/**
+ * Reads a page of a list that is newest first; with `sinceMs` all items created since then, up to the limit of the query.
+ *
+ * @param sinceMs milliseconds since the epoch
+ */
+export async function readSince<
+  T extends { createdAt: string },
+  Q extends { limit?: string; cursor?: string },
+>(
+  loadPage: (query: Q) => Promise<ApiResponse<T[]>>,
+  query: Q,
+  sinceMs: number | undefined,
+): Promise<ApiResponse<T[]>> {
+  if (sinceMs === undefined) return await loadPage(query)
+  const limit = query.limit === undefined ? sinceItemsMax : Number(query.limit)
+  const items: T[] = []
+  let { cursor } = query
+  for (;;) {
+    const pageQuery = { ...query, limit: '200', ...(cursor !== undefined && { cursor }) }
+    const page = await loadPage(pageQuery)
+    const recent = page.data.filter(({ createdAt }) => Date.parse(createdAt) >= sinceMs)
+    items.push(...recent)
+    const isEnd = page.nextCursor === null || recent.length < page.data.length || items.length >= limit
+    if (isEnd) break
+    cursor = page.nextCursor ?? undefined
+  }
+  const data = items.slice(0, limit)
+  const pagination = { limit: data.length, nextCursor: null }
+  return { data, nextCursor: null, body: JSON.stringify({ data, pagination }) }
+}

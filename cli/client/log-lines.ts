@@ -1,6 +1,7 @@
 import type { LogEntry } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
-import { truncate, printable, recentTime } from '../terminal/text.ts'
+import { shortenIds } from '../terminal/table.ts'
+import { formatDuration, pad, truncate, printable, recentTime, timeZone } from '../terminal/text.ts'
 
 type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
 
@@ -14,46 +15,108 @@ const marks: Partial<Record<string, Mark>> = {
   'otp.canceled': { symbol: '○', paint: 'dim' },
   'otp.blocked': { symbol: '✗', paint: 'red' },
   'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
+  'delivery.attempted': { symbol: '·', paint: 'dim' },
   'webhook.disabled': { symbol: '▲', paint: 'yellow' },
   'guard.flagged': { symbol: '▲', paint: 'yellow' },
   'guard.alert': { symbol: '▲', paint: 'red' },
 }
 
-/**
- * Formats a log entry as one line: local time, type, phone, application name, detail, request. On a narrow terminal
- * application and detail are truncated first; if that is not enough, the request is left out.
- */
-export function logLine(
-  entry: LogEntry,
-  appNames: ReadonlyMap<string, string>,
-  nowMs: number,
-  { paint, columns }: Pick<Output, 'paint' | 'columns'>,
-) {
-  const { symbol, paint: colour } = marks[entry.type] ?? { symbol: '·', paint: 'dim' }
-  const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
-  const leadingCells = [
-    paint.dim(recentTime(entry.at, nowMs).padEnd(8)),
-    paint[colour](`${symbol} ${printable(entry.type).padEnd(18)}`),
-    printable(entry.phone ?? '-').padEnd(13),
-  ]
-  const middleCells = [printable(appName), printable(entry.detail ?? '')]
-  const request = paint.dim(entry.requestId ?? '')
-  const fullLine = joinCells([...leadingCells, ...middleCells, request], '  ')
-  const width = columns() ?? Infinity
-  if (Bun.stringWidth(fullLine) <= width) return fullLine
-  const widthLeft = (lastCell: string) =>
-    width - Bun.stringWidth(joinCells([...leadingCells, lastCell], ' ')) - 1
-  const requestCell = widthLeft(request) < middleWidthMin ? '' : request
-  return joinCells(
-    [
-      ...leadingCells,
-      truncate(joinCells(middleCells, ' '), Math.max(0, widthLeft(requestCell)), '…'),
-      requestCell,
-    ],
-    ' ',
-  )
+/** Formats the type of a log entry, with a symbol and colour. */
+export function paintType(type: string, paint: Output['paint']) {
+  const { symbol, paint: colour } = marks[type] ?? { symbol: '·', paint: 'dim' }
+  return paint[colour](`${symbol} ${printable(type)}`)
 }
 
-const middleWidthMin = 4
+const widths = { time: 11, type: 20, phone: 16 }
+/** Longer names of applications are truncated on a terminal. */
+const appWidthMax = 16
+/** Narrower terminals have one space between columns. */
+const roomyWidth = 70
 
-const joinCells = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)
+/** Formats log entries in columns whose widths do not depend on the entries, so that they can be printed one by one. */
+export function createLogLines(
+  appNames: ReadonlyMap<string, string>,
+  { paint, columns }: Pick<Output, 'paint' | 'columns'>,
+) {
+  const terminalWidth = columns()
+  const gap = (terminalWidth ?? Infinity) < roomyWidth ? 1 : 2
+  const longestName = Math.max(
+    'APP'.length,
+    ...[...appNames.values()].map((name) => Bun.stringWidth(printable(name))),
+  )
+  const appWidth = terminalWidth === null ? longestName : Math.min(longestName, appWidthMax)
+  const leadingWidth = widths.time + widths.type + widths.phone + 3 * gap
+  const widthLeft = (terminalWidth ?? Infinity) - leadingWidth
+  const hasApp = widthLeft >= appWidth + detailWidthMin + gap
+  const detailSpace = widthLeft - (hasApp ? appWidth + gap : 0)
+
+  const line = (time: string, type: string, phone: string, app: string, detail: string, request: string) => {
+    // The detail says what happened, so the request is shortened and then left out before the detail is cut.
+    const requests = terminalWidth === null ? [request] : [request, shortenIds(request), '']
+    const detailWidth = detail === '' ? 0 : Bun.stringWidth(detail) + gap
+    const requestText = requests.find((text) => detailWidth + text.length <= detailSpace) ?? ''
+    const cells = [
+      pad(paint.dim(time), widths.time),
+      pad(type, widths.type),
+      pad(phone, widths.phone),
+      ...(hasApp ? [pad(truncate(app, appWidth, '…'), appWidth)] : []),
+      ...[truncate(detail, Math.max(0, detailSpace), '…'), paint.dim(requestText)].filter(
+        (text) => text !== '',
+      ),
+    ]
+    return truncate(cells.join(' '.repeat(gap)).trimEnd(), terminalWidth ?? Infinity, '…')
+  }
+
+  return {
+    /** Formats the headings; they name the time zone. */
+    heading: (nowMs: number) =>
+      paint.dim(Bun.stripANSI(line(timeTitle(nowMs), 'EVENT', 'PHONE', 'APP', 'DETAIL, REQUEST', ''))),
+    /** Formats an entry: local time, type, phone, application, detail, request. */
+    entry(entry: LogEntry, nowMs: number) {
+      const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
+      return line(
+        recentTime(entry.at, nowMs),
+        paintType(entry.type, paint),
+        printable(entry.phone ?? '-'),
+        printable(appName),
+        printable(entryDetail(entry)),
+        entry.requestId ?? '',
+      )
+    },
+  }
+}
+
+const detailWidthMin = 8
+
+function timeTitle(nowMs: number) {
+  const zone = timeZone(nowMs)
+  const title = `TIME (${zone})`
+  return title.length > widths.time ? zone : title
+}
+
+/** Formats what an entry says beyond its type: which wrong code it was, or how a message was delivered. */
+export const entryDetail = (entry: LogEntry): string =>
+  entry.type === 'delivery.attempted' ? attemptText(entry) : (entry.detail ?? '')
+
+const outcomes = {
+  accepted: 'accepted',
+  refused: 'refused',
+  uncertain: 'no clear response',
+} as const
+
+/** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
+function attemptText({ channel = 'sms', provider = '', outcome = 'uncertain', error, latencyMs }: LogEntry) {
+  const reason = error ? ` (${error.replaceAll('_', ' ')})` : ''
+  const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
+  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}`
+}
+
+const channelNames: Partial<Record<string, string>> = {
+  sms: 'SMS',
+  whatsapp: 'WhatsApp',
+  telegram: 'Telegram',
+  voice: 'voice call',
+}
+
+/** Formats a channel for people. */
+export const channelName = (channel: string) => channelNames[channel] ?? channel

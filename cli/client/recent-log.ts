@@ -3,6 +3,8 @@ import type { LogEntry } from './resources.ts'
 
 export type LogSearch = {
   appId?: string | undefined
+  /** Only entries of this OTP request. */
+  requestId?: string | undefined
   type?: string | undefined
   /** Only entries of phone numbers that end with these digits. */
   phoneEnd?: string | undefined
@@ -25,17 +27,18 @@ export type RecentLog = {
 const pagesMax = 50
 const pageLimitMax = 200
 
-/** Checks an entry against the filters that the server does not support: phone and time. */
-export const matchesSearch = ({ phone, at }: LogEntry, { phoneEnd, sinceMs }: LogSearch) =>
-  (phoneEnd === undefined || (phone?.endsWith(phoneEnd) ?? false)) &&
-  (sinceMs === undefined || Date.parse(at) >= sinceMs)
+/** Checks an entry against the filters that the server or its stream does not support: request, phone and time. */
+export const matchesSearch = (entry: LogEntry, { requestId, phoneEnd, sinceMs }: LogSearch) =>
+  (requestId === undefined || entry.requestId === requestId) &&
+  (phoneEnd === undefined || (entry.phone?.endsWith(phoneEnd) ?? false)) &&
+  (sinceMs === undefined || Date.parse(entry.at) >= sinceMs)
 
 /**
  * Finds the most recent matching entries. The server filters by application and type; phone and time are filtered
  * here, over at most fifty pages.
  */
 export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog> {
-  const { appId, type, phoneEnd, sinceMs, limit } = search
+  const { appId, requestId, type, phoneEnd, sinceMs, limit } = search
   const isPlain = phoneEnd === undefined && sinceMs === undefined
   const pageLimit = isPlain ? Math.min(limit, pageLimitMax) : pageLimitMax
   let entries: LogEntry[] = []
@@ -45,7 +48,7 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   let isDone = false
   for (let pageCount = 0; pageCount < pagesMax && !isDone; pageCount++) {
     const page: ApiResponse<LogEntry[]> = await api.asDeveloper('GET', '/v1/logs', {
-      query: { limit: String(pageLimit), appId, type, ...(cursor !== null && { cursor }) },
+      query: { limit: String(pageLimit), appId, requestId, type, ...(cursor !== null && { cursor }) },
     })
     firstPage ??= page
     newestId ??= page.data.at(-1)?.id ?? null

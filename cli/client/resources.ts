@@ -19,3 +19,4 @@ export type User = ResponseData<'GET', '/v1/users'>[number]
 export type DeveloperProfile = ResponseData<'GET', '/v1/developer/me'>
 export type Summary = ResponseData<'GET', '/v1/analytics/summary'>
 export type DayCounts = ResponseData<'GET', '/v1/analytics/timeseries'>[number]
+export type BreakdownRow = ResponseData<'GET', '/v1/analytics/breakdown'>[number]

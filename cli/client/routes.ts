@@ -66,6 +66,8 @@ export type Call<M extends Method, Path extends string> = {
   body?: Route<M, Path> extends { body: infer Body } ? Body : never
   query?: Route<M, Path> extends { query: infer Query } ? Omittable<Query> : never
   params?: PathParams<Path>
+  /** Headers besides credentials and content type. */
+  headers?: Record<string, string>
 }
 
 /** Fills the parameters of a path and appends the query. */

@@ -13,8 +13,9 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
     .option('--email <email>', 'e-mail address of the account')
     .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code of your authenticator app, or a recovery code, if TOTP is enabled')
-    .option('--setup-token <token>', 'create the first account with the token that the server printed')
-    .option('--name <name>', 'your name, for the first account')
+    .option('--setup-token-file <path>', 'create an account with the setup token in this file')
+    .option('--setup-token <token>', 'create an account with this setup token')
+    .option('--name <name>', 'your name, for a new account')
     .option('--device', "log in at the operator's OpenID provider with a browser on another device")
     .option(
       '--callback-port <port>',
@@ -26,7 +27,7 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
       examples(
         'otpd login',
         'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
-        'otpd login --setup-token "$SETUP_TOKEN"',
+        'otpd login --setup-token-file "$OTPD_DATA_DIR/setup-token"',
         'otpd login --device',
       ),
     )

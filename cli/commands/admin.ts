@@ -10,6 +10,7 @@ import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
@@ -139,15 +140,18 @@ function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper
   )
 }
 
-function listText(developers: HostDeveloper[], { formatTable, formatTime }: Output) {
+function listText(developers: HostDeveloper[], { formatTable, formatTime, timeHeading }: Output) {
   if (developers.length === 0) return 'No accounts yet. Create one: otpd admin create'
   const rows = developers.map((developer) => [
-    developer.id,
     printable(developer.email ?? '-'),
     printable(developer.name ?? '-'),
-    developer.plan,
     developer.status,
+    developer.plan,
     formatTime(developer.createdAt),
+    developer.id,
   ])
-  return formatTable(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows)
+  return formatTable(
+    ['EMAIL', optional('NAME'), kept('STATUS'), optional('PLAN'), optional(timeHeading('CREATED')), 'ID'],
+    rows,
+  )
 }

@@ -3,12 +3,12 @@ import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
 import { applicationText } from '../client/app-text.ts'
 import {
-  addChangeOptions,
+  addFieldOptions,
   nameOption,
   readChanges,
   settingOptions,
-  type ChangeOptions,
-} from './change-options.ts'
+  type FieldOptions,
+} from './field-options.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
@@ -19,7 +19,7 @@ import { printable } from '../terminal/text.ts'
 type ApplicationChanges = Route<'PATCH', '/v1/applications/:id'>['body']
 
 /** The commands `enable` and `disable` set the status. */
-const changeOptions: ChangeOptions<Omit<ApplicationChanges, 'status'>> = {
+const changeOptions: FieldOptions<Omit<ApplicationChanges, 'status'>> = {
   name: nameOption,
   ...settingOptions(applicationFields),
 }
@@ -39,11 +39,11 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
         const { api } = connect()
         const id = await findApplication(api, idOrName)
         const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-        output.printResult(response.body, () => applicationText(response.data, output))
+        output.printResult(response.body, () => applicationText(response.data, output), [response.data.id])
       }),
     )
 
-  addChangeOptions(app.command('update'), changeOptions)
+  addFieldOptions(app.command('update'), changeOptions)
     .argument('<app>', idOrNameHelp)
     .description('change the name, the code lifetime, or the message settings')
     .addHelpText(
@@ -116,22 +116,6 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
         const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
         const name = output.paint.bold(printable(idOrName))
         output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
-      }),
-    )
-
-  app
-    .command('secret')
-    .argument('<app>', idOrNameHelp)
-    .description('print the secret that signs the webhooks of an application')
-    .addHelpText('after', examples('otpd app secret web'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findApplication(api, idOrName)
-        const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
-          params: { id },
-        })
-        output.printResult(response.body, () => response.data.webhookSecret)
       }),
     )
 }

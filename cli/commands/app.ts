@@ -4,24 +4,41 @@ import type { Api } from '../client/api.ts'
 import { clientVariables, describeLimits, envLines, type ClientSystem } from '../client/app-env.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { examples } from '../help.ts'
-import { findProject, listProjects } from '../client/find.ts'
+import { findProject, listApplications, listProjects } from '../client/find.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
 import { paintEnvironment, paintStatus } from '../client/app-text.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
+import type { Route } from '../client/routes.ts'
+import { usageError } from '../terminal/errors.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { addAppCredentialCommands } from './app-credentials.ts'
 import { addAppEnvCommand, systemOption } from './app-env.ts'
 import { addAppManageCommands } from './app-manage.ts'
+import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
+import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
 
-type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string; for?: ClientSystem }
+type CreateOptions = IdempotencyOption &
+  DuplicateOption & { project: string; env: 'live' | 'test'; envFile?: string; for?: ClientSystem }
+
+type NewApplication = Route<'POST', '/v1/applications'>['body']
+
+const createOptions: FieldOptions<Omit<NewApplication, 'name' | 'projectId' | 'environment'>> =
+  settingOptions(applicationFields)
 
 /** Registers the commands for applications. */
 export function addAppCommands(program: Command, runCommand: RunCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 
-  app
-    .command('create')
+  addFieldOptions(app.command('create'), createOptions)
     .alias('new')
     .argument('<name>', 'name of the application, 1 to 80 characters')
     .description('create an application; its secret and API key are shown only once')
@@ -33,18 +50,22 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     )
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')
     .addOption(systemOption())
+    .option(duplicateFlag, 'create it even if the project has an application of this name')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
       examples(
         'otpd app create web --project storefront --env test --env-file .env.otpd',
-        'otpd app create shop --project storefront --env live',
+        'otpd app create shop --project storefront --env live --locale de --otp-ttl 120',
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
         const { api, server } = connect()
+        requirePlaceForSecrets(options, output)
+        const settings = readFields(command, createOptions)
         const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
-        const response = await createApplication(api, name, options).catch((error: unknown) => {
+        const response = await createApplication(api, name, settings, options).catch((error: unknown) => {
           file?.discard()
           throw error
         })
@@ -53,11 +74,15 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         const values = options.for && clientVariables(options.for, data, server.url)
         const isSaved =
           file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data), ...values }) ?? false
-        output.printResult(response.body, () =>
-          createdText(data, isSaved ? options.envFile : undefined, output),
+        output.printResult(
+          response.body,
+          () => createdText(data, isSaved ? options.envFile : undefined, output),
+          [data.id],
         )
         if (values && !output.json) {
-          const limits = await describeLimits(api, defaultLifetime)
+          const limits = await describeLimits(api, {
+            otpTtlSeconds: settings.otpTtlSeconds ?? lifetimeDefault,
+          })
           output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
         }
         if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
@@ -82,26 +107,49 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         const query = { ...listQuery(options), projectId }
         const response = await api.asDeveloper('GET', '/v1/applications', { query })
         // Names are for people; scripts that read JSON do not wait for them.
-        const projects = output.json || response.data.length === 0 ? [] : await listProjects(api)
-        output.printResult(response.body, () => listText(response.data, projects, output))
+        const needsNames = output.isForPeople && response.data.length > 0
+        const projects = needsNames ? await listProjects(api) : []
+        output.printResult(
+          response.body,
+          () => listText(response.data, projects, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
 
   addAppEnvCommand(app, runCommand)
   addAppManageCommands(app, runCommand)
+  addAppCredentialCommands(app, runCommand)
 }
 
-/** Lifetime of codes of a new application. */
-const defaultLifetime = { otpTtlSeconds: applicationFields.otpTtlSeconds.default }
+/** Seconds that codes of a new application live. */
+const lifetimeDefault = applicationFields.otpTtlSeconds.default
 
 /** A number whose code in test applications is always 424242. */
 const testPhone = '+14155550100'
 
-async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
-  const projectId = await findProject(api, project)
-  const body = { name, projectId, environment: env }
-  return await api.asDeveloper('POST', '/v1/applications', { body })
+async function createApplication(
+  api: Api,
+  name: string,
+  settings: Partial<NewApplication>,
+  options: CreateOptions,
+) {
+  const projectId = await findProject(api, options.project)
+  if (options.allowDuplicate !== true)
+    requireNewName('application', name, await listApplications(api, projectId))
+  const body = { ...settings, name, projectId, environment: options.env }
+  const call = { body, headers: idempotencyHeaders(options) }
+  return await api.asDeveloper('POST', '/v1/applications', call)
+}
+
+/** @throws usage error if the secrets, which are shown only once, would not be printed and not be saved */
+function requirePlaceForSecrets({ envFile }: CreateOptions, { json, isForPeople }: Output) {
+  if (json || isForPeople || envFile !== undefined) return
+  throw usageError(
+    '--quiet prints only the id, so the secret and the API key would be lost.',
+    'Save them with --env-file FILE, or print them with --json.',
+  )
 }
 
 const credentialVariables = (app: CreatedApplication) => ({
@@ -130,11 +178,11 @@ function listText(apps: Application[], projects: Project[], { paint, formatTable
   if (apps.length === 0) return 'No applications yet. Create one: otpd app create NAME -p PROJECT -e test'
   const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
   const rows = apps.map((app) => [
-    app.id,
     printable(app.name),
     printable(projectNames.get(app.projectId) ?? app.projectId),
     paintEnvironment(app.environment, paint),
     paintStatus(app.status, paint),
+    app.id,
   ])
-  return formatTable(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows)
+  return formatTable(['NAME', optional('PROJECT'), kept('ENV'), kept('STATUS'), 'ID'], rows)
 }

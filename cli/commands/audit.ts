@@ -7,7 +7,8 @@ import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
-import { formatFacts, truncate, printable } from '../terminal/text.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
@@ -27,7 +28,11 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
         const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
         const { api } = connect()
         const response = await api.asDeveloper('GET', '/v1/audit', { query })
-        output.printResult(response.body, () => auditText(response.data, output))
+        output.printResult(
+          response.body,
+          () => auditText(response.data, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -73,37 +78,40 @@ function verificationText(
   const rows = breaks.map(({ chain, kind, position, entryId }) => [
     printable(chain ?? 'unknown'),
     position === null ? '-' : String(position),
-    printable(entryId ?? '-'),
     findings[kind],
+    printable(entryId ?? '-'),
   ])
-  const table = formatTable(['CHAIN', 'ENTRY', 'ID', 'FINDING'], rows)
+  const table = formatTable(['CHAIN', kept('ENTRY'), kept('FINDING'), 'ID'], rows)
   return [`${paint.red('✗')} The audit trail was tampered with`, facts, '', table].join('\n')
 }
 
 /** Formats audit entries as a table, both a developer's and the operator's. */
 export function auditText(
   entries: Array<Omit<AuditEntry, 'id'>>,
-  { columns, formatTable, formatTime }: Output,
+  { formatTable, clockTime, clockHeading }: Output,
 ): string {
   if (entries.length === 0) return 'No audit entries: no changes and no logins.'
-  // Without the last two columns, and with a shortened actor, the table fits a narrower terminal.
-  const isNarrow = (columns() ?? Infinity) < 132
-  const formatActor = (id: string) => (isNarrow ? truncate(id, 12, '…') : id)
   const rows = entries.map((entry) => [
-    formatTime(entry.at),
+    clockTime(entry.at),
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
+    entry.ip ?? entry.source,
     printable(entry.detail ?? ''),
+    printable(entry.userAgent ?? ''),
     entry.actorId === null && entry.source === 'api'
       ? 'unknown'
-      : formatActor(entry.tokenId ?? entry.actorId ?? 'operator'),
-    entry.ip ?? entry.source,
-    printable(entry.userAgent ?? ''),
+      : (entry.tokenId ?? entry.actorId ?? 'operator'),
   ])
-  const headings = ['WHEN', 'ACTION', 'TARGET', 'DETAIL', 'ACTOR', 'SOURCE', 'CLIENT']
-  const columnCount = isNarrow ? 5 : headings.length
   return formatTable(
-    headings.slice(0, columnCount),
-    rows.map((row) => row.slice(0, columnCount)),
+    [
+      kept(clockHeading('WHEN')),
+      kept('ACTION'),
+      'TARGET',
+      optional('FROM'),
+      optional('DETAIL'),
+      optional('CLIENT'),
+      'ACTOR',
+    ],
+    rows,
   )
 }

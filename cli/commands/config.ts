@@ -4,24 +4,35 @@ import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
+import { describeRunning, findRunning } from '../host/running.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the commands for the server's configuration. */
 export function addConfigCommands(program: Command, runCommand: RunCommand) {
   const config = program.command('config').description("the server's configuration on this machine")
 
-  addConfigFlags(config.command('show').description('show every setting, its value and its source'))
+  addConfigFlags(
+    config
+      .command('show')
+      .description('show every setting of the running server, or of the next start, with its source'),
+  )
     .addHelpText('after', examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json'))
     .action((flags: Flags, command: Command) =>
       runCommand(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
+        const running = await findRunning(loaded)
+        const settings = running?.settings ?? loaded.settings
         const { settingRows } = await import('../../src/server/bundle.ts')
-        output.printResult(JSON.stringify({ data: loaded.settings }), () =>
+        output.printResult(JSON.stringify({ data: settings }), () =>
           output.formatTable(
-            ['SETTING', 'VALUE', 'SOURCE'],
-            settingRows(loaded.settings).map((row) => row.map(printable)),
+            [kept('SETTING'), 'VALUE', optional('SOURCE')],
+            settingRows(settings).map((row) => row.map(printable)),
           ),
         )
+        if (running !== null) output.note(`These are the settings of ${describeRunning(running)}.`)
+        for (const { setting, here } of running?.differences ?? [])
+          output.note(`This shell has another ${setting}: ${printable(here)}`)
         requireConfig(loaded, exitCodes.negative)
       }),
     )

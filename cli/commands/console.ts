@@ -30,6 +30,8 @@ export async function openConsoleOrHintAtHelp(context: Context) {
     return await openConsole(context)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
+    // Without a server, the first step is to start one, not to log in.
+    if (error.code === 'NOT_LOGGED_IN') await context.connect().send({ method: 'GET', path: '/v1/health' })
     const { exitCode, code, message, hints } = error
     throw new CliError(exitCode, code, message, {
       hints: [...hints, 'See all commands with: otpd --help'],

@@ -16,6 +16,7 @@ import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 import { loadServerConfig } from '../host/config.ts'
+import { describeRunning, findRunning, type RunningServer } from '../host/running.ts'
 import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
@@ -30,8 +31,10 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
-        const connection = tryConnect(context)
-        const localServer = await inspectLocalServer(flags, connection)
+        const loaded = await loadServerConfig(flags)
+        const running = await findRunning(loaded)
+        const connection = tryConnect(context, running?.url)
+        const localServer = await inspectLocalServer(loaded, running, connection)
         const checks = [
           ...localServerChecks(context, localServer),
           ...('checks' in connection
@@ -51,9 +54,12 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
 }
 
 /** Connects to the server; returns a failed check if the credentials file cannot be read. */
-function tryConnect({ connect: open }: Context): ReturnType<Context['connect']> | { checks: Check[] } {
+function tryConnect(
+  { connect: open }: Context,
+  localServer: string | undefined,
+): ReturnType<Context['connect']> | { checks: Check[] } {
   try {
-    return open()
+    return open(undefined, { localServer })
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.notAllowed) throw error
     return { checks: [fault('login', error.message.replace(/\.$/, ''), error.hints[0] ?? 'otpd login')] }
@@ -62,6 +68,8 @@ function tryConnect({ connect: open }: Context): ReturnType<Context['connect']> 
 
 type LocalServer = {
   loaded: LoadedConfig
+  /** Null if no server runs on the data directory. */
+  running: RunningServer | null
   dataDir: string | null
   inspection: HostInspection | null
   /** Null if the database is not in PostgreSQL. */
@@ -86,10 +94,10 @@ function sendingFacts(localServer: LocalServer) {
  * @returns null if only the client is on this machine
  */
 async function inspectLocalServer(
-  flags: HostFlags,
+  loaded: LoadedConfig,
+  running: RunningServer | null,
   connection: ReturnType<typeof tryConnect>,
 ): Promise<LocalServer | null> {
-  const loaded = await loadServerConfig(flags)
   const { config, settings } = loaded
   const dataDirSetting = settings.find(({ setting }) => setting === 'server.dataDir')
   const configuredDataDir =
@@ -100,20 +108,23 @@ async function inspectLocalServer(
   const { inspectHost, inspectShared } = await import('../../src/server/bundle.ts')
   if (config?.database) {
     const shared = await inspectShared({ ...config, database: config.database })
-    return { loaded, dataDir: null, inspection: null, shared }
+    return { loaded, running, dataDir: null, inspection: null, shared }
   }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
-  return isServerLocal || isConfigured || isPresent ? { loaded, dataDir, inspection, shared: null } : null
+  return isServerLocal || isConfigured || isPresent
+    ? { loaded, running, dataDir, inspection, shared: null }
+    : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, dataDir, inspection, shared } = localServer
-  const { config } = loaded
+  const { loaded, running, dataDir, inspection, shared } = localServer
+  // The settings of a running server are what works; this shell's are those of the next start from here.
+  const config = running?.config ?? loaded.config
   const dataDirInfo = dataDir !== null && {
     dataDir,
     displayPath: shortPath(dataDir, io.homeDirectory),
@@ -122,6 +133,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
   }
   return [
     ...configurationChecks(loaded),
+    ...(running === null ? [] : [runningCheck(running)]),
     ...(config === null ? [] : [...addressChecks(config), ...webhookChecks(config)]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
     ...(shared
@@ -133,9 +145,17 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
   ]
 }
 
+/** Says which settings the checks below are about, and what a start from this shell would change. */
+function runningCheck(running: RunningServer): Check {
+  const names = running.differences.map(({ setting }) => setting)
+  const difference =
+    names.length === 0 ? 'this shell has the same' : `this shell has other ${names.join(', ')}`
+  return ok('settings', `of ${describeRunning(running)}; ${difference}`)
+}
+
 /** Checks live sending, if the configuration is valid; for an invalid one the results would mean nothing. */
 async function liveSendingChecks({ io }: Context, localServer: LocalServer | null): Promise<Check[]> {
-  const config = localServer?.loaded.config ?? null
+  const config = localServer?.running?.config ?? localServer?.loaded.config ?? null
   if (localServer === null || config === null) return []
   const { openProviders } = await import('../../src/server/bundle.ts')
   const openedProviders = openProviders(config, version)
@@ -144,7 +164,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
     return deliveryChecks({
       config,
       guardAlerts: facts?.guardAlerts ?? [],
-      providers: await openedProviders.list(),
+      providers: localServer.running?.providers ?? (await openedProviders.list()),
       openCircuits: facts?.openCircuits ?? [],
       nowMs: io.now(),
       configFile: shortPath(config.configFile ?? defaultConfigPath(io), io.homeDirectory),

@@ -2,8 +2,11 @@ import type { Command } from 'commander'
 import type { HostGuardStatus } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
+import { loadServerConfig } from '../host/config.ts'
+import { describeRunning, findRunning } from '../host/running.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
+import { kept } from '../terminal/table.ts'
 import { localTime, printable } from '../terminal/text.ts'
 
 /** Registers the commands for the guard against SMS pumping. */
@@ -20,9 +23,13 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const status = await withHost(context, options, 'read', (host) => host.guardStatus())
+        const running = await findRunning(await loadServerConfig(options, 'host command'))
+        const status = await withHost(context, options, 'read', (host) =>
+          host.guardStatus(running?.config.guard),
+        )
         const { output } = context
         output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
+        if (running !== null) output.note(`These are the rules of ${describeRunning(running)}.`)
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
             'The guard only monitors. To block messages, configure a provider and remove mode from [guard], or set it to "enforce".',
@@ -63,7 +70,7 @@ function statusText(
     `Mode ${paint.bold(modes[mode])}`,
     `Counted since ${localTime(since)}`,
     '',
-    formatTable(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'], ruleRows),
+    formatTable([kept('RULE'), 'LIMIT', kept('FLAGGED'), kept('BLOCKED')], ruleRows),
     '',
     countrySection,
     ...alerts.map(({ country, developerId, until }) =>

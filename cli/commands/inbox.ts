@@ -7,7 +7,8 @@ import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { InboxItem } from '../client/resources.ts'
-import { truncate, formatDuration, printable, recentTime } from '../terminal/text.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { truncate, formatDuration, pad, printable, recentTime, timeZone } from '../terminal/text.ts'
 import { connectionNotice } from './logs.ts'
 
 type Options = ListOptions & { tail?: true }
@@ -45,6 +46,7 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
   const { data: recentItems } = await api.asDeveloper('GET', '/v1/inbox', { query })
   const printItem = (item: InboxItem) =>
     output.printResult(JSON.stringify(item), () => messageLine(item, context))
+  if (!output.json) output.printResult('', () => tailHeading(context))
   for (const item of recentItems.toReversed()) printItem(item)
   output.note(output.paintError.dim(`Waiting for codes from ${server.url} (Ctrl+C to quit)`))
   return await runUntilInterrupted(io, async (signal) => {
@@ -60,26 +62,42 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
   })
 }
 
-/** Formats a message as one line: local time, phone, code, request. */
+/** Formats a message as one line: phone, code, local time, request. */
 function messageLine({ sentAt, phone, code, requestId }: InboxItem, { io, output }: Context) {
-  const { paint, columns } = output
-  const cells = [
-    paint.dim(recentTime(sentAt, io.now()).padEnd(8)),
-    printable(phone).padEnd(14),
-    code === null ? paint.dim('used/expired') : paint.bold(code.padEnd(12)),
-    paint.dim(requestId ?? ''),
-  ]
-  return truncate(cells.join('  ').trimEnd(), columns() ?? Infinity, '…')
+  const { paint } = output
+  const codeText = code === null ? paint.dim('used/expired') : paint.bold(code)
+  return tailLine(
+    [printable(phone), codeText, recentTime(sentAt, io.now()), paint.dim(requestId ?? '')],
+    output,
+  )
 }
 
-function inboxText(items: InboxItem[], { paint, formatTable, formatTime }: Output) {
+const tailHeading = ({ io, output }: Context) =>
+  output.paint.dim(tailLine(['PHONE', 'CODE', `SENT (${timeZone(io.now())})`, 'REQUEST'], output))
+
+const tailWidths = [16, 12, 11, 0]
+
+const tailLine = (cells: string[], { columns }: Output) =>
+  truncate(
+    cells
+      .map((cell, index) => pad(cell, tailWidths[index] ?? 0))
+      .join('  ')
+      .trimEnd(),
+    columns() ?? Infinity,
+    '…',
+  )
+
+function inboxText(items: InboxItem[], { paint, formatTable, formatTime, timeHeading }: Output) {
   if (items.length === 0) return 'No messages yet. Send a code: otpd otp send PHONE --env-file FILE'
   const rows = items.map((item) => [
-    formatTime(item.sentAt),
     printable(item.phone),
     item.code === null ? paint.dim('used/expired') : paint.bold(item.code),
+    formatTime(item.sentAt),
     item.code === null ? '' : formatTime(item.expiresAt),
     item.requestId ?? '',
   ])
-  return formatTable(['SENT', 'PHONE', 'CODE', 'EXPIRES', 'REQUEST'], rows)
+  return formatTable(
+    [kept('PHONE'), kept('CODE'), optional(timeHeading('SENT')), optional(timeHeading('EXPIRES')), 'REQUEST'],
+    rows,
+  )
 }

@@ -1,17 +1,26 @@
 import { Argument, type Command } from 'commander'
-import { durationMs, type Context, type RunCommand } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
-import { findApplication, listApplications } from '../client/find.ts'
+import { findApplication, findOtpRequest, listApplications } from '../client/find.ts'
 import { followLog } from '../client/follow-log.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
-import { logLine } from '../client/log-lines.ts'
+import { createLogLines } from '../client/log-lines.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
 import { formatDuration } from '../terminal/text.ts'
-import { dayMs } from '../../src/shared/durations.ts'
+import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
 
-type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
+type Options = {
+  tail?: true
+  follow?: true
+  app?: string
+  request?: string
+  type?: string
+  phone?: string
+  since?: string
+  limit?: string
+}
 
 const limitDefault = 20
 const limitMax = 10_000
@@ -26,10 +35,12 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
     .addArgument(new Argument('[tail]', 'tail: same as --tail').choices(['tail']))
     .description('show events of codes, oldest first')
     .option('-t, --tail', 'follow new events until Ctrl-C')
+    .option('-f, --follow', 'same as --tail')
+    .option('--request <request-id>', 'only events of this code, with each attempt to deliver it')
     .option('--app <id|name>', 'only events of this application')
     .option('--type <types>', 'only these event types, like otp.verified,otp.failed')
     .option('--phone <number>', 'only events of this phone number, or of its last digits')
-    .option('--since <time>', 'only events since this time: 10m, 2h, 3d, or 2026-11-20T08:00:00Z')
+    .option(sinceFlags, `only events since this time: ${sinceHelp}`)
     .option(
       '--limit <number>',
       `maximum number of newest events (default ${limitDefault}; with --since ${limitMax})`,
@@ -44,7 +55,7 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
     )
     .action((action: string | undefined, options: Options, command: Command) =>
       runCommand(command, (context) =>
-        showLogs(context, options, options.tail === true || action === 'tail'),
+        showLogs(context, options, (options.tail ?? options.follow) === true || action === 'tail'),
       ),
     )
 }
@@ -55,22 +66,26 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const connection = context.connect()
   const { api, server } = connection
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-  const search: LogSearch = { ...parsedOptions, appId }
+  const requestId = options.request === undefined ? undefined : await findOtpRequest(api, options.request)
+  const search: LogSearch = { ...parsedOptions, appId, requestId }
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
   const appNames = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
-  const formatEntry = (entry: LogEntry) => logLine(entry, appNames, io.now(), output)
+  const lines = createLogLines(appNames, output)
+  const formatEntry = (entry: LogEntry) => lines.entry(entry, io.now())
   if (recentLog.isTruncated)
     output.warn('The search stopped after 10,000 entries; older ones were not searched.')
 
   if (!isTail) {
-    output.printResult(
-      recentLog.body,
-      () => recentLog.entries.map(formatEntry).join('\n') || emptyText(options),
+    output.printResult(recentLog.body, () =>
+      recentLog.entries.length === 0
+        ? emptyText(options)
+        : [lines.heading(io.now()), ...recentLog.entries.map(formatEntry)].join('\n'),
     )
     return
   }
+  if (!output.json) output.printResult('', () => lines.heading(io.now()))
   for (const entry of recentLog.entries) output.printResult(JSON.stringify(entry), () => formatEntry(entry))
   output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
   const query = { appId, type: search.type, after: recentLog.newestId ?? logStart }
@@ -91,12 +106,15 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
 export const connectionNotice = ({ output }: Context, text: string) =>
   output.paintError.yellow(`── ${text} ──`)
 
-const emptyText = ({ app, type, phone, since }: Options) =>
-  [app, type, phone, since].every((filter) => filter === undefined)
+const emptyText = ({ app, request, type, phone, since }: Options) =>
+  [app, request, type, phone, since].every((filter) => filter === undefined)
     ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
     : 'No matching events. See all of them: otpd logs'
 
-function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omit<LogSearch, 'appId'> {
+function readOptions(
+  { type, phone, since, limit }: Options,
+  nowMs: number,
+): Omit<LogSearch, 'appId' | 'requestId'> {
   if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))
     throw usageError(`--limit must be a number from 1 to ${limitMax}.`)
   const phoneEnd = phone?.replaceAll(/[\s().-]/g, '').replace(/^00/, '+')
@@ -108,15 +126,4 @@ function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omi
     sinceMs: since === undefined ? undefined : parseMoment(since, nowMs),
     limit: limit === undefined ? (since === undefined ? limitDefault : limitMax) : Number(limit),
   }
-}
-
-/** Parses --since to milliseconds since the epoch: `10m` is ten minutes ago; anything else is a date. */
-function parseMoment(since: string, nowMs: number): number {
-  const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
-  if (days !== undefined) return nowMs - Number(days) * dayMs
-  if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
-  const timestampMs = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
-  if (Number.isNaN(timestampMs))
-    throw usageError('--since must be a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
-  return timestampMs
 }

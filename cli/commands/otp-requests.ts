@@ -1,43 +1,74 @@
 import { Option, type Command } from 'commander'
-import { connectAsApplication } from '../client/credentials.ts'
+import type { Api } from '../client/api.ts'
+import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
+import { findApplication, findOtpRequest, listApplications } from '../client/find.ts'
+import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
+import { channelName } from '../client/log-lines.ts'
+import {
+  deliveryText,
+  otpStatuses,
+  paintOtpStatus,
+  timelineText,
+  type OtpStatus,
+} from '../client/otp-text.ts'
+import type { LogEntry, OtpRequest } from '../client/resources.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import { findApplication } from '../client/find.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { OtpRequest } from '../client/resources.ts'
-import { formatFacts, printable, type Paint } from '../terminal/text.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
+import { environmentOption } from './environment-option.ts'
+import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
 
-type Status = OtpRequest['status']
-type Filters = ListOptions & { app?: string; status?: Status }
-
-const marks = {
-  pending: { text: '… pending', colour: 'cyan' },
-  verified: { text: '✓ verified', colour: 'green' },
-  failed: { text: '✗ failed', colour: 'red' },
-  expired: { text: '○ expired', colour: 'dim' },
-  canceled: { text: '○ canceled', colour: 'dim' },
-} as const satisfies Record<Status, { text: string; colour: keyof Paint }>
+type Filters = ListOptions & {
+  app?: string
+  env?: 'live' | 'test'
+  phone?: string
+  since?: string
+  status?: OtpStatus
+}
 
 /** Registers the commands that show sent codes. */
 export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
   addListOptions(otp.command('list').alias('ls').description('list sent codes, newest first'))
-    .option('--app <id|name>', 'only codes of this application')
+    .option('--phone <number>', 'only codes for this phone number, and what happened to the newest')
     .addOption(
-      new Option(
-        '--status <status>',
-        `only codes with this status: ${Object.keys(marks).join(', ')}`,
-      ).choices(Object.keys(marks)),
+      new Option('--status <status>', `only codes with this status: ${otpStatuses.join(', ')}`).choices(
+        otpStatuses,
+      ),
     )
-    .addHelpText('after', examples('otpd otp list', 'otpd otp list --app web --status verified --json'))
+    .option(sinceFlags, `only codes sent since this time: ${sinceHelp}`)
+    .option('--app <id|name>', 'only codes of this application')
+    .addOption(environmentOption('only codes of'))
+    .addHelpText(
+      'after',
+      examples(
+        'otpd otp list',
+        'otpd otp list --phone +14155550100',
+        'otpd otp list --app web --status verified --since 2h --json',
+      ),
+    )
     .action((options: Filters, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, io, output }) => {
         const { api } = connect()
-        const { app, status } = options
+        const { app, env: environment, phone, since, status } = options
+        const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
         const appId = app === undefined ? undefined : await findApplication(api, app)
-        const query = { ...listQuery(options), appId, status }
-        const response = await api.asDeveloper('GET', '/v1/otp', { query })
-        output.printResult(response.body, () => listText(response.data, options, output))
+        const filters = { ...listQuery(options), appId, environment, phone, status }
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
+        const response = await readSince(loadPage, filters, sinceMs)
+        const needsNames = output.isForPeople && response.data.length > 0
+        const apps = needsNames ? await listApplications(api) : []
+        const [newest] = response.data
+        const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
+        output.printResult(
+          response.body,
+          () => {
+            const table = listText(response.data, apps, options, output)
+            return newest && events ? [table, '', newestText(newest, events, output)].join('\n') : table
+          },
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -46,65 +77,104 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
     .command('get')
     .alias('show')
     .argument('<request-id>', 'request id from otp send, otp_…')
-    .description('show a sent code and its status; as the application if you are not logged in')
+    .description(
+      'show a code and everything that happened to it; as the application if you are not logged in',
+    )
     .option('--env-file <path>', 'use the credentials of this application instead of your login')
     .addHelpText(
       'after',
       examples('otpd otp get "$REQUEST_ID"', 'otpd otp get "$REQUEST_ID" --env-file .env.otpd --json'),
     )
-    .action((id: string, options: { envFile?: string }, command: Command) =>
+    .action((id: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const response = await findRequest(context, id, options)
-        output.printResult(response.body, () => requestText(response.data, output))
+        const { response, loadEvents } = await readRequest(context, id, options)
+        const events = output.isForPeople ? await loadEvents() : []
+        output.printResult(
+          response.body,
+          () => [requestText(response.data, output), '', timelineText(events, output)].join('\n'),
+          [response.data.id],
+        )
       }),
     )
 }
 
-async function findRequest(context: Context, id: string, options: { envFile?: string }) {
-  const call = { params: { id } }
+/** Reads a request as the developer or as the application, and makes a function that reads its events as the same. */
+async function readRequest(context: Context, id: string, options: EnvFileOption) {
   if (options.envFile === undefined) {
     const { api, tokens } = context.connect()
     const isApplication = context.io.env.OTPD_CLIENT_ID && (await tokens.current()) === null
-    if (!isApplication) return await api.asDeveloper('GET', '/v1/otp/:id', call)
+    if (!isApplication) {
+      const call = { params: { id: await findOtpRequest(api, id) } }
+      const response = await api.asDeveloper('GET', '/v1/otp/:id', call)
+      return { response, loadEvents: () => fetchEvents(api, response.data.id) }
+    }
   }
   const { api, credentials } = connectAsApplication(context, options)
-  return await api.asApplication('GET', '/v1/otp/:id', credentials, call)
+  const call = { params: { id } }
+  return {
+    response: await api.asApplication('GET', '/v1/otp/:id', credentials, call),
+    loadEvents: async () =>
+      (await api.asApplication('GET', '/v1/otp/:id/events', credentials, { ...call, query: wholePage })).data,
+  }
 }
 
-const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour](marks[status].text)
+/** A request has fewer events than fit on a page: five attempts, four messages and their receipts. */
+const wholePage = { limit: '200' }
+
+const fetchEvents = async (api: Api, id: string) =>
+  (await api.asDeveloper('GET', '/v1/otp/:id/events', { params: { id }, query: wholePage })).data
+
+const newestText = ({ id }: OtpRequest, events: LogEntry[], output: Output) =>
+  `${output.paint.bold(`What happened to the newest, ${id}`)}\n${timelineText(events, output)}`
 
 function listText(
   requests: OtpRequest[],
-  { app, status }: Filters,
-  { paint, formatTable, formatTime }: Output,
+  apps: { id: string; name: string }[],
+  { limit: _limit, cursor: _cursor, ...filters }: Filters,
+  { paint, formatTable, formatTime, timeHeading }: Output,
 ) {
   if (requests.length === 0)
-    return app === undefined && status === undefined
+    return Object.values(filters).every((filter) => filter === undefined)
       ? 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
       : 'No matching codes. See all of them: otpd otp list'
+  const names = new Map(apps.map(({ id, name }) => [id, name]))
   const rows = requests.map((request) => [
-    request.id,
     printable(request.phone),
-    paintStatus(request.status, paint),
+    paintOtpStatus(request.status, paint),
+    deliveryText(request),
+    formatTime(request.createdAt),
+    printable(names.get(request.appId) ?? request.appId),
     request.environment,
     `${request.attempts}/${request.maxAttempts}`,
-    formatTime(request.createdAt),
+    request.id,
   ])
-  return formatTable(['ID', 'PHONE', 'STATUS', 'ENV', 'TRIES', 'SENT'], rows)
+  return formatTable(
+    [
+      kept('PHONE'),
+      kept('STATUS'),
+      'DELIVERY',
+      kept(timeHeading('SENT')),
+      optional('APP'),
+      optional('ENV'),
+      optional('TRIES'),
+      'ID',
+    ],
+    rows,
+  )
 }
 
 function requestText(request: OtpRequest, { paint, formatTime }: Output) {
-  const deliveryWords = [request.channel, request.provider, request.deliveryStatus].flatMap(
-    (words) => words ?? [],
-  )
+  const { provider } = request
+  const way = [channelName(request.channel), ...(provider === null ? [] : [`via ${printable(provider)}`])]
+  const delivery = request.deliveryStatus === null ? '' : `, ${printable(request.deliveryStatus)}`
   const lines: [string, string | null][] = [
     ['Id', request.id],
-    ['Status', paintStatus(request.status, paint)],
+    ['Status', paintOtpStatus(request.status, paint)],
     ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
     ['Application', `${request.appId} (${request.environment})`],
     ['Country', request.country],
-    ['Sent', `${formatTime(request.createdAt)} by ${deliveryWords.map(printable).join(', ')}`],
+    ['Sent', `${formatTime(request.createdAt)} by ${way.join(' ')}${delivery}`],
     ['Resends', request.resends === 0 ? null : String(request.resends)],
     ['Attempts', `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],

@@ -1,17 +1,31 @@
-import { Option, type Command } from 'commander'
-import { connectAsApplication } from '../client/credentials.ts'
-import type { ApiResponse } from '../client/api.ts'
+import type { Command } from 'commander'
+import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
+import { findOtpRequest, isFullId } from '../client/find.ts'
+import {
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  idempotencyHeaders,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
+import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import type { SentOtp } from '../client/resources.ts'
+import { CliError, usageError } from '../terminal/errors.ts'
+import { sentTitle } from '../client/otp-text.ts'
+import type { OtpRequest, SentOtp } from '../client/resources.ts'
+import type { Route } from '../client/routes.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import {
+  addFieldOptions,
+  choiceOption,
+  numberOption,
+  readFields,
+  textOption,
+  type FieldOptions,
+} from './field-options.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
-type EnvFileOption = { envFile?: string }
-
-type SendOptions = EnvFileOption & { clientIp?: string; deviceId?: string }
-
-type ResendOptions = EnvFileOption & { channel?: (typeof channels)[number] }
+type SendOptions = EnvFileOption & IdempotencyOption
 
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 
@@ -20,47 +34,80 @@ const envFileHelp =
 
 const targetHelp = 'request id from otp send, or the phone'
 
+const channelOption = choiceOption('--channel <channel>', 'channel to use', channels)
+
+const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'phone'>> = {
+  channel: channelOption,
+  locale: textOption('--locale <tag>', 'language of the message, like en or pt-BR'),
+  ttlSeconds: numberOption('--ttl <seconds>', 'code lifetime, 60 to 600 seconds'),
+  metadata: {
+    flags: '--metadata <key=value>',
+    help: 'data of yours, which events repeat; up to 10 times',
+    isRepeatable: true,
+    parse: readPairs,
+  },
+  clientIp: textOption(
+    '--client-ip <address>',
+    "end user's IP address; known networks have limits of their own",
+  ),
+  deviceId: textOption(
+    '--device-id <id>',
+    "name of the end user's device; known devices have limits of their own",
+  ),
+}
+
+const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
+  channel: channelOption,
+}
+
 /** Registers the otp commands. */
 export function addOtpCommands(program: Command, runCommand: RunCommand) {
   const otp = program.command('otp').description('send and verify codes, as an application')
 
-  otp
-    .command('send')
+  addFieldOptions(otp.command('send'), sendOptions)
     .argument('<phone>', 'with country code, like +14155550100')
     .description('send a code to a phone')
-    .option('--client-ip <address>', "end user's IP address; known networks have limits of their own")
-    .option('--device-id <id>', "name of the end user's device; known devices have limits of their own")
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp send +14155550100 --env-file .env.otpd'))
+    .addHelpText(
+      'after',
+      examples(
+        'otpd otp send +14155550100 --env-file .env.otpd',
+        'otpd otp send +14155550100 --locale pt-BR --metadata order=4711 --env-file .env.otpd',
+      ),
+    )
     .action((phone: string, options: SendOptions, command: Command) =>
       runCommand(command, async (context) => {
+        const body = { phone, ...readFields(command, sendOptions) }
         const { api, credentials } = connectAsApplication(context, options)
-        const { clientIp, deviceId } = options
-        const response = await api.asApplication('POST', '/v1/otp/send', credentials, {
-          body: {
-            phone,
-            ...(clientIp !== undefined && { clientIp }),
-            ...(deviceId !== undefined && { deviceId }),
-          },
-        })
-        printSentOtp(context, options, response)
+        const call = { body, headers: idempotencyHeaders(options) }
+        await printSentOtp(
+          context,
+          options,
+          await api.asApplication('POST', '/v1/otp/send', credentials, call),
+        )
       }),
     )
 
-  otp
-    .command('resend')
+  addFieldOptions(otp.command('resend'), resendOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
-    .addOption(new Option('--channel <channel>', `channel to use: ${channels.join(', ')}`).choices(channels))
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
-    .action((target: string, options: ResendOptions, command: Command) =>
+    .action((text: string, options: SendOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { api, credentials } = connectAsApplication(context, options)
-        const { channel } = options
-        const body = { ...toTarget(target), ...(channel !== undefined && { channel }) }
-        const response = await api.asApplication('POST', '/v1/otp/resend', credentials, { body })
-        printSentOtp(context, options, response)
+        const target = await readTarget(api, text)
+        const call = {
+          body: { ...target, ...readFields(command, resendOptions) },
+          headers: idempotencyHeaders(options),
+        }
+        await printSentOtp(
+          context,
+          options,
+          await api.asApplication('POST', '/v1/otp/resend', credentials, call),
+        )
       }),
     )
 
@@ -71,11 +118,11 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     .description('verify a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
-    .action((target: string, code: string, options: EnvFileOption, command: Command) =>
+    .action((text: string, code: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = { ...toTarget(target), code }
+        const body = { ...(await readTarget(api, text)), code }
         const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = response
         output.printResult(
@@ -92,13 +139,12 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
-    .action((target: string, options: EnvFileOption, command: Command) =>
+    .action((text: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
-          body: toTarget(target),
-        })
+        const body = await readTarget(api, text)
+        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
         const phone = output.paint.bold(printable(response.data.phone))
         output.printResult(
           response.body,
@@ -110,18 +156,64 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
   addOtpRequestCommands(otp, runCommand)
 }
 
-function printSentOtp({ output }: Context, { envFile }: EnvFileOption, { data, body }: ApiResponse<SentOtp>) {
+/**
+ * Completes a part of a request id. An application cannot list its requests, so only a login can; without one the text
+ * goes to the server as it is.
+ */
+async function completeId(api: Api, id: string) {
+  if (isFullId(id, 'otp')) return id
+  return await findOtpRequest(api, id).catch((error: unknown) => {
+    if (error instanceof CliError && error.code === 'NOT_LOGGED_IN') return id
+    throw error
+  })
+}
+
+/** Parses `key=value` texts. @throws usage error */
+function readPairs(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=')
+      if (at < 1) throw usageError('--metadata must be a pair like order=4711.')
+      return [text.slice(0, at), text.slice(at + 1)]
+    }),
+  )
+}
+
+async function printSentOtp(context: Context, options: EnvFileOption, { data, body }: ApiResponse<SentOtp>) {
+  const { output } = context
+  // Says how it was sent, for people; scripts do not wait for it.
+  const request =
+    output.isForPeople && data.code === undefined ? await findSent(context, options, data) : null
   const lines: [string, string | undefined][] = [
     ['Request', data.requestId],
     ['Code', data.code],
     ['Expires', output.formatTime(data.expiresAt)],
   ]
-  const title = `${output.paint.green('✓')} Code sent to ${output.paint.bold(printable(data.phone))}`
-  output.printResult(body, () => [title, formatFacts(lines, output.paint)].join('\n'))
+  output.printResult(
+    body,
+    () => [sentTitle(data, request, output.paint), formatFacts(lines, output.paint)].join('\n'),
+    [data.requestId],
+  )
+  const { envFile } = options
   const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
   const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${envFileFlag}`
-  output.suggestNext(...(data.code === undefined ? ['otpd inbox', verifyCommand] : [verifyCommand]))
+  output.suggestNext(...(request?.provider === 'inbox' ? ['otpd inbox', verifyCommand] : [verifyCommand]))
 }
 
-/** A phone begins with + or 00; anything else is the id of a request. */
-const toTarget = (text: string) => (/^(\+|00)[\d .()-]+$/.test(text) ? { phone: text } : { requestId: text })
+/** Fetches the request that was just sent; null if that fails, which does not concern the code. */
+async function findSent(
+  context: Context,
+  options: EnvFileOption,
+  { requestId }: SentOtp,
+): Promise<OtpRequest | null> {
+  const { api, credentials } = connectAsApplication(context, options)
+  const call = { params: { id: requestId } }
+  return await api.asApplication('GET', '/v1/otp/:id', credentials, call).then(
+    ({ data }) => data,
+    () => null,
+  )
+}
+
+/** A phone begins with + or 00; anything else is the id of a request, or a part of one. */
+const readTarget = async (api: Parameters<typeof completeId>[0], text: string) =>
+  /^(\+|00)[\d .()-]+$/.test(text) ? { phone: text } : { requestId: await completeId(api, text) }

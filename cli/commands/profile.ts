@@ -7,16 +7,16 @@ import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
 import type { DeveloperProfile } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import {
-  addChangeOptions,
+  addFieldOptions,
   nullableOption,
   nameOption,
   readChanges,
-  type ChangeOptions,
-} from './change-options.ts'
+  type FieldOptions,
+} from './field-options.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { addTotpCommands } from './profile-totp.ts'
 
-const changeOptions: ChangeOptions<Route<'PATCH', '/v1/developer/me'>['body']> = {
+const changeOptions: FieldOptions<Route<'PATCH', '/v1/developer/me'>['body']> = {
   name: nameOption,
   company: nullableOption('--company <name>', 'new company, up to 120 characters'),
 }
@@ -39,7 +39,7 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addChangeOptions(profile.command('update'), changeOptions)
+  addFieldOptions(profile.command('update'), changeOptions)
     .description('change your name or company')
     .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
     .action((_options: unknown, command: Command) =>

@@ -1,22 +1,32 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
 import {
-  addChangeOptions,
+  addFieldOptions,
   nullableOption,
   nameOption,
   readChanges,
-  type ChangeOptions,
-} from './change-options.ts'
+  type FieldOptions,
+} from './field-options.ts'
 import { examples } from '../help.ts'
-import { findProject } from '../client/find.ts'
+import { findProject, listProjects } from '../client/find.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 
-const changeOptions: ChangeOptions<Route<'PATCH', '/v1/projects/:id'>['body']> = {
+type CreateOptions = IdempotencyOption & DuplicateOption & { description?: string }
+
+const changeOptions: FieldOptions<Route<'PATCH', '/v1/projects/:id'>['body']> = {
   name: nameOption,
   description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
 }
@@ -34,6 +44,8 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .argument('<name>', 'name of the project, 1 to 80 characters')
     .description('create a project')
     .option('-d, --description <text>', 'description, up to 280 characters')
+    .option(duplicateFlag, 'create it even if you have a project of this name')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
       examples(
@@ -41,23 +53,30 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
         "otpd project create shop --description 'Sign-in of the shop'",
       ),
     )
-    .action((name: string, { description }: { description?: string }, command: Command) =>
+    .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { paint } = output
+        const { description } = options
+        const { api } = connect()
+        if (options.allowDuplicate !== true) requireNewName('project', name, await listProjects(api))
         const body = { name, ...(description !== undefined && { description }) }
-        const response = await connect().api.asDeveloper('POST', '/v1/projects', { body })
+        const call = { body, headers: idempotencyHeaders(options) }
+        const response = await api.asDeveloper('POST', '/v1/projects', call)
         const { data } = response
-        output.printResult(response.body, () =>
-          [
-            `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
-            formatFacts(
-              [
-                ['Id', data.id],
-                ['Description', data.description && printable(data.description)],
-              ],
-              paint,
-            ),
-          ].join('\n'),
+        output.printResult(
+          response.body,
+          () =>
+            [
+              `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
+              formatFacts(
+                [
+                  ['Id', data.id],
+                  ['Description', data.description && printable(data.description)],
+                ],
+                paint,
+              ),
+            ].join('\n'),
+          [data.id],
         )
         output.suggestNext(`otpd app create web --project ${shellWord(name)} --env test --env-file .env.otpd`)
       }),
@@ -69,19 +88,10 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const query = listQuery(options)
         const response = await connect().api.asDeveloper('GET', '/v1/projects', { query })
-        output.printResult(response.body, () =>
-          response.data.length === 0
-            ? 'No projects yet. Create one: otpd project create NAME'
-            : output.formatTable(
-                ['ID', 'NAME', 'APPS', 'CREATED', 'DESCRIPTION'],
-                response.data.map((listedProject) => [
-                  listedProject.id,
-                  printable(listedProject.name),
-                  String(listedProject.applicationCount),
-                  output.formatTime(listedProject.createdAt),
-                  printable(listedProject.description ?? ''),
-                ]),
-              ),
+        output.printResult(
+          response.body,
+          () => listText(response.data, output),
+          response.data.map(({ id }) => id),
         )
         printNextPageHint(output, response)
       }),
@@ -98,11 +108,11 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
         const { api } = connect()
         const id = await findProject(api, idOrName)
         const response = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
-        output.printResult(response.body, () => projectText(response.data, output))
+        output.printResult(response.body, () => projectText(response.data, output), [response.data.id])
       }),
     )
 
-  addChangeOptions(project.command('update'), changeOptions)
+  addFieldOptions(project.command('update'), changeOptions)
     .argument('<project>', 'id or name of the project')
     .description('change the name or description of a project')
     .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
@@ -142,6 +152,20 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
         )
       }),
     )
+}
+
+function listText(projects: Project[], { formatTable, formatTime, timeHeading }: Output) {
+  if (projects.length === 0) return 'No projects yet. Create one: otpd project create NAME'
+  return formatTable(
+    ['NAME', kept('APPS'), optional(timeHeading('CREATED')), optional('DESCRIPTION'), 'ID'],
+    projects.map(({ id, name, applicationCount, createdAt, description }) => [
+      printable(name),
+      String(applicationCount),
+      formatTime(createdAt),
+      printable(description ?? ''),
+      id,
+    ]),
+  )
 }
 
 function projectText(project: Project, { paint, formatTime }: Output) {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Config } from '../../src/config/config.ts'
 import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/start.ts'
 import type { Context, RunCommand } from '../context.ts'
@@ -9,8 +9,12 @@ import { examples } from '../help.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
+import { describeRunning, findRunning } from '../host/running.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
+
+const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 
 type OpenCircuit = { node: string; failure: string; until: string }
 
@@ -34,11 +38,16 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd provider list'))
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
-        const providers = await listProviders(context, flags, config)
+        const loaded = await loadServerConfig(flags)
+        const config = requireConfig(loaded, exitCodes.usage)
+        const running = await findRunning(loaded)
+        const configured =
+          running?.providers ?? (await withProviders(config, (providers) => providers.list()))
+        const providers = await listProviders(context, flags, running?.config ?? config, configured)
         context.output.printResult(JSON.stringify({ data: providers }), () =>
           listText(providers, context.output),
         )
+        if (running !== null) context.output.note(`These are the providers of ${describeRunning(running)}.`)
       }),
     )
 
@@ -47,7 +56,11 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
   )
     .argument('<name>', 'name of the provider in the configuration')
     .argument('<phone>', 'phone number to send to')
-    .option('--channel <channel>', "sms, whatsapp, telegram or voice (default: the provider's first)")
+    .addOption(
+      new Option('--channel <channel>', `${channels.join(', ')} (default: the provider's first)`).choices(
+        channels,
+      ),
+    )
     .addHelpText('after', examples('otpd provider test main +14155550123'))
     .action((name: string, phone: string, flags: HostFlags & { channel?: string }, command: Command) =>
       runCommand(command, async ({ output }) => {
@@ -76,11 +89,15 @@ async function withProviders<T>(
   }
 }
 
-async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
+async function listProviders(
+  context: Context,
+  flags: HostFlags,
+  config: Config,
+  configuredProviders: readonly ConfiguredProvider[],
+): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
   // The list itself needs no database.
   const hasDatabase = config.database !== null || (dataDir !== null && existsSync(join(dataDir, 'otpd.db')))
-  const configuredProviders = await withProviders(config, (providers) => providers.list())
   const serverState = hasDatabase
     ? await withHost(context, flags, 'read', async (host) => ({
         openCircuits: await host.listOpenCircuits(),
@@ -103,7 +120,7 @@ async function listProviders(context: Context, flags: HostFlags, config: Config)
 
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
-    return 'No providers yet: codes stay in the inbox. To add one, see README, Providers'
+    return 'No providers yet: codes stay in the inbox. To add one, read: otpd docs providers'
   const rows = providers.map(({ name, title, channels, openCircuits }) => [
     printable(name),
     title,
@@ -118,7 +135,7 @@ function listText(providers: ListedProvider[], { paint, formatTable, formatTime 
   const urls = providers.flatMap(({ name, callbackUrl }): [string, string][] =>
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],
   )
-  const lists = formatTable(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows)
+  const lists = formatTable(['NAME', optional('KIND'), kept('CHANNELS'), kept('STATE')], rows)
   return urls.length === 0 ? lists : `${lists}\n\nReceipt URLs:\n${formatFacts(urls, paint)}`
 }
 

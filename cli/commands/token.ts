@@ -2,6 +2,12 @@ import type { Command } from 'commander'
 import { apiTokenScopes, type ApiTokenScope } from '../../src/shared/api-token-scopes.ts'
 import { dayMs, hourMs } from '../../src/shared/durations.ts'
 import { findToken, listTokens } from '../client/find.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { ApiToken } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
@@ -9,9 +15,10 @@ import { examples } from '../help.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
+import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
-type CreateOptions = { scope: string; expires?: string }
+type CreateOptions = IdempotencyOption & { scope: string; expires?: string }
 
 /** Registers the commands for API tokens. */
 export function addTokenCommands(program: Command, runCommand: RunCommand) {
@@ -31,6 +38,7 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
       'read',
     )
     .option('--expires <time>', 'lifetime like 12h or 30d, or never (default 90d)')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
       examples(
@@ -38,11 +46,13 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
         'OTPD_TOKEN="$(otpd token create deploy --scope write --expires 1h --quiet)" otpd project list',
       ),
     )
-    .action((name: string, { scope, expires }: CreateOptions, command: Command) =>
+    .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
+        const { scope, expires } = options
         const expiresAt = expires === undefined ? undefined : readExpiry(expires, io.now())
         const body = { name, scopes: readScopes(scope), ...(expiresAt !== undefined && { expiresAt }) }
-        const response = await connect().api.asDeveloper('POST', '/v1/tokens', { body })
+        const call = { body, headers: idempotencyHeaders(options) }
+        const response = await connect().api.asDeveloper('POST', '/v1/tokens', call)
         const { data } = response
         output.printResult(response.body, () => data.token)
         const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output)}`
@@ -57,7 +67,11 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const query = listQuery(options)
         const response = await connect().api.asDeveloper('GET', '/v1/tokens', { query })
-        output.printResult(response.body, () => listText(response.data, output))
+        output.printResult(
+          response.body,
+          () => listText(response.data, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -91,15 +105,22 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
 function listText(tokens: ApiToken[], output: Output) {
   if (tokens.length === 0) return 'No API tokens yet. Create one: otpd token create NAME'
   return output.formatTable(
-    ['ID', 'NAME', 'SCOPES', 'TOKEN', 'EXPIRES', 'USED'],
+    [
+      'NAME',
+      kept('SCOPES'),
+      optional('TOKEN'),
+      kept(output.timeHeading('EXPIRES')),
+      optional(output.timeHeading('USED')),
+      'ID',
+    ],
     tokens.map((listed) => [
-      listed.id,
       printable(listed.name),
       listed.scopes.join(','),
       // Without the prefix that all have.
       listed.preview.replace(/^.*_/, ''),
       expiryText(listed, output),
       listed.lastUsedAt === null ? 'never' : output.formatTime(listed.lastUsedAt),
+      listed.id,
     ]),
   )
 }

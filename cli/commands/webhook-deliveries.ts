@@ -6,6 +6,9 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
 import { eventKinds } from '../../src/shared/event-kinds.ts'
+import { findDelivery, findWebhook } from '../client/find.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { parseMoment, sinceHelp } from './moment.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
 import { faultForStatus, faultText, resultText, type Fault } from '../client/webhook-text.ts'
 
@@ -23,9 +26,10 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     .argument('<webhook>', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .addHelpText('after', examples('otpd webhook test "$WEBHOOK_ID"'))
-    .action((id: string, _options: unknown, command: Command) =>
+    .action((text: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }): Promise<ExitCode> => {
         const { api } = connect()
+        const id = await findWebhook(api, text)
         const params = { id }
         // The URL is for people; scripts that read JSON do not wait for it.
         const endpoint = output.json ? null : await api.asDeveloper('GET', '/v1/webhooks/:id', { params })
@@ -48,7 +52,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
       ),
     )
     .addOption(
-      new Option('--type <type>', 'only deliveries of this event type, like otp.verified').choices(
+      new Option('--type <type>', `only deliveries of this event type: ${eventKinds.join(', ')}`).choices(
         eventKinds,
       ),
     )
@@ -60,13 +64,15 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
       ),
     )
-    .action((id: string, deliveryId: string | undefined, options: Filters, command: Command) =>
+    .action((text: string, deliveryText: string | undefined, options: Filters, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
-        if (deliveryId !== undefined) {
+        const id = await findWebhook(api, text)
+        if (deliveryText !== undefined) {
+          const deliveryId = await findDelivery(api, id, deliveryText)
           const call = { params: { id, deliveryId } }
           const detail = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', call)
-          return output.printResult(detail.body, () => deliveryText(detail.data, output))
+          return output.printResult(detail.body, () => detailText(detail.data, output), [deliveryId])
         }
         const { status, type } = options
         const query = { ...listQuery(options), status, type }
@@ -74,7 +80,11 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
           params: { id },
           query,
         })
-        output.printResult(response.body, () => listText(response.data, options, output))
+        output.printResult(
+          response.body,
+          () => listText(response.data, options, output),
+          response.data.map((delivery) => delivery.id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -85,16 +95,44 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     .argument('<delivery>', 'id of the delivery, dlv_…')
     .description('send an event again now, with the same webhook-id')
     .addHelpText('after', examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"'))
-    .action((id: string, deliveryId: string, _options: unknown, command: Command) =>
+    .action((text: string, deliveryText: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const id = await findWebhook(api, text)
+        const deliveryId = await findDelivery(api, id, deliveryText)
         const call = { params: { id, deliveryId } }
         const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
-        const response = await connect().api.asDeveloper('POST', path, call)
+        const response = await api.asDeveloper('POST', path, call)
         output.printResult(
           response.body,
           () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
         )
         output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
+      }),
+    )
+
+  webhook
+    .command('recover')
+    .argument('<webhook>', webhookHelp)
+    .description('send every event again that an endpoint missed, with the same webhook-ids')
+    .requiredOption('--since <time>', `events since this time: ${sinceHelp}`)
+    .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
+    .addHelpText('after', examples('otpd webhook recover "$WEBHOOK_ID" --since 2h'))
+    .action((text: string, options: { since: string; until?: string }, command: Command) =>
+      runCommand(command, async ({ connect, io, output }) => {
+        const toTime = (moment: string) => new Date(parseMoment(moment, io.now())).toISOString()
+        const { since, until } = options
+        const body = { since: toTime(since), ...(until !== undefined && { until: toTime(until) }) }
+        const { api } = connect()
+        const id = await findWebhook(api, text)
+        const response = await api.asDeveloper('POST', '/v1/webhooks/:id/recover', { params: { id }, body })
+        const { recovered } = response.data
+        output.printResult(response.body, () =>
+          recovered === 0
+            ? 'No event was missed in that time.'
+            : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
+        )
+        if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
       }),
     )
 }
@@ -122,24 +160,34 @@ const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour
 function listText(
   deliveries: WebhookDelivery[],
   { status, type }: Filters,
-  { paint, formatTable, formatTime }: Output,
+  { paint, formatTable, formatTime, timeHeading }: Output,
 ) {
   if (deliveries.length === 0)
     return status === undefined && type === undefined
       ? 'No deliveries yet. Send a code, or: otpd webhook test WEBHOOK'
       : 'No matching deliveries. To see all of them, leave out --status and --type.'
   const rows = deliveries.map((delivery) => [
-    delivery.id,
     printable(delivery.type),
     paintStatus(delivery.status, paint),
-    String(delivery.attempts),
     resultText(delivery.lastStatusCode, delivery.lastError),
+    String(delivery.attempts),
     formatTime(delivery.createdAt),
+    delivery.id,
   ])
-  return formatTable(['ID', 'EVENT', 'STATUS', 'TRIES', 'LAST', 'CREATED'], rows)
+  return formatTable(
+    [
+      kept('EVENT'),
+      kept('STATUS'),
+      kept('RESULT'),
+      optional('TRIES'),
+      optional(timeHeading('CREATED')),
+      'ID',
+    ],
+    rows,
+  )
 }
 
-function deliveryText(delivery: WebhookDeliveryDetail, { paint, formatTime, formatTable }: Output) {
+function detailText(delivery: WebhookDeliveryDetail, { paint, formatTime, formatTable }: Output) {
   const lines: [string, string | null][] = [
     ['Id', delivery.id],
     ['Event', delivery.eventId],

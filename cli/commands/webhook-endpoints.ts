@@ -1,50 +1,76 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
 import {
-  addChangeOptions,
+  addFieldOptions,
   nullableOption,
   readChanges,
+  readFields,
   textOption,
-  type ChangeOptions,
-} from './change-options.ts'
+  type FieldOptions,
+} from './field-options.ts'
+import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
+import { parseHeaders, parseNewHeaders, readHeaderFiles } from '../webhooks/headers.ts'
 import { examples } from '../help.ts'
-import { findApplication } from '../client/find.ts'
+import { findApplication, findWebhook, listApplications } from '../client/find.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
+import { kept, optional, urlColumn } from '../terminal/table.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { eventsText } from '../client/webhook-text.ts'
 
-type CreateOptions = { app: string; url: string; events: string; description?: string }
+type CreateOptions = IdempotencyOption & { app: string; url: string; events: string }
 type EndpointChanges = Route<'PATCH', '/v1/webhooks/:id'>['body']
+type NewEndpoint = Route<'POST', '/v1/webhooks'>['body']
 
 const idHelp = 'id of the endpoint, whk_…'
 const urlHelp = 'https URL at a public address'
-const eventsHelp = 'event types, like otp.verified,otp.failed, or * for all'
+const eventsHelp = `event types, separated by commas, or * for all: ${eventKinds.join(', ')}`
+const headerHelp =
+  "header to send with every event, like 'Authorization: Bearer …'; 'Name: @FILE' reads the value from a file"
 
-/**
- * The commands `enable` and `disable` set the status. No option sets headers: their values are credentials, which do
- * not belong in the shell's history.
- */
-const changeOptions: ChangeOptions<Omit<EndpointChanges, 'status' | 'headers'>> = {
+/** Options that are not required. */
+const createOptions: FieldOptions<Pick<NewEndpoint, 'description' | 'headers'>> = {
+  description: textOption('-d, --description <text>', 'description, up to 280 characters'),
+  headers: {
+    flags: '--header <name:value>',
+    help: `${headerHelp}; up to 10 times`,
+    isRepeatable: true,
+    parse: parseNewHeaders,
+  },
+}
+
+/** The commands `enable` and `disable` set the status. */
+const changeOptions: FieldOptions<Omit<EndpointChanges, 'status'>> = {
   url: textOption('--url <url>', urlHelp),
   events: { flags: '--events <types>', help: eventsHelp, parse: readEvents },
   description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
+  headers: {
+    flags: '--header <name:value>',
+    help: `${headerHelp}; 'Name:' removes it`,
+    isRepeatable: true,
+    parse: parseHeaders,
+  },
 }
 
 /** Registers the commands for endpoints. An endpoint has no name, only an id. */
 export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
-  webhook
-    .command('create')
+  addFieldOptions(webhook.command('create'), createOptions)
     .alias('new')
     .description("send an application's events to a URL, signed with its webhook secret")
     .requiredOption('--app <id|name>', 'application whose events to send')
     .requiredOption('--url <url>', urlHelp)
     .requiredOption('--events <types>', eventsHelp)
-    .option('-d, --description <text>', 'description, up to 280 characters')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
       examples(
@@ -52,17 +78,21 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
       ),
     )
     .action((options: CreateOptions, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { app, url, description } = options
+      runCommand(command, async ({ connect, io, output }) => {
+        const { app, url } = options
         const events = readEvents(options.events)
+        const fields = readHeaderFiles(io, readFields(command, createOptions))
         const { api } = connect()
         const appId = await findApplication(api, app)
-        const body = { appId, url, events, ...(description !== undefined && { description }) }
-        const response = await api.asDeveloper('POST', '/v1/webhooks', { body })
-        output.printResult(response.body, () =>
-          [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
+        const call = { body: { appId, url, events, ...fields }, headers: idempotencyHeaders(options) }
+        const response = await api.asDeveloper('POST', '/v1/webhooks', call)
+        output.printResult(
+          response.body,
+          () =>
+            [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
+          [response.data.id],
         )
-        output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app secret ${appId}`)
+        output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app webhook-secret ${appId}`)
       }),
     )
 
@@ -75,7 +105,13 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
         const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
         const query = { ...listQuery(options), appId }
         const response = await api.asDeveloper('GET', '/v1/webhooks', { query })
-        output.printResult(response.body, () => listText(response.data, output))
+        const needsNames = output.isForPeople && response.data.length > 0
+        const apps = needsNames ? await listApplications(api) : []
+        output.printResult(
+          response.body,
+          () => listText(response.data, apps, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -86,28 +122,29 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .argument('<webhook>', idHelp)
     .description('show an endpoint')
     .addHelpText('after', examples('otpd webhook get "$WEBHOOK_ID"'))
-    .action((id: string, _options: unknown, command: Command) =>
+    .action((text: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const response = await connect().api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
-        output.printResult(response.body, () => endpointText(response.data, output))
+        const { api } = connect()
+        const id = await findWebhook(api, text)
+        const response = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
+        output.printResult(response.body, () => endpointText(response.data, output), [id])
       }),
     )
 
-  addChangeOptions(webhook.command('update'), changeOptions)
+  addFieldOptions(webhook.command('update'), changeOptions)
     .argument('<webhook>', idHelp)
-    .description('change the URL, event types or description of an endpoint')
+    .description('change the URL, event types, description or headers of an endpoint')
     .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
-    .action((id: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(command, changeOptions)
-        const response = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', {
-          params: { id },
-          body,
-        })
+    .action((text: string, _options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, io, output }) => {
+        const body = readHeaderFiles(io, readChanges(command, changeOptions))
+        const { api } = connect()
+        const id = await findWebhook(api, text)
+        const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
         const dropped = response.data.droppedHeaders?.map(printable).join(', ')
         if (dropped !== undefined)
           output.warn(
-            `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd api PATCH /v1/webhooks/${response.data.id}`,
+            `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd webhook update ${id} --header 'NAME: VALUE'`,
           )
         output.printResult(response.body, () =>
           [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
@@ -124,10 +161,11 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
       .argument('<webhook>', idHelp)
       .description(description)
       .addHelpText('after', examples(`otpd webhook ${verb} "$WEBHOOK_ID"`))
-      .action((id: string, _options: unknown, command: Command) =>
+      .action((text: string, _options: unknown, command: Command) =>
         runCommand(command, async ({ connect, output }) => {
-          const call = { params: { id }, body: { status } }
-          const response = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
+          const { api } = connect()
+          const call = { params: { id: await findWebhook(api, text) }, body: { status } }
+          const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
           const url = output.paint.bold(printable(response.data.url))
           output.printResult(
             response.body,
@@ -143,13 +181,13 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .argument('<webhook>', idHelp)
     .description('delete an endpoint and its pending deliveries')
     .addHelpText('after', examples('otpd webhook delete "$WEBHOOK_ID" --yes'))
-    .action((id: string, _options: unknown, command: Command) =>
+    .action((text: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
-        await confirm(context, {
-          find: async () => id,
-          async describe() {
+        const id = await confirm(context, {
+          find: () => findWebhook(api, text),
+          async describe(id) {
             const { data } = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
             const { host } = new URL(data.url)
             return { question: `Delete the webhook to ${printable(data.url)}?`, name: host }
@@ -168,16 +206,22 @@ function paintStatus({ status, disabledReason, failingSince }: WebhookEndpoint, 
   return failingSince === null ? paint.green('● enabled') : paint.yellow('▲ failing')
 }
 
-function listText(endpoints: WebhookEndpoint[], { paint, formatTable }: Output) {
+function listText(
+  endpoints: WebhookEndpoint[],
+  apps: { id: string; name: string }[],
+  { paint, formatTable }: Output,
+) {
   if (endpoints.length === 0)
     return 'No webhooks yet. Create one:\n  otpd webhook create --app APP --url URL --events otp.verified'
+  const names = new Map(apps.map(({ id, name }) => [id, name]))
   const rows = endpoints.map((endpoint) => [
-    endpoint.id,
-    paintStatus(endpoint, paint),
     printable(endpoint.url),
+    paintStatus(endpoint, paint),
+    printable(names.get(endpoint.appId) ?? endpoint.appId),
     eventsText(endpoint),
+    endpoint.id,
   ])
-  return formatTable(['ID', 'STATUS', 'URL', 'EVENTS'], rows)
+  return formatTable([urlColumn('URL'), kept('STATUS'), optional('APP'), optional('EVENTS'), 'ID'], rows)
 }
 
 function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output) {

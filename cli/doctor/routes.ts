@@ -60,7 +60,7 @@ function capabilityChecks(route: Route, index: number, providers: readonly Confi
     (canSend(route, providers) ? warning : fault)(
       'routes',
       `route ${index + 1} sends ${channel} through ${name}, whose settings for ${channel} are incomplete`,
-      `Complete ${name} (README, Providers), or remove it from the route.`,
+      `Complete ${name} (otpd docs providers), or remove it from the route.`,
     ),
   )
 }

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { isRecord } from '../../src/shared/json.ts'
-import { detailLines } from '../session/response-error.ts'
+import { fieldFaults } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
@@ -123,10 +123,9 @@ function toServiceCliError(error: unknown) {
       ...(details !== undefined && { details }),
     },
   }
-  const hints = detailLines(details, error.message)
   return new CliError(exitCodeByCode[code] ?? exitCodes.refused, code, error.message, {
     body: JSON.stringify(body),
-    hints,
+    fields: fieldFaults(details),
     cause: error,
   })
 }

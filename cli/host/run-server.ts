@@ -17,7 +17,8 @@ import { version } from '../version.ts'
  *
  * @returns 0 after a graceful shutdown, 1 if the server failed
  */
-export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
+export async function runServer(context: Context, flags: Flags): Promise<ExitCode> {
+  const { io, output } = context
   const loaded = await loadServerConfig(flags)
   const config = requireConfig(loaded, exitCodes.startRefused)
   const { startServer, createLog, descriptorSink } = await import('../../src/server/bundle.ts')
@@ -25,13 +26,17 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
   logWarnings(loaded, log)
-  const server = await startServer(config, { log, version }).catch((error: unknown) => {
+  const { settings } = loaded
+  const server = await startServer(config, { log, version, settings }).catch((error: unknown) => {
     throw startRefusedError(error) ?? error
   })
   reloadOnHangup(server, flags, log)
   // Install the signal handlers before announcing readiness: a stop right after that must be a graceful shutdown.
   const exitCodePromise = Promise.race([
-    waitForSignal(server, output),
+    waitForSignal(server, () => {
+      if (config.log.format === 'json') log.info('shutting down')
+      else output.note('Shutting down; send the signal again to exit at once.')
+    }),
     server.failed.then(() => exitCodes.bug),
   ])
   // Milliseconds since the start of the process.
@@ -52,7 +57,7 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
     })
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
-  printSetupHint(io, output, server, config)
+  announceSetup(context, server, config, log)
   // Return to the system the memory that only startup needed: garbage, and code that can be loaded again.
   Bun.gc(true)
   Bun.shrink()
@@ -71,12 +76,12 @@ function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   process.on('SIGHUP', () => {
     const reload = async () => {
       const loaded = await loadServerConfig(flags)
-      const { config, problems } = loaded
+      const { config, problems, settings } = loaded
       for (const { source, message, remedy } of problems) {
         log.error('configuration reload failed', { source, problem: message, remedy })
       }
       logWarnings(loaded, log)
-      if (config) await server.reload(config)
+      if (config) await server.reload(config, settings)
     }
     reload().catch((error: unknown) => log.error('configuration reload failed', { error }))
   })
@@ -89,7 +94,7 @@ function logWarnings({ warnings }: LoadedConfig, log: Log) {
 }
 
 /** Shuts down gracefully on the first SIGINT or SIGTERM; exits at once on the second. */
-function waitForSignal(server: RunningServer, output: Output): Promise<ExitCode> {
+function waitForSignal(server: RunningServer, announce: () => void): Promise<ExitCode> {
   const { promise, resolve } = Promise.withResolvers<ExitCode>()
   let isStopping = false
   for (const [signal, code] of [
@@ -99,7 +104,7 @@ function waitForSignal(server: RunningServer, output: Output): Promise<ExitCode>
     process.on(signal, () => {
       if (isStopping) process.exit(code)
       isStopping = true
-      output.note('Shutting down; send the signal again to exit at once.')
+      announce()
       void server.stop().then(() => resolve(exitCodes.done))
     })
   return promise
@@ -134,32 +139,37 @@ function printBanner(
 /** Replaces a wildcard listen address, which clients cannot connect to, by loopback. */
 const reachableUrl = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
-/** Prints how to create the first account. Shows the token itself only on a terminal: elsewhere stderr may be logged. */
-function printSetupHint(
-  io: Io,
-  output: Output,
+/**
+ * Says how to create the first account. The token itself stays in its file: an argument is visible in the list of
+ * processes, and stderr may be logged.
+ */
+function announceSetup(
+  { io, output }: Context,
   { setupToken, dataDir, ...server }: RunningServer,
   config: Config,
+  log: Log,
 ) {
   const { paintError } = output
+  const isJson = config.log.format === 'json'
   if (setupToken !== undefined && dataDir !== null) {
-    const file = join(dataDir, 'setup-token')
-    const token = io.stderrIsTerminal ? setupToken.token : `"$(cat ${shellWord(file)})"`
     const url = config.publicUrl ?? reachableUrl(server.url)
     const serverFlag = url === defaultServer ? '' : ` --server ${url}`
-    const timeLeft = formatRemaining(setupToken.expiresAt - io.now())
-    io.writeError(
-      [
-        '',
-        `  No account yet. Create the first one within ${timeLeft}, in another terminal:`,
-        '',
-        ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
-        `    ${paintError.bold(`otpd login${serverFlag} --setup-token ${token}`)}`,
-        '',
-      ].join('\n'),
-    )
+    const command = `otpd login${serverFlag} --setup-token-file ${shellWord(join(dataDir, 'setup-token'))}`
+    const expiresAt = new Date(setupToken.expiresAt).toISOString()
+    if (isJson) log.info('there is no account yet; create the first one', { command, expiresAt })
+    else
+      io.writeError(
+        [
+          '',
+          `  No account yet. Create the first one within ${formatRemaining(setupToken.expiresAt - io.now())}, in another terminal:`,
+          '',
+          ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
+          `    ${paintError.bold(command)}`,
+          '',
+        ].join('\n'),
+      )
   }
-  if (io.stderrIsTerminal) io.writeError(paintError.dim(`\n  Stop with Ctrl+C.\n`))
+  if (io.stderrIsTerminal && !isJson) io.writeError(paintError.dim(`\n  Stop with Ctrl+C.\n`))
 }
 
 /** Whether `otpd` is in PATH. If not, as with `npm start`, the suggested commands need an alias. */

@@ -14,6 +14,7 @@ export type HttpRequest = {
 
 export type HttpResponse = {
   status: number
+  headers: Headers
   /** Raw body, for --json. */
   body: string
   /** Body parsed as JSON; undefined if it is not JSON. */
@@ -52,6 +53,7 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
     return {
       status: response.status,
+      headers: response.headers,
       body: responseBody,
       json: parseJson(responseBody),
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
@@ -78,11 +80,13 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
     )
   const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
   const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
+  const otherScheme = otherSchemeUrl(server, code)
   const reason = isTls ? `its certificate is not trusted: ${code}` : connectionFailureText(code)
   const hints = isTls
     ? [sourceHint, 'To trust your own certificate authority, set NODE_EXTRA_CA_CERTS=FILE.']
     : [
         sourceHint,
+        ...(otherScheme === null ? [] : [`It may speak the other protocol: --server ${otherScheme}`]),
         'Start a server on this machine with: otpd serve',
         'Or use another server with: --server URL',
         'Find the problem with: otpd doctor',
@@ -102,7 +106,19 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
 export const connectionFailureText = (code: string) =>
   connectionFailureTexts[code] ?? (code || 'connection failed')
 
+/** Codes of a failure after which the other protocol may succeed, by the protocol that was tried. */
+const protocolFaults = { http: ['ECONNRESET', 'ConnectionClosed'], https: ['EPROTO'] }
+
+/** Address of the server with the other protocol; null if the failure has another cause. */
+function otherSchemeUrl({ url }: ServerChoice, code: string): string | null {
+  const [scheme, other] = url.startsWith('https:')
+    ? (['https', 'http'] as const)
+    : (['http', 'https'] as const)
+  return protocolFaults[scheme].includes(code) ? url.replace(scheme, other) : null
+}
+
 const connectionFailureTexts: Record<string, string> = {
+  EPROTO: 'no TLS on this port',
   ECONNREFUSED: 'connection refused',
   ConnectionRefused: 'connection refused',
   ECONNRESET: 'connection lost',

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { CliError, usageError } from '../terminal/errors.ts'
 import type { Connection } from './http.ts'
 import { responseError } from './response-error.ts'
@@ -30,6 +32,7 @@ export type LoginOptions = {
   passwordStdin?: boolean
   totp?: string
   setupToken?: string
+  setupTokenFile?: string
   tokenStdin?: boolean
 } & OidcLoginOptions
 
@@ -85,7 +88,8 @@ async function obtainLogin(
   connection: Connection,
   options: LoginOptions,
 ): Promise<Login> {
-  const { email, name, passwordStdin, totp, setupToken, device, callbackPort } = options
+  const { email, name, passwordStdin, totp, device, callbackPort } = options
+  const setupToken = options.setupToken ?? options.setupTokenFile
   const { url } = connection.server
   const { provider, setupTokenAwaited } = await fetchLoginMethod(connection)
   if (provider === null) {
@@ -98,7 +102,7 @@ async function obtainLogin(
   }
   if ((email ?? name ?? passwordStdin ?? totp ?? setupToken) !== undefined)
     throw usageError(
-      `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin, --totp and --setup-token do not apply.`,
+      `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin, --totp and --setup-token(-file) do not apply.`,
       'Log in with: otpd login, or with a browser on another device: otpd login --device',
     )
   const tokens = await logInAtProvider(context, provider, { device, callbackPort })
@@ -112,7 +116,11 @@ async function obtainLoginByPassword(
   options: LoginOptions,
   setupTokenAwaited: boolean,
 ): Promise<Login> {
-  const setupToken = options.setupToken ?? (await askSetupToken(context, setupTokenAwaited))
+  const setupToken =
+    options.setupToken ??
+    readSetupTokenFile(context.io, options.setupTokenFile) ??
+    (await askSetupToken(context, setupTokenAwaited))
+  if (setupToken !== null) await requireSetupToken(context.io, { server, send }, setupToken)
   const email = options.email ?? (await ask(context, emailQuestion))
   const name = setupToken === null ? undefined : await askName(context, email, options.name)
   const fromInput = options.passwordStdin === true
@@ -122,7 +130,7 @@ async function obtainLoginByPassword(
     setupToken === null
       ? { grant_type: 'password', username: email, password, ...(totp !== undefined && { totp }) }
       : {
-          grant_type: 'urn:otpd:setup-token',
+          grant_type: setupTokenGrant,
           setup_token: setupToken,
           email,
           password,
@@ -137,12 +145,44 @@ async function obtainLoginByPassword(
   return { ...tokens, email, isNew: setupToken !== null }
 }
 
+/** @throws usage error if the file cannot be read */
+function readSetupTokenFile({ workingDirectory }: Io, file: string | undefined) {
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(resolve(workingDirectory, file), 'utf8').trim()
+  } catch {
+    throw usageError(
+      `The --setup-token-file ${file} cannot be read.`,
+      'It is in the data directory of the server, until the first account exists.',
+    )
+  }
+}
+
+/**
+ * Refuses a bad setup token before a name and a password are typed in vain. The server checks the token before the
+ * account, whose address is invalid here, so that none is created.
+ *
+ * @throws CliError invalid_grant
+ */
+async function requireSetupToken(io: Io, { server, send }: Connection, setupToken: string) {
+  const form = { grant_type: setupTokenGrant, setup_token: setupToken, email: '-', password: '-' }
+  await requestToken(io, server, send, form).catch((error: unknown) => {
+    const isAccountRefused =
+      error instanceof CliError && error.status === 400 && error.code !== 'invalid_grant'
+    if (!isAccountRefused) throw error
+  })
+}
+
+const setupTokenGrant = 'urn:otpd:setup-token'
+
 /** Prompts for the setup token if the server has no account yet: no password could be right. */
 async function askSetupToken(context: PromptContext, setupTokenAwaited: boolean) {
   if (!setupTokenAwaited) return null
   const flag =
-    '--setup-token TOKEN; the server printed the token at startup, and keeps it in its data directory'
-  context.output.note('No account yet. Create the first one with the setup token that the server printed.')
+    '--setup-token-file FILE; the server keeps the token in the file setup-token of its data directory'
+  context.output.note(
+    'No account yet. Create the first one with the setup token, which is in the file setup-token of the data directory.',
+  )
   return await ask(context, { label: 'Setup token', flag })
 }
 

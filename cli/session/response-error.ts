@@ -1,4 +1,4 @@
-import { CliError, exitCodeForStatus } from '../terminal/errors.ts'
+import { CliError, exitCodeForStatus, type FieldFault } from '../terminal/errors.ts'
 import type { HttpResponse } from './http.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
@@ -24,13 +24,14 @@ export function responseError(
         hints: [`${sourceSentence(server)} Is it an otpd server?`],
       },
     )
-  const hints = [...parsed.details]
+  const hints = [...parsed.lines]
   if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
   if (response.status >= 500 && parsed.traceId !== null)
     hints.push(`Look for ${parsed.traceId} in the server's log.`)
   return new CliError(exitCodeForStatus(response.status, parsed.code), parsed.code, parsed.message, {
     body: response.body,
+    fields: parsed.fields,
     status: response.status,
     retryAfterSeconds: response.retryAfterSeconds,
     hints: [...hints, ...moreHints],
@@ -63,12 +64,13 @@ function readError(json: unknown) {
     return {
       code: json.error,
       message: stringOr(json.error_description, json.error),
-      details: [],
+      lines: [],
+      fields: [],
       traceId: null,
     }
   if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
   const { code, reason, message, details, metadata, traceId } = json.error
-  const lines = detailLines(details, stringOr(message, ''))
+  const lines: string[] = []
   if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
   const nextStep = nextSteps[stringOr(reason, code)]
@@ -81,19 +83,16 @@ function readError(json: unknown) {
   return {
     code,
     message: stringOr(message, code),
-    details: lines,
+    lines,
+    fields: fieldFaults(details),
     traceId: typeof traceId === 'string' ? traceId : null,
   }
 }
 
-/** Formats the fault of each field, except those that the message already contains. */
-export function detailLines(details: unknown, message: string) {
-  if (!Array.isArray(details)) return []
-  return details
+/** Reads the invalid fields from the `details` of an error. */
+export const fieldFaults = (details: unknown): FieldFault[] =>
+  (Array.isArray(details) ? details : [])
     .filter(isRecord)
     .map((detail) => ({ field: stringOr(detail.path, ''), fault: stringOr(detail.message, '') }))
-    .filter(({ fault }) => !message.includes(fault))
-    .map(({ field, fault }) => `${field}: ${fault}`)
-}
 
 const stringOr = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback)

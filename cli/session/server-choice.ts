@@ -18,7 +18,7 @@ export type NamedServer = { name: string; url: string }
 
 /**
  * Chooses the server: --server, then `OTPD_SERVER`, then a context named by flag or variable, then the --env-file, then
- * the last login or context, then the default.
+ * the last login or context, then a server that runs on this machine, then the default.
  */
 export function chooseServer(
   io: Io,
@@ -27,6 +27,7 @@ export function chooseServer(
     context?: NamedServer
     envFile?: string | undefined
     current?: { url: string; name?: string } | null
+    local?: string | undefined
   },
 ): ServerChoice {
   if (candidates.flag) return parseServer(candidates.flag, '--server')
@@ -37,6 +38,7 @@ export function chooseServer(
     const { url, name } = candidates.current
     return parseServer(url, name === undefined ? 'the last login' : contextSource(name))
   }
+  if (candidates.local) return parseServer(candidates.local, 'the server on this machine')
   return parseServer(defaultServer, 'the default')
 }
 

@@ -17,9 +17,14 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
+/** An invalid value: the field of the API that has it, and what was expected. */
+export type FieldFault = { field: string; fault: string }
+
 export type CliErrorExtras = {
   /** Next steps, one sentence or command per line. */
   hints?: string[]
+  /** Invalid fields, by their names in the API. Commands name the flags instead. */
+  fields?: FieldFault[]
   /** Raw response body of the server; --json prints it unchanged. */
   body?: string
   /** HTTP status, if there was a response. */
@@ -35,6 +40,7 @@ export class CliError extends Error {
   readonly code: string
   readonly exitCode: ExitCode
   readonly hints: string[]
+  readonly fields: FieldFault[]
   readonly body: string | undefined
   readonly status: number | undefined
   readonly retryAfterSeconds: number | null
@@ -44,6 +50,7 @@ export class CliError extends Error {
     this.exitCode = exitCode
     this.code = code
     this.hints = extras.hints ?? []
+    this.fields = extras.fields ?? []
     this.body = extras.body
     this.status = extras.status
     this.retryAfterSeconds = extras.retryAfterSeconds ?? null

@@ -1,7 +1,8 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
-import { localTime, printable, relativeTime, formatTable, terminalJson, type Paint } from './text.ts'
+import { formatTable, type Heading } from './table.ts'
+import { localTime, printable, recentTime, relativeTime, terminalJson, timeZone, type Paint } from './text.ts'
 
 type OutputIo = Pick<
   Io,
@@ -27,17 +28,32 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
 
   return {
     json,
+    /** Whether people read the result; names and other details are only for them. */
+    isForPeople: !quiet,
     paint,
     paintError,
     /** Width of the terminal in columns; null without a terminal. */
     columns,
     /** Formats a table to fit the terminal, or at full width without one. */
-    formatTable: (headings: string[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
+    formatTable: (headings: Heading[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
     /** Formats a time relative to now on a terminal, as local time elsewhere. */
     formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
-    /** Prints the result: the API's own body with --json, otherwise the text. */
-    printResult(body: string, text: () => string) {
-      io.writeOut(withNewline(json ? forTerminal(body, io.stdoutIsTerminal) : text()))
+    /** Formats the time of an entry in a list: without the date if it is today. */
+    clockTime: (iso: string) => (io.stdoutIsTerminal ? recentTime(iso, io.now()) : localTime(iso)),
+    /** Adds the time zone to the heading of times that `clockTime` prints. */
+    clockHeading: (title: string) => `${title} (${timeZone(io.now())})`,
+    /** Adds the time zone to the heading of times that `formatTime` prints with their date. */
+    timeHeading: (title: string) => (io.stdoutIsTerminal ? title : `${title} (${timeZone(io.now())})`),
+    /**
+     * Prints the result: the API's own body with --json, the bare ids with --quiet if the result has any, otherwise
+     * the text.
+     *
+     * @param ids ids of the resources, for scripts
+     */
+    printResult(body: string, text: () => string, ids?: readonly string[]) {
+      if (json) io.writeOut(withNewline(forTerminal(body, io.stdoutIsTerminal)))
+      else if (ids === undefined || !quiet) io.writeOut(withNewline(text()))
+      else for (const id of ids) io.writeOut(`${printable(id)}\n`)
     },
     /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {

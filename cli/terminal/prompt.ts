@@ -72,22 +72,23 @@ export async function askPassword(
   return repeat ? await askNewPassword(context, question) : await ask(context, { ...question, secret: true })
 }
 
-/** Prompts for a new password twice, and enforces the server's minimum length. */
+/** Prompts for a new password until it is typed twice alike, and enforces the server's minimum length. */
 export async function askNewPassword(context: PromptContext, { label, flag }: Question) {
-  const password = await ask(context, {
-    label,
-    hint: `${passwordLengthMin} characters or more`,
-    flag,
-    secret: true,
-    validate: (input) =>
-      [...input].length >= passwordLengthMin
-        ? null
-        : `Too short: use ${passwordLengthMin} characters or more.`,
-  })
   const confirmation = { label: `Confirm ${label.toLowerCase()}`, flag, secret: true }
-  if ((await ask(context, confirmation)) !== password)
-    throw usageError('The passwords do not match; nothing was changed.')
-  return password
+  for (;;) {
+    const password = await ask(context, {
+      label,
+      hint: `${passwordLengthMin} characters or more`,
+      flag,
+      secret: true,
+      validate: (input) =>
+        [...input].length >= passwordLengthMin
+          ? null
+          : `Too short: use ${passwordLengthMin} characters or more.`,
+    })
+    if ((await ask(context, confirmation)) === password) return password
+    context.io.writeError('The passwords do not match. Type both again.\n')
+  }
 }
 
 const passwordLengthMin = 12

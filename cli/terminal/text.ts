@@ -22,56 +22,6 @@ export const terminalJson = (json: string) =>
 const escapeUnit = (unit: number) => `\\u${unit.toString(16).padStart(4, '0')}`
 
 /**
- * Formats columns under headings, two spaces apart, each as wide as its widest cell. Cells may be coloured. With a
- * `width`, the widest columns are truncated; the first id column never, because ids are there to be copied.
- */
-export function formatTable(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
-  const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
-  const widths = headings.map((_, column) =>
-    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
-  )
-  const isId = headings.map((_, column) => rows.some((row) => idPattern.test(row[column] ?? '')))
-  if (width !== null) shrinkColumns(widths, isId, width - 2 * (headings.length - 1))
-  return lines
-    .map((line) => line.map((cell, column) => fitCell(cell, widths[column] ?? 0)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n')
-}
-
-const idPattern = /[a-z]{2,4}_[0-9a-z]{26}/
-
-/** Width at which truncated text can still be told apart. */
-const readableWidth = 12
-/** A narrower column would say nothing. */
-const columnWidthMin = 4
-
-/**
- * Shrinks columns in place until they fit: first the widest text columns down to a readable width, one character at a
- * time; then ids except the first, which identifies the row; then text columns to their minimum.
- */
-function shrinkColumns(widths: number[], isId: boolean[], availableWidth: number) {
-  const excessWidth = () => widths.reduce((sum, width) => sum + width, 0) - availableWidth
-  const shrinkTextColumns = (widthMin: number) => {
-    for (let columnsOver = excessWidth(); columnsOver > 0; columnsOver--) {
-      const textWidths = widths.map((width, column) => (isId[column] ? 0 : width))
-      const widest = Math.max(...textWidths)
-      if (widest <= widthMin) return
-      widths[textWidths.indexOf(widest)] = widest - 1
-    }
-  }
-  shrinkTextColumns(readableWidth)
-  const firstId = isId.indexOf(true)
-  for (let column = widths.length - 1; column > firstId; column--) {
-    const width = widths[column] ?? 0
-    if (isId[column])
-      widths[column] = Math.max(Math.min(width, readableWidth), width - Math.max(0, excessWidth()))
-  }
-  shrinkTextColumns(columnWidthMin)
-}
-
-const fitCell = (cell: string, width: number) => pad(truncate(cell, width, '…'), width)
-
-/**
  * Truncates text, which may be coloured, to `width` columns; ends with `ellipsis` if anything was cut. `sliceAnsi`
  * counts a wide character by its first column, so shorter slices are tried until the text fits.
  */
@@ -95,7 +45,9 @@ export function formatFacts(
   return presentPairs.map(([label, value]) => `${indent}${paint.dim(pad(label, width))}  ${value}`).join('\n')
 }
 
-const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
+/** Pads text, which may be coloured, with spaces. */
+export const pad = (text: string, width: number) =>
+  text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
 
 /** Formats a time as `2026-11-20 23:24:01` in the local time zone. */
 export function localTime(iso: string) {
@@ -111,6 +63,12 @@ export function recentTime(iso: string, nowMs: number) {
   return localTime(new Date(nowMs).toISOString()).startsWith(day)
     ? time
     : `${day.slice(5)} ${time.slice(0, 5)}`
+}
+
+/** Names the local time zone at a moment: `UTC`, `CET`, `GMT+5:30`. */
+export function timeZone(nowMs: number) {
+  const parts = new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' }).formatToParts(nowMs)
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
 
 /** Formats a duration in its two largest useful units: `4 min 41 s`, `2 h`; `now` if it is zero or negative. */

@@ -14,3 +14,26 @@ update otp_requests r set history = e.lines from (
     'otp.canceled', 'otp.blocked', 'otp.attempt_failed', 'guard.flagged')
   group by e.request_id
 ) e where e.request_id = r.id;
+
+-- Environments of deleted applications, whose requests and log entries stay listed.
+create table deleted_applications (
+  id text collate "C" primary key not null,
+  developer_id text collate "C" not null,
+  environment text collate "C" not null check (environment in ('live', 'test'))
+);
+create index deleted_applications_by_developer on deleted_applications (developer_id, environment);
+insert into deleted_applications
+  select app_id, developer_id, min(environment) from otp_requests
+  where app_id not in (select id from applications)
+  group by app_id, developer_id;
+
+-- The part of the counts that is of test applications.
+alter table daily_counts add column test_requests integer not null default 0;
+alter table daily_counts add column test_sent integer not null default 0;
+alter table daily_counts add column test_verified integer not null default 0;
+alter table daily_counts add column test_failed integer not null default 0;
+alter table daily_counts add column test_active integer not null default 0;
+
+-- Users are listed by environment.
+drop index phones_by_identity;
+create index phones_by_identity on phones (developer_id, environment, identity_id) where identity_id is not null;

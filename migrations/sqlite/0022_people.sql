@@ -20,3 +20,24 @@ update otp_requests set history = coalesce((
   )
 ), '');
 drop table old_entries;
+
+-- Environments of deleted applications, whose requests and log entries stay listed.
+create table deleted_applications (
+  id text primary key not null,
+  developer_id text not null,
+  environment text not null check (environment = 'live' or environment = 'test')
+) strict, without rowid;
+insert into deleted_applications
+  select app.id, developer.id, min(r.environment)
+  from (select distinct app_id, developer_id, environment from otp_requests) as r
+  join short_ids as app on app.number = r.app_id
+  join short_ids as developer on developer.number = r.developer_id
+  where app.id not in (select id from applications)
+  group by app.id, developer.id;
+
+-- The part of the counts that is of test applications.
+alter table daily_counts add column test_requests integer not null default 0;
+alter table daily_counts add column test_sent integer not null default 0;
+alter table daily_counts add column test_verified integer not null default 0;
+alter table daily_counts add column test_failed integer not null default 0;
+alter table daily_counts add column test_active integer not null default 0;

@@ -3,7 +3,7 @@ import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
 
 /**
- * Every setting of the server as data. `otpd config show` and the README's table are generated from it. `config.ts`
+ * Every setting of the server as data. `otpd config show` and the guide's table are generated from it. `config.ts`
  * parses the values and holds the defaults.
  */
 export const settings = {

@@ -17,7 +17,7 @@ import {
 } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
-import { acquireLock } from '../store/files/lock.ts'
+import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
 import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
@@ -211,7 +211,7 @@ export function requireDataDir({ dataDir }: Config): string {
 
 /** Runs `work` while no server can start on the data directory. @throws OperationRefused SERVER_RUNNING */
 export async function withLock<T>(dataDir: string, work: () => T | Promise<T>): Promise<T> {
-  const lock = acquireLock(dataFiles(dataDir).lock, lockWaitMs)
+  const lock = lockDataDir(dataDir, lockWaitMs)
   if (!lock) {
     throw new OperationRefused(
       'SERVER_RUNNING',

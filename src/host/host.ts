@@ -16,7 +16,7 @@ import type { SharedConfig } from './shared.ts'
 import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, readMigrationStatus, type Inspection } from '../store/files/inspection.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
-import { acquireLock } from '../store/files/lock.ts'
+import { lockDataDir } from '../store/files/server-record.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
 import { prepareDatabase, toStartError } from '../store/files/prepare-database.ts'
 import { connect } from '../store/engine/sqlite.ts'
@@ -31,6 +31,7 @@ export {
   verifyAudit,
   type HostAuditVerification,
 } from './data.ts'
+export { findRunningServer, type RunningServerView } from './running.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
@@ -100,8 +101,12 @@ export async function openHost(options: {
       return entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
     },
 
-    /** Reads the guard's rules and what they did in the last 24 hours. */
-    guardStatus: () => readGuardStatus(store, config.guard, clock.now()),
+    /**
+     * Reads the guard's rules and what they did in the last 24 hours.
+     *
+     * @param settings those of the running server, if they are not those of the configuration
+     */
+    guardStatus: (settings = config.guard) => readGuardStatus(store, settings, clock.now()),
 
     /** Lists the providers whose circuit is currently open, with the reason. */
     async listOpenCircuits(): Promise<HostOpenCircuit[]> {
@@ -176,7 +181,7 @@ function requireCurrentDatabase(dataDir: string): void {
 /** Creates what is missing, or waits until the server that holds the lock has created it. */
 function ensureDatabase(dataDir: string, config: Config, now: number, warn: (message: string) => void): void {
   prepareDataDir(dataDir, warn)
-  const lock = acquireLock(dataFiles(dataDir).lock)
+  const lock = lockDataDir(dataDir)
   try {
     if (!lock) waitForMigrations(dataFiles(dataDir).database)
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)

@@ -22,6 +22,7 @@ import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compa
 import { createRouteErrors } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
+import { guideRoutes } from './guides.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
@@ -154,6 +155,7 @@ export function createApp(services: AppServices) {
     .use(api)
     .use(facadeRoutes(services))
     .use(docsRoutes(api, services.version))
+    .use(guideRoutes())
 
   const routeError = createRouteErrors(app.routes)
   return app

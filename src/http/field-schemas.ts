@@ -1,4 +1,4 @@
-import { Type, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import { Type, type TOptional, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
 import {
   mapProperties,
   type FieldDefinition,
@@ -16,6 +16,12 @@ const mapSchemas = <F extends FieldDefinitions>(fields: F, toSchema: (field: Fie
 
 /** Creates the schemas of fields in requests. */
 export const requestSchemas = <F extends FieldDefinitions>(fields: F) => mapSchemas(fields, requestSchema)
+
+/** Creates the schemas of fields in a request that may leave them out. */
+export const optionalSchemas = <F extends FieldDefinitions>(fields: F) =>
+  mapProperties<F, Record<keyof F, TSchema>>(fields, (field) => Type.Optional(requestSchema(field))) as {
+    [K in keyof F]: TOptional<TUnsafe<FieldValue<F[K]>>>
+  }
 
 /** Creates the schemas of fields in responses. They state no range, which a later version may extend. */
 export const responseSchemas = <F extends FieldDefinitions>(fields: F) =>

@@ -22,7 +22,7 @@ export function rawPathRoutes<R extends Request>(handler: Handler<R>): Record<st
 }
 
 /** Paths whose pages have relative links: the slash belongs to them. */
-const slashPaths = /^\/(?:v1\/docs\/$|docs\/)/
+const slashPaths = /^\/(?:v1\/)?docs\/$/
 
 /**
  * Decides on the path of a request before it is routed: a backslash, an empty segment or a dot segment, also

@@ -159,6 +159,14 @@ export const eventStream = (description: string) =>
 
 export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
 
+export const environments = ['live', 'test'] as const
+
+/** Query parameter that filters by environment. */
+export const environmentQuery = Type.Optional({
+  ...oneOf(environments),
+  description: 'Only what live or test applications did. Without it, both.',
+})
+
 /** Query parameters of lists. `limit` is text here, because the framework would accept `1e2`, ` 5` and `0x9` as numbers. */
 export const pageQuery = {
   limit: Type.Optional(

@@ -5,6 +5,7 @@ import type { RequiredScope } from '../domain/model/api-token.ts'
  * missing here.
  */
 export const routeScopes: Readonly<Record<string, RequiredScope>> = {
+  'GET /v1/analytics/breakdown': 'otp:read',
   'GET /v1/analytics/summary': 'otp:read',
   'GET /v1/analytics/timeseries': 'otp:read',
   'GET /v1/logs': 'otp:read',

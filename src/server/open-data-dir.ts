@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
-import { acquireLock } from '../store/files/lock.ts'
+import { lockDataDir } from '../store/files/server-record.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { prepareDatabase, toStartError, wasUncleanStop } from '../store/files/prepare-database.ts'
 import { openSqlite } from '../store/engine/sqlite.ts'
@@ -40,7 +40,7 @@ function openIn(
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
   // An operator command may hold the lock briefly.
-  const lock = acquireLock(files.lock, lockWaitMs)
+  const lock = lockDataDir(dataDir, lockWaitMs)
   if (!lock) {
     throw new StartRefused(
       `another otpd is already running on ${dataDir}`,

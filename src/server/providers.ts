@@ -54,7 +54,8 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
      */
     async test(name: string, phone: string, channelName?: string): Promise<ProviderTestResult> {
       const settings = providers.find((candidate) => candidate.name === name)
-      if (!settings) throw new ServiceError('NOT_FOUND', 'The configuration has no such provider.')
+      if (!settings)
+        throw new ServiceError('NOT_FOUND', `No provider is named ${name}. ${listNames(providers)}`)
       const { phone: to, country } = parsePhone(phone)
       const { provider } = openProvider(settings)
       try {
@@ -111,5 +112,10 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
     close: () => http.close(),
   }
 }
+
+const listNames = (providers: ReadonlyArray<{ name: string }>) =>
+  providers.length === 0
+    ? 'None is configured.'
+    : `Configured: ${providers.map(({ name }) => name).join(', ')}.`
 
 const testCode = '000000'

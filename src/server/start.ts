@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
-import type { Config } from '../config/config.ts'
+import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
@@ -25,6 +25,7 @@ import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts
 import { minuteMs } from '../shared/durations.ts'
 import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
+import { recordServer } from './server-record.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
 import { openStorage } from './open-storage.ts'
@@ -50,7 +51,7 @@ export type RunningServer = {
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
   /** Applies providers, routes, guard and send budget of a new configuration. Deliveries in progress keep the old ones. */
-  reload(config: Reloadable): Promise<void>
+  reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
   /** Graceful shutdown: finishes work in progress and closes everything, within ten seconds. Idempotent. */
   stop(): Promise<void>
   /** Resolves with the error when a disk fault forces the server to exit: continuing could lose acknowledged writes. */
@@ -61,6 +62,8 @@ export type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock
+  /** Settings with their origins, for `otpd config show`. */
+  settings?: readonly SettingValue[]
 }
 
 const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
@@ -194,12 +197,17 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
     const onReload = await storage.watch()
-    const reload = async (changed: Reloadable) => {
+    const { settings = [] } = needs
+    const startedAt = nodeClock.now()
+    const updateRecord = await recordServer(storage, { config, settings, url, version, startedAt, cleanups })
+    const reload = async (changed: Reloadable, changedSettings = settings) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
       const { budgets, guard } = changed
-      await onReload({ ...config, budgets, delivery, guard })
+      const reloaded = { ...config, budgets, delivery, guard }
+      await onReload(reloaded)
+      await updateRecord(reloaded, changedSettings)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
@@ -266,8 +274,8 @@ function startListener(needs: {
 }
 
 /**
- * While there is no account, issues a setup token for the person who can read this machine's terminal or files. Without
- * a terminal the token is written to a file. Nodes of a shared database issue none: each would replace that of the last.
+ * While there is no account, issues a setup token for the person who can read this machine's files. Nodes of a shared
+ * database issue none: each would replace that of the last.
  */
 async function publishSetupToken(
   services: Services,
@@ -281,8 +289,7 @@ async function publishSetupToken(
   }
   const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })
-  if (setupToken && !process.stderr.isTTY)
-    writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
   // Another process may have created the first account, which invalidates the token.
   cleanups.push(
     startPeriodicTask(setupTokenCheckMs, log, async () => {

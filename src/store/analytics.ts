@@ -1,6 +1,7 @@
-import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
-import type { AnalyticsStore } from '../domain/store/analytics.ts'
-import { integerParam, textParam } from './engine/query-params.ts'
+import { and, count, eq, gte, inArray, sql, type SQL } from 'drizzle-orm'
+import type { AnalyticsStore, BreakdownRange, CountChanges } from '../domain/store/analytics.ts'
+import type { Environment } from './app-environments.ts'
+import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { addAll, columnNames } from './engine/row-writes.ts'
 
@@ -16,53 +17,140 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     breakdown.provider,
   ]
   const { requests, sent, delivered, undelivered, verified, failed } = breakdown
+  const breakdownCounts = { requests, sent, delivered, undelivered, verified, failed }
+  const allCounts = {
+    requests: days.requests,
+    sent: days.sent,
+    verified: days.verified,
+    failed: days.failed,
+    active: days.active,
+  }
+  const testCounts = {
+    testRequests: days.testRequests,
+    testSent: days.testSent,
+    testVerified: days.testVerified,
+    testFailed: days.testFailed,
+    testActive: days.testActive,
+  }
   const add = database.writeRows(executor, {
     kind: 'insert',
     table: days,
     columns: columnNames(days),
-    onConflict: addAll([days.developerId, days.day], {
-      requests: days.requests,
-      sent: days.sent,
-      verified: days.verified,
-      failed: days.failed,
-      active: days.active,
-    }),
+    onConflict: addAll([days.developerId, days.day], { ...allCounts, ...testCounts }),
   })
   const addBreakdown = database.writeRows(executor, {
     kind: 'insert',
     table: breakdown,
     columns: columnNames(breakdown),
-    onConflict: addAll(breakdownKey, { requests, sent, delivered, undelivered, verified, failed }),
+    onConflict: addAll(breakdownKey, breakdownCounts),
   })
   const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
+  const isOwn = eq(days.developerId, textParam('developerId'))
   const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`
-  const totals = database.prepare(() =>
-    executor
-      .select({
-        requests: sumOrZero(sql`${days.requests}`),
-        verified: sumOrZero(sql`${days.verified}`),
-        active: sumOrZero(sql`case when ${isActive} then ${days.active} else 0 end`),
-      })
-      .from(days)
-      .where(eq(days.developerId, textParam('developerId'))),
+
+  /** A query for each environment, and for both. */
+  const byEnvironment = <T>(build: (counts: DayColumns) => T) => ({
+    all: build({ ...allCounts }),
+    test: build({
+      requests: testCounts.testRequests,
+      sent: testCounts.testSent,
+      verified: testCounts.testVerified,
+      failed: testCounts.testFailed,
+      active: testCounts.testActive,
+    }),
+    live: build({
+      requests: sql`(${days.requests} - ${days.testRequests})`,
+      sent: sql`(${days.sent} - ${days.testSent})`,
+      verified: sql`(${days.verified} - ${days.testVerified})`,
+      failed: sql`(${days.failed} - ${days.testFailed})`,
+      active: sql`(${days.active} - ${days.testActive})`,
+    }),
+  })
+  const totals = byEnvironment((columns) =>
+    database.prepare(() =>
+      executor
+        .select({
+          requests: sumOrZero(sql`${columns.requests}`),
+          verified: sumOrZero(sql`${columns.verified}`),
+          active: sumOrZero(sql`case when ${isActive} then ${columns.active} else 0 end`),
+        })
+        .from(days)
+        .where(isOwn),
+    ),
   )
-  const listDays = database.prepare(() =>
-    executor
-      .select({ day: days.day, sent: days.sent, verified: days.verified, failed: days.failed })
-      .from(days)
-      .where(and(eq(days.developerId, textParam('developerId')), gte(days.day, integerParam('firstDay')))),
+  const listDays = byEnvironment((columns) =>
+    database.prepare(() =>
+      executor
+        .select({
+          day: days.day,
+          sent: sql<number>`${columns.sent}`.mapWith(Number),
+          verified: sql<number>`${columns.verified}`.mapWith(Number),
+          failed: sql<number>`${columns.failed}`.mapWith(Number),
+        })
+        .from(days)
+        .where(and(isOwn, gte(days.day, integerParam('firstDay')))),
+    ),
   )
-  const countApplications = database.prepare(() =>
-    executor
-      .select({ count: count() })
-      .from(applications)
-      .where(eq(applications.developerId, textParam('developerId'))),
+  const countApplications = prepareFiltered(
+    database,
+    ({ developerId, environment }: FilterPlaceholders<ApplicationFilter>) =>
+      executor
+        .select({ count: count() })
+        .from(applications)
+        .where(
+          and(
+            eq(applications.developerId, developerId),
+            environment && eq(applications.environment, environment),
+          ),
+        ),
   )
+
+  // The key begins with the day, so that each day is a place of its own.
+  const isOwnBreakdown = ({ developerId, firstDay, lastDay, environment }: FilterPlaceholders<RangeFilter>) =>
+    and(
+      sql`${breakdown.day} in (
+        with recursive range (day) as (
+          select ${firstDay} union all select day + 1 from range where day < ${lastDay}
+        ) select day from range)`,
+      eq(breakdown.developerId, developerId),
+      // Only requests of test applications have no channel.
+      environment && sql`case ${breakdown.channel} when '' then 'test' else 'live' end = ${environment}`,
+    )
+  const breakdownSums = Object.fromEntries(
+    Object.entries(breakdownCounts).map(([name, column]) => [name, sumOrZero(sql`${column}`)]),
+  ) as Record<keyof typeof breakdownCounts, ReturnType<typeof sumOrZero>>
+  const listDaysOfApplication = prepareFiltered(
+    database,
+    ({ appId, ...range }: FilterPlaceholders<RangeFilter & { appId: string | number }>) =>
+      executor
+        .select({
+          day: breakdown.day,
+          sent: breakdownSums.sent,
+          verified: breakdownSums.verified,
+          failed: breakdownSums.failed,
+        })
+        .from(breakdown)
+        .where(and(isOwnBreakdown(range), eq(breakdown.appId, appId)))
+        .groupBy(breakdown.day),
+  )
+  const sumUp = (column: (typeof breakdownKey)[number]) =>
+    prepareFiltered(database, (range: FilterPlaceholders<RangeFilter>) =>
+      executor
+        .select({ key: sql<string>`${column}`.mapWith(column), ...breakdownSums })
+        .from(breakdown)
+        .where(isOwnBreakdown(range))
+        .groupBy(column),
+    )
+  const sums = {
+    application: sumUp(breakdown.appId),
+    country: sumUp(breakdown.country),
+    channel: sumUp(breakdown.channel),
+    provider: sumUp(breakdown.provider),
+  }
 
   return {
     async add(developerId, day, changes) {
-      const { requests = 0, sent = 0, verified = 0, failed = 0, active = 0 } = changes
-      await add({ developerId, day, requests, sent, verified, failed, active })
+      await add({ ...noCounts, ...changes, developerId, day })
     },
 
     async addBreakdown({ developerId, appId, day, country, channel, provider }, changes) {
@@ -96,16 +184,55 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
       return deleted.length > 0
     },
 
-    async totals(developerId, activeSinceDay) {
-      const [row] = await totals({ developerId, activeSinceDay })
+    async totals(developerId, environment, activeSinceDay) {
+      const [row] = await totals[environment ?? 'all']({ developerId, activeSinceDay })
       return row ?? { requests: 0, verified: 0, active: 0 }
     },
 
-    days: (developerId, firstDay) => listDays({ developerId, firstDay }),
+    days: (developerId, environment, firstDay) => listDays[environment ?? 'all']({ developerId, firstDay }),
 
-    async countApplications(developerId) {
-      const [row] = await countApplications({ developerId })
+    daysOfApplication: (developerId, appId, range) =>
+      listDaysOfApplication({
+        ...range,
+        developerId: database.shortId(developerId),
+        appId: database.shortId(appId),
+      }),
+
+    async breakdown(developerId, by, range) {
+      const rows = await sums[by]({ ...range, developerId: database.shortId(developerId) })
+      return rows.map((row) => ({ ...row, key: row.key === '' ? null : String(row.key) }))
+    },
+
+    async applicationNames(developerId, appIds) {
+      const rows = await executor
+        .select({ id: applications.id, name: applications.name })
+        .from(applications)
+        .where(and(eq(applications.developerId, developerId), inArray(applications.id, [...appIds])))
+      return new Map(rows.map(({ id, name }) => [id, name]))
+    },
+
+    async countApplications(developerId, environment) {
+      const [row] = await countApplications({ developerId, environment })
       return row?.count ?? 0
     },
   }
+}
+
+type ApplicationFilter = { developerId: string; environment: Environment | undefined }
+
+type RangeFilter = BreakdownRange & { developerId: string | number }
+
+type DayColumns = Record<'requests' | 'sent' | 'verified' | 'failed' | 'active', unknown>
+
+const noCounts: Required<CountChanges> = {
+  requests: 0,
+  sent: 0,
+  verified: 0,
+  failed: 0,
+  active: 0,
+  testRequests: 0,
+  testSent: 0,
+  testVerified: 0,
+  testFailed: 0,
+  testActive: 0,
 }

@@ -32,7 +32,7 @@ export function createApplicationStore(
   executor: QueryExecutor,
   sealing: Sealing,
 ): ApplicationStore {
-  const { applications, developers } = database.tables
+  const { applications, deletedApplications, developers } = database.tables
   const moveEpoch = () => database.memory?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
@@ -157,10 +157,13 @@ export function createApplicationStore(
     },
 
     async delete(developerId, id) {
-      const deleted = await executor
-        .delete(applications)
-        .where(byOwnerAndId(developerId, id))
-        .returning({ id: applications.id })
+      const deleted = await executor.delete(applications).where(byOwnerAndId(developerId, id)).returning({
+        id: applications.id,
+        developerId: applications.developerId,
+        environment: applications.environment,
+      })
+      // Its requests and log entries stay listed.
+      for (const row of deleted) await executor.insert(deletedApplications).values(row)
       moveEpoch()
       return deleted.length === 1
     },

@@ -17,7 +17,8 @@ import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { entryAdded, entryDeleted, keySeq, logList, logTypeList, noteOwned, seqKey } from './list-changes.ts'
+import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
+import { entryAdded, entryDeleted, keySeq, logLists, noteOwned, seqKey } from './list-changes.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 
@@ -91,20 +92,36 @@ export function createEventStore(
   // PostgreSQL
   const listPage = prepareFiltered(
     database,
-    ({ types, limit, beforeSeq, afterSeq, ...owner }: FilterPlaceholders<PageFilter>) =>
-      executor
+    ({ types, limit, beforeSeq, afterSeq, environment, ...owner }: FilterPlaceholders<PageFilter>) => {
+      const isListed = and(
+        types && sql`${events.type} in ${types}`,
+        // Keyset pagination: only rows older than the last page's, or newer when reading forward.
+        beforeSeq && lt(events.seq, beforeSeq),
+        afterSeq && gt(events.seq, afterSeq),
+      )
+      const order = orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)
+      if (owner.appId !== undefined || environment === undefined)
+        return executor
+          .select(columns)
+          .from(events)
+          .where(and(isOwnedBy(events, owner), isListed))
+          .orderBy(order)
+      // A page of each application, in the order of its index.
+      const apps = selectApplications(database, executor, owner.developerId, environment)
+      const page = executor
+        .select({ seq: events.seq })
+        .from(events)
+        .where(and(sql`${events.appId} = apps.id`, isListed))
+        .orderBy(order)
+      const direction = afterSeq ? sql`asc` : sql`desc`
+      return executor
         .select(columns)
         .from(events)
         .where(
-          and(
-            isOwnedBy(events, owner),
-            types && sql`${events.type} in ${types}`,
-            // Keyset pagination: only rows older than the last page's, or newer when reading forward.
-            beforeSeq && lt(events.seq, beforeSeq),
-            afterSeq && gt(events.seq, afterSeq),
-          ),
+          sql`${events.seq} in (select page.seq from ${apps} as apps cross join lateral (${page}) as page order by page.seq ${direction} limit ${limit})`,
         )
-        .orderBy(orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
+        .orderBy(order)
+    },
   )
   // SQLite
   const listSeqs = database.prepare(() =>
@@ -152,9 +169,24 @@ export function createEventStore(
     }))
   }
 
+  const findEnvironment = createEnvironmentLookup(database, executor)
+  /** Records a change of the lists that have an entry. Does nothing on PostgreSQL. */
+  async function noteEntry(
+    changes: typeof entryAdded,
+    entry: { type: LogType; developerId: string; appId: string | null },
+    seq: number,
+  ) {
+    if (!database.listIndex) return
+    const environment = (entry.appId === null ? undefined : await findEnvironment(entry.appId)) ?? 'live'
+    noteOwned(database, changes[environment][entry.type], entry, seqKey(seq))
+  }
+
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
   async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
     const owner = { developerId, appId }
+    const { environment } = query
+    if (appId !== undefined && environment !== undefined && (await findEnvironment(appId)) !== environment)
+      return []
     const shortIds = ownerShortId(database, owner)
     const pages = (query.types ?? [undefined]).map((type) =>
       listPage({ ...query, ...shortIds, types: type && [type] }),
@@ -193,7 +225,7 @@ export function createEventStore(
           phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
           payload: sealing.sealText('events.payload', payloadRow(entry), payload),
         })
-        noteOwned(database, entryAdded[entry.type], entry, seqKey(seq))
+        await noteEntry(entryAdded, entry, seq)
         onEvent(entry.developerId)
       }
       return first
@@ -203,10 +235,10 @@ export function createEventStore(
       const ids = await loadEventIds(database, executor)
       const { listIndex } = database
       if (!listIndex) return loadPage(developerId, query, ids)
-      const { appId, types, limit, beforeSeq, afterSeq } = query
+      const { appId, environment, types, limit, beforeSeq, afterSeq } = query
       const keys = listIndex.keys(
         listOwner(ownerShortId(database, { developerId, appId })),
-        types ? [...new Set(types)].map((type) => logTypeList[type]) : [logList],
+        logLists({ environment, types }),
         afterSeq === undefined
           ? { before: beforeSeq === undefined ? undefined : seqKey(beforeSeq) }
           : { after: seqKey(afterSeq) },
@@ -282,7 +314,7 @@ export function createEventStore(
         .delete(events)
         .where(areOldestByKey(executor, events, seq, events.at, until, batchSize))
         .returning({ seq, type: columns.type, developerId, appId })
-      for (const row of deleted) noteOwned(database, entryDeleted[row.type], row, seqKey(row.seq))
+      for (const row of deleted) await noteEntry(entryDeleted, row, row.seq)
       return deleted.length > 0
     },
   }

@@ -1,17 +1,15 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
-import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import { admissionLifetimeMs, type Admission, type StoredPolicy } from '../domain/model/rate-limit.ts'
 import { selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { createGroupedGuardQueries } from './grouped-guard.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
-import { isUnused, openRecord, sealRecord } from './phone-rows.ts'
+import { isUnused, openRecord } from './phone-rows.ts'
 import { databaseTime } from './transaction-time.ts'
 import { parseSubscriber } from './webhook-endpoints.ts'
 
@@ -71,13 +69,6 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
       .from(idempotencyKeys)
       .where(sql`(${caller}, ${route}, ${key}) in (${scopes})`)
   })
-  const insertPhone = database.writeRows(executor, {
-    kind: 'insert',
-    table: phones,
-    columns: columnNames(phones).filter((name) => name !== 'key'),
-    computed: { key: () => sql`nextval('phones_keys')` },
-    onConflict: { target: [phones.phoneHash], set: {} },
-  })
   const { subject, policy, at, seq } = admissionTable
   /** The first admission of a limiter in an order. */
   const head = (condition: SQL, order: SQL) =>
@@ -129,14 +120,8 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
       return Map.groupBy((await lockMessages({ ids })).map(toMessage), ({ requestId }) => requestId)
     },
 
-    /** Records by hash. Those that are missing are inserted, so that they can be locked. */
-    async phones(ifMissing: ReadonlyMap<string, PhoneRecord>) {
-      const hashes = [...ifMissing.keys()].toSorted()
-      for (const hash of hashes) {
-        const record = ifMissing.get(hash)
-        // Not awaited: it goes with the query.
-        if (record) void insertPhone(sealRecord(sealing, hash, record))
-      }
+    /** Records by hash. A record that is missing cannot be locked: the first of two transactions that add it wins. */
+    async phones(hashes: readonly string[]) {
       const rows = await lockPhones({ hashes })
       return new Map(
         rows.map((row) => [

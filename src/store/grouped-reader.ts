@@ -1,6 +1,5 @@
 import type { GuardCountry, GuardCounts } from '../domain/model/guard.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
-import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { Admission, StoredPolicy } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import { admissionLifetimeMs } from '../domain/model/rate-limit.ts'
@@ -25,6 +24,7 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     credentials: createKind(queries.credentials),
     requests: createKind(queries.requests),
     messages: createKind(queries.messages),
+    phones: createKind(queries.phones),
     countries: createKind(queries.countries),
     counts: createKind(queries.lockCounts),
     countsBefore: createKind(queries.readCounts),
@@ -32,22 +32,17 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     subscribers: createKind(queries.subscribers),
     subscribersOfDevelopers: createKind(queries.subscribersOfDevelopers),
   }
-  const { credentials, requests, messages, countries, counts, countsBefore, contexts } = loaded
+  const { credentials, requests, messages, phones, countries, counts, countsBefore, contexts } = loaded
   const { subscribers, subscribersOfDevelopers } = loaded
-  const phones = createKind(async (hashes: readonly string[]) => {
-    const records = hashes.map((hash): [string, PhoneRecord] => [hash, required(wanted.phones.get(hash))])
-    return queries.phones(new Map(records))
-  })
   const answers = createKind((keys: readonly string[]) =>
     queries.answers(keys.map((key) => required(wanted.scopes.get(key)))),
   )
   const heads = createKind((keys: readonly string[]) =>
     queries.heads(keys.map((key) => required(wanted.limiters.get(key)))),
   )
-  const kinds = [...Object.values(loaded), phones, answers, heads]
+  const kinds = [...Object.values(loaded), answers, heads]
   /** Arguments of queries, in addition to the key. */
   const wanted = {
-    phones: new Map<string, PhoneRecord>(),
     scopes: new Map<string, IdempotencyScope>(),
     limiters: new Map<string, { subject: string; policy: StoredPolicy }>(),
   }
@@ -58,7 +53,6 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
   /** The same by the calls' clock. */
   let groupTime: number | undefined
 
-  const wantPhone = (hash: string, ifMissing: PhoneRecord) => void wanted.phones.set(hash, ifMissing)
   const wantScope = (scope: IdempotencyScope) => {
     const key = idempotencyRow(scope)
     wanted.scopes.set(key, scope)
@@ -85,10 +79,8 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     idempotencyRecord: (scope) => answers.get(wantScope(scope)),
     request: (id) => requests.get(id),
     messages: async (id) => (await messages.get(id)) ?? [],
-    async phone(hash, ifMissing) {
-      wantPhone(hash, ifMissing)
-      return required(await phones.get(hash))
-    },
+    phone: async (hash, ifMissing) =>
+      (await phones.get(hash)) ?? { hash, row: undefined, record: ifMissing, isNew: true },
     guard: {
       country: (subject) => countries.get(subject),
       async counts(locked, others) {
@@ -157,7 +149,6 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       return []
     },
     async phone(hash, ifMissing) {
-      wantPhone(hash, ifMissing)
       phones.want(hash)
       return { hash, row: undefined, record: ifMissing, isNew: false }
     },

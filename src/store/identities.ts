@@ -12,7 +12,7 @@ export function createOldIdentityStore(database: Database, executor: QueryExecut
 
   function findRequest(appId: string) {
     const { listIndex } = database
-    const newest = listIndex?.keys(database.shortId(appId), requestLists, {}, isInTransaction)()
+    const newest = listIndex?.keys(database.shortId(appId), requestLists({}), {}, isInTransaction)()
     return executor
       .select({ environment: otpRequests.environment })
       .from(otpRequests)

@@ -1,6 +1,7 @@
-import { otpStatuses } from '../domain/model/request.ts'
+import { otpStatuses, type OtpStatus } from '../domain/model/request.ts'
 import { webhookDeliveryStatuses } from '../domain/model/webhook-delivery.ts'
-import { eventKinds, logTypes } from '../shared/event-kinds.ts'
+import { eventKinds, logTypes, type LogType } from '../shared/event-kinds.ts'
+import type { Environment } from './app-environments.ts'
 import type { Database } from './engine/database.ts'
 import type { ListChange } from './engine/list-tail.ts'
 
@@ -11,33 +12,72 @@ const byValue = <V extends string, T>(values: readonly V[], build: (value: V) =>
   // Every value gets an entry.
   Object.fromEntries(values.map((value) => [value, build(value)])) as Record<V, T>
 
+/** Lists of a developer hold one environment each, so that either is read without the other. */
+const environments = ['live', 'test'] as const
+
+const byEnvironment = <T>(build: (environment: Environment) => T) => byValue(environments, build)
+
+/** The names for live were those of all, when there was one list for both. */
+const listName = (name: string, environment: Environment) => (environment === 'live' ? name : `${name} test`)
+
+const requestList = byEnvironment((environment) =>
+  byValue(otpStatuses, (status) => listName(`requests ${status}`, environment)),
+)
+
+/** Lists the names of the lists that have the requests of an environment and a status, or of any. */
+export const requestLists = (filter: {
+  environment?: Environment | undefined
+  status?: OtpStatus | undefined
+}): string[] =>
+  (filter.environment === undefined ? environments : [filter.environment]).flatMap((environment) =>
+    (filter.status === undefined ? otpStatuses : [filter.status]).map(
+      (status) => requestList[environment][status],
+    ),
+  )
+
 /** A request is in the list of its status. */
-export const requestList = byValue(otpStatuses, (status) => `requests ${status}`)
-export const requestLists = Object.values(requestList)
-export const requestAdded = byValue(otpStatuses, (status): ListChange => ({
-  add: [requestList[status]],
-  remove: [],
-}))
-export const requestClosed = byValue(otpStatuses, (status): ListChange => ({
-  add: [requestList[status]],
-  remove: [requestList.pending],
-}))
-export const requestDeleted = byValue(otpStatuses, (status): ListChange => ({
-  add: [],
-  remove: [requestList[status]],
-}))
+export const requestAdded = byEnvironment((environment) =>
+  byValue(otpStatuses, (status): ListChange => ({ add: [requestList[environment][status]], remove: [] })),
+)
+export const requestClosed = byEnvironment((environment) =>
+  byValue(otpStatuses, (status): ListChange => ({
+    add: [requestList[environment][status]],
+    remove: [requestList[environment].pending],
+  })),
+)
+export const requestDeleted = byEnvironment((environment) =>
+  byValue(otpStatuses, (status): ListChange => ({ add: [], remove: [requestList[environment][status]] })),
+)
 
 /** A log entry is in the list of all, which is read most, and in that of its type. */
-export const logList = 'log'
-export const logTypeList = byValue(logTypes, (type) => `log ${type}`)
-export const entryAdded = byValue(logTypes, (type): ListChange => ({
-  add: [logList, logTypeList[type]],
-  remove: [],
-}))
-export const entryDeleted = byValue(logTypes, (type): ListChange => ({
-  add: [],
-  remove: [logList, logTypeList[type]],
-}))
+const logList = byEnvironment((environment) => listName('log', environment))
+const logTypeList = byEnvironment((environment) =>
+  byValue(logTypes, (type) => listName(`log ${type}`, environment)),
+)
+
+/** Lists the names of the lists that have the log entries of an environment and of some types, or of any. */
+export const logLists = (filter: {
+  environment?: Environment | undefined
+  types?: readonly LogType[] | undefined
+}): string[] =>
+  (filter.environment === undefined ? environments : [filter.environment]).flatMap((environment) =>
+    filter.types
+      ? [...new Set(filter.types)].map((type) => logTypeList[environment][type])
+      : [logList[environment]],
+  )
+
+export const entryAdded = byEnvironment((environment) =>
+  byValue(logTypes, (type): ListChange => ({
+    add: [logList[environment], logTypeList[environment][type]],
+    remove: [],
+  })),
+)
+export const entryDeleted = byEnvironment((environment) =>
+  byValue(logTypes, (type): ListChange => ({
+    add: [],
+    remove: [logList[environment], logTypeList[environment][type]],
+  })),
+)
 
 /** Not a list: tells readers that the content of an entry was replaced. */
 export const entryContent = 'log content'
@@ -50,9 +90,17 @@ export const inboxList = 'inbox'
 export const messageAdded: ListChange = { add: [inboxList], remove: [] }
 export const messageDeleted: ListChange = { add: [], remove: [inboxList] }
 
-export const userList = 'users'
-export const userAdded: ListChange = { add: [userList], remove: [] }
-export const userDeleted: ListChange = { add: [], remove: [userList] }
+const userList = byEnvironment((environment) => listName('users', environment))
+export const userLists = (environment?: Environment): string[] =>
+  environment === undefined ? Object.values(userList) : [userList[environment]]
+export const userAdded = byEnvironment((environment): ListChange => ({
+  add: [userList[environment]],
+  remove: [],
+}))
+export const userDeleted = byEnvironment((environment): ListChange => ({
+  add: [],
+  remove: [userList[environment]],
+}))
 
 /** Key of an identity: sorts by its id, and ends with the key of its record. */
 export const userKey = (identityId: string, slot: number) =>

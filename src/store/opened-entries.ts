@@ -2,7 +2,7 @@ import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
 import { inOrder } from './engine/key-cursors.ts'
 import type { ListIndex } from './engine/list-index.ts'
-import { entryContent, keySeq, logList } from './list-changes.ts'
+import { entryContent, keySeq, logLists } from './list-changes.ts'
 
 /** About one megabyte. */
 const entriesMax = 2_000
@@ -19,7 +19,7 @@ export function createOpenedEntries(listIndex: ListIndex) {
     drops++
     entries.delete(keySeq(key))
   }
-  listIndex.onRemoved(logList, drop)
+  for (const list of logLists({})) listIndex.onRemoved(list, drop)
   listIndex.onRemoved(entryContent, drop)
 
   return {

@@ -9,14 +9,8 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { columnNames } from './engine/row-writes.ts'
-import {
-  noteOwned,
-  requestAdded,
-  requestClosed,
-  requestDeleted,
-  requestList,
-  requestLists,
-} from './list-changes.ts'
+import { noteOwned, requestAdded, requestClosed, requestDeleted, requestLists } from './list-changes.ts'
+import { createEnvironmentLookup, selectApplications, type Environment } from './app-environments.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -59,13 +53,19 @@ const formatCompat = (compat: CompatRecord | null): string | null =>
   )
 
 type PageFilter = OwnerShortId & {
+  environment: Environment | undefined
   status: OtpStatus | undefined
   /** Only requests that expire after this time. */
   pendingAt: number | undefined
   before: string | undefined
   limit: number
 }
-type OverdueFilter = OwnerShortId & { now: number; before: string | undefined; limit: number }
+type OverdueFilter = OwnerShortId & {
+  environment: Environment | undefined
+  now: number
+  before: string | undefined
+  limit: number
+}
 type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number | undefined }
 
 /** Stores OTP requests. */
@@ -137,12 +137,30 @@ export function createOtpRequestStore(
   // PostgreSQL
   const listPage = prepareFiltered(
     database,
-    ({ before, limit, developerId, appId, ...filter }: FilterPlaceholders<PageFilter>) =>
-      executor
+    ({ before, limit, developerId, appId, environment, ...filter }: FilterPlaceholders<PageFilter>) => {
+      const isListed = and(matches(filter), before && lt(otp.id, before))
+      const order = orderByLimit(desc(otp.id), limit)
+      if (appId !== undefined || environment === undefined)
+        return executor
+          .select()
+          .from(otp)
+          .where(and(isOwnedBy(otp, { developerId, appId }), isListed))
+          .orderBy(order)
+      // A page of each application, in the order of its index.
+      const apps = selectApplications(database, executor, developerId, environment)
+      const page = executor
+        .select({ id: otp.id })
+        .from(otp)
+        .where(and(sql`${otp.appId} = apps.id`, isListed))
+        .orderBy(order)
+      return executor
         .select()
         .from(otp)
-        .where(and(isOwnedBy(otp, { developerId, appId }), matches(filter), before && lt(otp.id, before)))
-        .orderBy(orderByLimit(desc(otp.id), limit)),
+        .where(
+          sql`${otp.id} in (select page.id from ${apps} as apps cross join lateral (${page}) as page order by page.id desc limit ${limit})`,
+        )
+        .orderBy(order)
+    },
   )
   // SQLite
   const listIds = prepareFiltered(database, ({ ids, ...filter }: FilterPlaceholders<IdsFilter>) =>
@@ -154,7 +172,7 @@ export function createOtpRequestStore(
   // Few, because they are closed within seconds. `nullif` keeps the databases from choosing another index.
   const listOverdue = prepareFiltered(
     database,
-    ({ now, before, limit, developerId, appId }: FilterPlaceholders<OverdueFilter>) =>
+    ({ now, before, limit, developerId, appId, environment }: FilterPlaceholders<OverdueFilter>) =>
       executor
         .select()
         .from(otp)
@@ -164,18 +182,28 @@ export function createOtpRequestStore(
             lte(otp.expiresAt, now),
             sql`nullif(${otp.developerId}, null) = ${developerId}`,
             appId && sql`nullif(${otp.appId}, null) = ${appId}`,
+            environment && eq(otp.environment, environment),
             before && sql`nullif(${otp.id}, null) < ${before}`,
           ),
         )
         .orderBy(orderByLimit(sql`nullif(${otp.id}, null) desc`, limit)),
   )
 
-  async function listByStatus({ status, now, limit, before, ...owner }: OtpListQuery): Promise<Row[]> {
+  const findEnvironment = createEnvironmentLookup(database, executor)
+  const isInEnvironment = async (
+    { appId }: { appId?: string | undefined },
+    environment: Environment | undefined,
+  ) => environment === undefined || appId === undefined || (await findEnvironment(appId)) === environment
+
+  async function listByStatus({ status, now, limit, before, environment, ...owner }: OtpListQuery) {
     const filter = { status, pendingAt: status === 'pending' ? now : undefined }
     const shortIds = ownerShortId(database, owner)
     const { listIndex } = database
-    if (!listIndex) return onlyOwn(await listPage({ ...filter, ...shortIds, before, limit }), owner) ?? []
-    const lists = status === undefined ? requestLists : [requestList[status]]
+    if (!listIndex) {
+      if (!(await isInEnvironment(owner, environment))) return []
+      return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
+    }
+    const lists = requestLists({ environment, status })
     const keys = listIndex.keys(listOwner(shortIds), lists, { before }, isInTransaction)
     return loadListed(keys, limit, async (ids) => {
       const rows = await listIds({ ...filter, ids: JSON.stringify(ids) })
@@ -198,8 +226,14 @@ export function createOtpRequestStore(
       const rows = await listByStatus(query)
       if (query.status !== 'expired') return rows.map(toRequest)
       // Pending requests past their expiry are listed as expired, as `isExpired` defines.
-      const { now, before, limit } = query
-      const overdue = await listOverdue({ ...ownerShortId(database, query), now, before, limit })
+      const { now, before, limit, environment } = query
+      const overdue = await listOverdue({
+        ...ownerShortId(database, query),
+        environment,
+        now,
+        before,
+        limit,
+      })
       const byId = new Map([...rows, ...(onlyOwn(overdue, query) ?? [])].map((row) => [row.id, row]))
       const newestFirst = [...byId.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1))
       return newestFirst.slice(0, limit).map(toRequest)
@@ -239,7 +273,7 @@ export function createOtpRequestStore(
         contexts: contexts.length === 0 ? null : contexts.join(' '),
         compat: formatCompat(request.compat),
       })
-      noteOwned(database, requestAdded[request.status], request, id)
+      noteOwned(database, requestAdded[request.environment][request.status], request, id)
     },
 
     async listBack(from, limit) {
@@ -261,18 +295,18 @@ export function createOtpRequestStore(
 
     async update(request, statusBefore = 'pending') {
       await update({ ...request, compat: formatCompat(request.compat) })
-      const { id, status } = request
-      if (status !== statusBefore) noteOwned(database, requestClosed[status], request, id)
+      const { id, status, environment } = request
+      if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
     },
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'otp_requests', until)) return true
-      const { id, status, developerId, appId } = otp
+      const { id, status, environment, developerId, appId } = otp
       const deleted = await executor
         .delete(otp)
         .where(areOldestByKey(executor, otp, id, otp.createdAt, until, batchSize))
-        .returning({ id, status, developerId, appId })
-      for (const row of deleted) noteOwned(database, requestDeleted[row.status], row, row.id)
+        .returning({ id, status, environment, developerId, appId })
+      for (const row of deleted) noteOwned(database, requestDeleted[row.environment][row.status], row, row.id)
       return deleted.length > 0
     },
   }

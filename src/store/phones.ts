@@ -10,10 +10,12 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { columnNames, replaceAll } from './engine/row-writes.ts'
+import { isDuplicate, RowAddedError } from './engine/errors.ts'
+import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
-import { noteUser, userAdded, userDeleted, userKey, userList, userSlot } from './list-changes.ts'
+import type { Environment } from './app-environments.ts'
+import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'
 
@@ -22,6 +24,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
   const toColumns = (hash: string, record: PhoneRecord) => sealRecord(sealing, hash, record)
   const { phones, meta } = database.tables
+  const isReader = executor === database.read
   const p = sql.placeholder
 
   const findByKey = database.prepare(() =>
@@ -49,12 +52,12 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .values(valuesWithoutKey as typeof values)
       .onConflictDoNothing({ target: phones.phoneHash }),
   )
-  const upsert = database.writeRows(executor, {
+  const insertNew = database.writeRows(executor, {
     kind: 'insert',
     table: phones,
     columns: columnNames(phones).filter((name) => name !== 'key'),
     computed: { key: () => sql`nextval('phones_keys')` },
-    onConflict: replaceAll(phones, [phones.phoneHash], { kept: [phones.key] }),
+    toError: (error) => (isDuplicate(error) ? new RowAddedError(error) : error),
   })
   const findByHash = database.prepare(() =>
     executor
@@ -68,17 +71,23 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .from(meta)
       .where(eq(meta.name, p('name'))),
   )
-  type PageFilter = { developerId: string | number; limit: number; before: string | undefined }
+  type PageFilter = {
+    developerId: string | number
+    environment: Environment
+    limit: number
+    before: string | undefined
+  }
   // PostgreSQL
   const listPage = prepareFiltered(
     database,
-    ({ developerId, limit, before }: FilterPlaceholders<PageFilter>) =>
+    ({ developerId, environment, limit, before }: FilterPlaceholders<PageFilter>) =>
       executor
         .select()
         .from(phones)
         .where(
           and(
             eq(phones.developerId, developerId),
+            eq(phones.environment, environment),
             isNotNull(phones.identityId),
             before && lt(phones.identityId, before),
           ),
@@ -93,11 +102,18 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .where(inJson(phones.key, textParam('slots'))),
   )
 
-  async function listRows(filter: PageFilter): Promise<PhoneRow[]> {
+  type IdentityQuery = Omit<PageFilter, 'environment'> & { environment: Environment | undefined }
+
+  async function listRows({ environment, ...filter }: IdentityQuery): Promise<PhoneRow[]> {
     const { listIndex } = database
-    if (!listIndex) return listPage(filter)
     const { developerId, limit, before } = filter
-    const listed = listIndex.keys(developerId, [userList], { before }, executor !== database.read)
+    if (!listIndex) {
+      const wanted: Environment[] = environment === undefined ? ['live', 'test'] : [environment]
+      const pages = await Promise.all(wanted.map((one) => listPage({ ...filter, environment: one })))
+      const byIdentity = (a: PhoneRow, b: PhoneRow) => ((a.identityId ?? '') < (b.identityId ?? '') ? 1 : -1)
+      return pages.flat().toSorted(byIdentity).slice(0, limit)
+    }
+    const listed = listIndex.keys(developerId, userLists(environment), { before }, !isReader)
     return loadListed(listed, limit, async (keys) => {
       const rows = await listSlots({ slots: JSON.stringify(keys.map(userSlot)) })
       return inOrder(keys, rows, ({ identityId, key }) => userKey(identityId ?? '', key))
@@ -108,7 +124,6 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const matchesHash = async (hash: string) =>
     index ? eq(phones.key, (await findRow(hash))?.key ?? 0) : eq(phones.phoneHash, hash)
 
-  const isReader = executor === database.read
   const index = isReader ? database.phoneIndex?.committed : database.phoneIndex?.uncommitted
 
   async function findRow(hash: string): Promise<PhoneRow | undefined> {
@@ -141,7 +156,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const { hash } = slot
       if (!index) {
         const columns = toColumns(hash, record)
-        await (slot.row ? update({ key: slot.row.key, ...columns }) : upsert(columns))
+        await (slot.row ? update({ key: slot.row.key, ...columns }) : insertNew(columns))
         return
       }
       // A slot that was loaded before its record was inserted has no row.
@@ -149,7 +164,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const key = row?.key ?? index.add(hash)
       const { developerId, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
-        noteUser(database, userAdded, developerId, identity.id, key)
+        noteUser(database, userAdded[record.environment], developerId, identity.id, key)
       await (row ? update : insert)({ key, ...toColumns(hash, record) })
     },
 
@@ -157,15 +172,20 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const deleted = await executor
         .delete(phones)
         .where(await matchesHash(hash))
-        .returning({ key: phones.key, developerId: phones.developerId, identityId: phones.identityId })
-      for (const { key, developerId, identityId } of deleted) {
+        .returning({
+          key: phones.key,
+          developerId: phones.developerId,
+          environment: phones.environment,
+          identityId: phones.identityId,
+        })
+      for (const { key, developerId, environment, identityId } of deleted) {
         index?.remove(hash, key)
-        if (identityId !== null) noteUser(database, userDeleted, developerId, identityId, key)
+        if (identityId !== null) noteUser(database, userDeleted[environment], developerId, identityId, key)
       }
     },
 
-    async listIdentities(developerId, limit, before) {
-      const rows = await listRows({ developerId: database.shortId(developerId), limit, before })
+    async listIdentities(developerId, { environment, limit, before }) {
+      const rows = await listRows({ developerId: database.shortId(developerId), environment, limit, before })
       return rows.map(toRecord)
     },
 

@@ -68,8 +68,9 @@ describe('logs', () => {
     )
     const result = await cli.home.otpd(['logs'])
     expect(result.exitCode).toBe(0)
-    const [first, second, third] = result.stdout.trim().split('\n')
-    expect(first).toMatch(/^\S+ {2}→ otp\.sent +\+14155550100 {2,}web {2}otp_01arz3ndektsv4rrffq69g5fav$/)
+    const [heading, first, second, third] = result.stdout.trim().split('\n')
+    expect(heading).toMatch(/^TIME \(\S+\) +EVENT +PHONE +APP +DETAIL, REQUEST$/)
+    expect(first).toMatch(/^\S+ {5}→ otp\.sent +\+14155550100 {2,}web {2}otp_01arz3ndektsv4rrffq69g5fav$/)
     expect(second).toMatch(/✗ otp\.failed .* web {2}max_attempts {2}otp_/)
     expect(third).toContain('· new.kind')
     expect(queries[0]?.get('limit')).toBe('20')
@@ -93,14 +94,25 @@ describe('logs', () => {
 
   test.each([
     [120, / {2}web {2}max_attempts {2}otp_01arz3ndektsv4rrffq69g5fav$/],
-    [82, / web ma… otp_01arz3ndektsv4rrffq69g5fav$/],
-    [77, / web max_attempts$/],
-    [50, / web m…$/],
+    [90, / {2}web {2}max_attempts {2}otp_01ar…5fav$/],
+    [77, / {2}web {2}max_attempts$/],
+    [60, / \+14155550100 +max_attem…$/],
+    [50, / \+14155550100$/],
   ])('fits a terminal of %d columns', async (columns, end) => {
     serveLog([entry(1, { type: 'otp.failed', detail: 'max_attempts' })], [])
     const { stdout } = await cli.home.otpd(['logs', '--no-color'], { columns })
-    expect(Bun.stringWidth(stdout.trimEnd())).toBeLessThanOrEqual(columns)
+    for (const line of stdout.split('\n')) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
     expect(stdout.trimEnd()).toMatch(end)
+  })
+
+  test('aligns the names of applications, and shows the date of an entry that is not of today', async () => {
+    const names = ['web', 'a-long-name-of-an-application']
+    const apps = names.map((name, index) => ({ id: `app_${index}`, name }))
+    const entries = apps.map(({ id }, index) => entry(index, { appId: id, at: '2026-11-18T11:00:00.000Z' }))
+    cli.respond = ({ path }) => pageResponse(...(path.startsWith('/v1/logs') ? entries : apps))
+    const [, first = '', second = ''] = (await cli.home.otpd(['logs'])).stdout.split('\n')
+    expect(first).toMatch(/^11-18 \d\d:00 /)
+    expect(first.indexOf('otp_')).toBe(second.indexOf('otp_'))
   })
 
   test('says what to do when there are no events, and when none match', async () => {

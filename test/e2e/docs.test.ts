@@ -6,8 +6,13 @@ let server: RunningServer
 beforeAll(async () => void (server = await startServer()))
 afterAll(() => server.stop())
 
-test('the executable contains the docs page, its script and its style sheet', async () => {
+test('the executable contains the guides, the docs page, their scripts and style sheets', async () => {
   for (const [path, type, sizeMin] of [
+    ['/docs/', 'text/html; charset=utf-8', 3000],
+    ['/docs/errors', 'text/html; charset=utf-8', 20_000],
+    ['/docs/guides.css', 'text/css; charset=utf-8', 3000],
+    ['/docs/guides.js', 'text/javascript; charset=utf-8', 10_000],
+    ['/docs/search.json', 'application/json', 100_000],
     ['/v1/docs', 'text/html; charset=utf-8', 300],
     ['/v1/docs/start.js', 'text/javascript; charset=utf-8', 50],
     ['/v1/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 1_000_000],

@@ -6,7 +6,9 @@ import { binaryPath, startServer } from '../helpers/binary.ts'
 import { findProgram } from '../helpers/external-program.ts'
 
 const unit =
-  /```ini\n(\[Unit\][^`]*)```/.exec(readFileSync(join(import.meta.dir, '../../README.md'), 'utf8'))?.[1] ?? ''
+  /```ini\n(\[Unit\][^`]*)```/.exec(
+    readFileSync(join(import.meta.dir, '../../src/docs/operating.md'), 'utf8'),
+  )?.[1] ?? ''
 const analyze = findProgram('systemd-analyze')
 if (analyze === null)
   process.stderr.write('Skipped: the check of the systemd unit. It needs systemd-analyze.\n')
@@ -27,7 +29,7 @@ async function check(...args: string[]) {
   }
 }
 
-test.skipIf(analyze === null)('systemd accepts the unit of the README without a warning', async () => {
+test.skipIf(analyze === null)('systemd accepts the unit of the guide without a warning', async () => {
   expect(unit).toContain('ExecStart=/usr/local/bin/otpd serve')
   const { exitCode, text } = await check('verify')
   expect({ exitCode, ours: text.split('\n').filter((line) => line.includes('otpd.service')) }).toEqual({

@@ -92,8 +92,8 @@ export async function createApiTester(options: TestOptions = {}) {
     return { developer, application, requestId, webhookId, deliveryId, tokenId, phone }
   }
 
-  /** Fills the parameters of an operation's path with the ids of a tenant. */
-  function fillPath({ path }: Operation, tenant: Tenant): string {
+  /** Fills the parameters of an operation's path with the ids of a tenant, and adds the required ones of its query. */
+  function fillPath({ path, parameters = [] }: Operation, tenant: Tenant): string {
     const [, , resource = ''] = path.split('/')
     const ids: Record<string, string> = {
       projects: tenant.application.projectId,
@@ -102,13 +102,17 @@ export async function createApiTester(options: TestOptions = {}) {
       webhooks: tenant.webhookId,
       tokens: tenant.tokenId,
     }
-    return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const query = parameters
+      .filter((one) => one.in === 'query' && one.required === true)
+      .map(({ name, schema }) => `${name}=${schema.enum?.[0]}`)
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const { deliveryId } = tenant
       const phoneNumber = encodeURIComponent(tenant.phone)
       const value = { id: ids[resource], type: 'secret', phoneNumber, deliveryId }[name]
       if (value === undefined) throw new Error(`No value is defined for a parameter of ${path}.`)
       return value
     })
+    return query.length === 0 ? filled : `${filled}?${query.join('&')}`
   }
 
   /** Returns a body that the operation accepts. */
@@ -133,7 +137,7 @@ export async function createApiTester(options: TestOptions = {}) {
   ): Promise<ApiTestResponse> {
     const target = path ?? (operation ? fillPath(operation, owner) : '/')
     const response = await service.app.handle(
-      new Request(`http://otpd.test${target}${query}`, {
+      new Request(`http://otpd.test${target}${target.includes('?') ? query.replace('?', '&') : query}`, {
         method,
         headers: {
           ...(body !== undefined && { 'content-type': 'application/json' }),

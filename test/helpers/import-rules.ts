@@ -151,7 +151,7 @@ const importRules: readonly ImportRule[] = [
   // HTTP calls the capabilities and never a table; erasure, guard settings and upkeep are not on the network.
   {
     area: 'src/http',
-    imports: domain('accounts', 'apps', 'limits', 'log', 'model'),
+    imports: [...domain('accounts', 'apps', 'limits', 'log', 'model'), 'src/docs'],
     packages: httpLayerPackages,
   },
   {
@@ -233,6 +233,8 @@ const importRules: readonly ImportRule[] = [
     ],
     packages: anyPackageExcept(...cliPackages),
   },
+  // The rendered guides, which server and command line both show. It depends on neither.
+  { area: 'src/docs', packages: neutralPackages },
   // A few definitions that server and command line share. It depends on neither.
   { area: 'src/shared', packages: neutralPackages },
 
@@ -310,9 +312,29 @@ const importRules: readonly ImportRule[] = [
       'src/server/start.ts',
       'src/server/bundle.ts',
     ],
-    dynamic: ['cli/console/run-console.tsx', 'src/server/bundle.ts'],
+    dynamic: ['cli/console/run-console.tsx', 'src/docs', 'src/server/bundle.ts'],
     packages: anyPackage,
   },
+  // Renders the guides while the executable is built, with parts that it makes from the definitions of the server.
+  {
+    area: 'cli/guides',
+    imports: ['cli/guides/reference', 'src/docs'],
+    packages: anyPackage,
+  },
+  {
+    area: 'cli/guides/reference',
+    imports: [
+      ...cli('help.ts', 'program.ts', 'terminal'),
+      ...domain('guard', 'log', 'model'),
+      'src/config/config.ts',
+      'src/delivery/providers/all-provider-kinds.ts',
+      'src/http/error-examples.ts',
+      'src/http/errors.ts',
+    ],
+    packages: anyPackage,
+  },
+  // The build is the one program that runs it.
+  { area: 'cli/build.ts', imports: ['cli/guides/render.ts'], packages: anyPackage },
   { area: 'cli/completion.ts', imports: cliBase, packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
   { area: 'cli/help.ts', packages: anyPackage },

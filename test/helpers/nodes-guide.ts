@@ -162,10 +162,10 @@ export async function createGuideRun(serverUrl: string) {
       }
     },
 
-    /** Starts a node as the unit of the README does. */
+    /** Starts a node as the unit of the guide on operating does. */
     startNode(env: Record<string, string>) {
-      const readme = readFileSync(join(root, 'README.md'), 'utf8')
-      const [, args = ''] = /^ExecStart=\/usr\/local\/bin\/otpd serve(.*)$/m.exec(readme) ?? []
+      const operating = readFileSync(join(root, 'src/docs/operating.md'), 'utf8')
+      const [, args = ''] = /^ExecStart=\/usr\/local\/bin\/otpd serve(.*)$/m.exec(operating) ?? []
       return startServer({ dataDir: null, env, args: args.trim().split(' ') })
     },
 

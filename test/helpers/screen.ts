@@ -80,6 +80,8 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     /** Returns the visible rows. */
     screen: () => screenRows,
     text: () => screenRows.join('\n'),
+    /** Returns the emulator's buffer, with the style of every cell. */
+    buffer: () => emulator.buffer.active,
     /** Whether the alternate screen is shown. */
     isAlternate: () => emulator.buffer.active.type === 'alternate',
     /** Presses keys: each is the name of a key, or text to type. */

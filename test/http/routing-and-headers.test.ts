@@ -35,7 +35,6 @@ function listPaths() {
 
 describe('an unknown path', () => {
   test.each([
-    '/',
     '/v1',
     '/v1/',
     '/v2/health',

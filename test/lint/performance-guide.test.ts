@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cases } from '../bench/cases.ts'
 import { goals } from '../bench/goals.ts'
+import { drawCharts } from '../pictures/charts.ts'
 
 const root = join(import.meta.dir, '../..')
 const guide = readFileSync(join(root, 'src/docs/performance.md'), 'utf8')
@@ -29,6 +30,11 @@ test('the performance guide has every goal of the bench', () => {
     if (atLeast !== undefined) expect([text, stated.get(text)]).toEqual([text, `≥ ${atLeast}`])
     if (atMost !== undefined) expect([text, stated.get(text)]).toEqual([text, `≤ ${atMost}`])
   }
+})
+
+test('the charts of the performance guide show its tables', () => {
+  for (const [name, svg] of Object.entries(drawCharts()))
+    expect([name, readFileSync(join(root, '.github/media', name), 'utf8')]).toEqual([name, svg])
 })
 
 test('the files that the performance guide names exist', () => {

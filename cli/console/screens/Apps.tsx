@@ -14,7 +14,7 @@ export const appsScreen: Screen = {
     'otpd app create NAME --project PROJECT --env test --env-file FILE',
     'otpd app list',
     'otpd app get APP',
-    'otpd rotate APP secret',
+    'otpd app rotate APP client-secret',
   ],
   View: AppsView,
 }

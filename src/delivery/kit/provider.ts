@@ -29,8 +29,7 @@
  *    checks the documented request, each error class and each receipt, including forged ones. It ends with
  *    `describeHttpFaults`, the contract that every HTTP provider must meet.
  *    `test/delivery/kit/provider-kinds.test.ts` checks the list of kinds.
- * 8. **README.** Its table of kinds is generated: run `npx bun test/helpers/providers-table.ts | npx prettier
- *    --parser markdown` and paste the output. `test/e2e/readme.test.ts` fails if the table is out of date.
+ * 8. **Documentation.** The table of kinds in the guide is generated from the descriptions of the fields.
  */
 
 import type { Failure, Receipt } from '../../domain/model/delivery.ts'

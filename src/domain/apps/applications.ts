@@ -108,7 +108,7 @@ export function createApplicationService(needs: {
      */
     create(
       developer: Actor,
-      input: { name: string; projectId: string; environment: Environment },
+      input: { name: string; projectId: string; environment: Environment } & Partial<ApplicationSettings>,
       idempotency?: IdempotencyScope,
     ): Promise<IdempotentResult<CreatedApplication>> {
       const work = async (
@@ -127,12 +127,12 @@ export function createApplicationService(needs: {
         const now = clock.now()
         const { secrets, stored } = issueCredentials(keys, input.environment, id, random)
         const application: NewApplication = {
+          ...defaultSettings,
           ...input,
           ...stored,
           id,
           developerId: developer.id,
           status: 'active',
-          ...defaultSettings,
           clientSecretRotatedAt: null,
           apiKeyRotatedAt: null,
           webhookSecretRotatedAt: null,

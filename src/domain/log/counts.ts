@@ -1,15 +1,31 @@
 import { inboxProvider } from '../model/delivery.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { BreakdownChanges, CountChanges } from '../store/analytics.ts'
+import type { BreakdownChanges, CountChanges, CountName } from '../store/analytics.ts'
 import type { Change } from '../store/operation.ts'
 import { utcDay } from './analytics.ts'
 
+type Counts = { [N in CountName]?: number }
+
 /** Adds to the developer's counts of a day. */
 export const countChange = (
-  { developerId }: Pick<OtpRequest, 'developerId'>,
-  counts: CountChanges,
+  { developerId, environment }: Pick<OtpRequest, 'developerId' | 'environment'>,
+  counts: Counts,
   day: number,
-): Change => ({ kind: 'counts', developerId, day, counts })
+): Change => ({ kind: 'counts', developerId, day, counts: inEnvironment(environment, counts) })
+
+/** Counts in the test environment, too, if they are its own. */
+export function inEnvironment(environment: 'live' | 'test', counts: Counts): CountChanges {
+  if (environment === 'live') return counts
+  const { requests, sent, verified, failed, active } = counts
+  return {
+    ...counts,
+    ...(requests !== undefined && { testRequests: requests }),
+    ...(sent !== undefined && { testSent: sent }),
+    ...(verified !== undefined && { testVerified: verified }),
+    ...(failed !== undefined && { testFailed: failed }),
+    ...(active !== undefined && { testActive: active }),
+  }
+}
 
 /**
  * Adds to the counts of today by application, country, channel and provider. Messages of test applications count without

@@ -85,6 +85,7 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
 
 export type LogFilter = {
   appId?: string | undefined
+  environment?: 'live' | 'test' | undefined
   /** Only entries of this request, with its delivery attempts. */
   requestId?: string | undefined
   types?: readonly LogType[] | undefined
@@ -106,11 +107,14 @@ export function createLogService({ store }: { store: Store<'events' | 'otpReques
 
   /** Lists what happened to a request. They are few: the page is cut from all of them. */
   async function listOfRequest(developer: Developer, requestId: string, filter: LogFilter): Promise<LogPage> {
-    const { appId, types, limit, cursor, after, order } = filter
+    const { appId, environment, types, limit, cursor, after, order } = filter
     if (after !== undefined && cursor !== undefined) throw afterWithCursor()
     const end = readSeqCursor(filter)
     const request = isId('otp', requestId) ? await otpRequests.find(requestId) : undefined
-    const isListed = request?.developerId === developer.id && (appId === undefined || request.appId === appId)
+    const isListed =
+      request?.developerId === developer.id &&
+      (appId === undefined || request.appId === appId) &&
+      (environment === undefined || request.environment === environment)
     if (!isListed) return emptyPage(limit)
     const entries = await readEntries(request)
     const afterIndex = entries.findIndex(({ id }) => id === after)
@@ -139,17 +143,17 @@ export function createLogService({ store }: { store: Store<'events' | 'otpReques
      *   (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
-      const { appId, types, limit, requestId } = filter
+      const { appId, environment, types, limit, requestId } = filter
       if (appId !== undefined && !isId('app', appId)) return emptyPage(limit)
       if (requestId !== undefined) return listOfRequest(developer, requestId, filter)
       if (filter.after !== undefined) {
         if (filter.cursor !== undefined) throw afterWithCursor()
         const afterSeq = isId('evt', filter.after) && (await events.findSeq(developer.id, filter.after))
         if (typeof afterSeq !== 'number') throw unknownAfter()
-        const items = await events.list(developer.id, { appId, types, limit, afterSeq })
+        const items = await events.list(developer.id, { appId, environment, types, limit, afterSeq })
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
-      const query = { appId, types, limit: limit + 1, beforeSeq: readSeqCursor(filter) }
+      const query = { appId, environment, types, limit: limit + 1, beforeSeq: readSeqCursor(filter) }
       const rows = await events.list(developer.id, query)
       const { items, nextCursor } = toPage(rows, limit, ({ seq }) => String(seq))
       return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }

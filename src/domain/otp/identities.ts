@@ -74,26 +74,35 @@ export function createIdentityService(needs: {
   const { read } = needs.store
 
   return {
-    /** Lists identities of both environments, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
-    async list(developer: Developer, page: PageRequest): Promise<Page<Identity>> {
-      const before = readIdCursor(page, 'idn')
-      const records = await read.phones.listIdentities(developer.id, page.limit + 1, before)
+    /**
+     * Lists identities, newest first.
+     *
+     * @param environment undefined: of both
+     * @throws INVALID_ARGUMENT (CURSOR_INVALID)
+     */
+    async list(
+      developer: Developer,
+      page: PageRequest,
+      environment?: 'live' | 'test' | undefined,
+    ): Promise<Page<Identity>> {
+      const query = { environment, limit: page.limit + 1, before: readIdCursor(page, 'idn') }
+      const records = await read.phones.listIdentities(developer.id, query)
       return toPage(records.flatMap(toIdentities), page.limit, ({ id }) => id)
     },
 
     /**
-     * Finds the identity of a phone, under any of its spellings: that of the caller's environment, or else of the other.
+     * Finds the identity of a phone, under any of its spellings.
      *
      * @param phone E.164
-     * @param environment of the calling application; live for a developer
+     * @param environment undefined: live, or else test
      * @throws NOT_FOUND
      */
     async getByPhone(
       developerId: string,
       phone: string,
-      environment: 'live' | 'test' = 'live',
+      environment?: 'live' | 'test' | undefined,
     ): Promise<Identity> {
-      for (const next of [environment, environment === 'live' ? 'test' : 'live'] as const) {
+      for (const next of environment === undefined ? (['live', 'test'] as const) : [environment]) {
         const found = await findPhone(read, needs.keys, { developerId, environment: next, phone })
         const [identity] = found ? toIdentities(found.record) : []
         // The record may have a pseudonym; the caller knows the number.
@@ -104,7 +113,16 @@ export function createIdentityService(needs: {
   }
 }
 
-const toIdentities = ({ identity, developerId, phone, country }: PhoneRecord): Identity[] =>
+const toIdentities = ({ identity, developerId, environment, phone, country }: PhoneRecord): Identity[] =>
   identity === null
     ? []
-    : [{ ...identity, developerId, phone, country, applications: identity.applications.toSorted() }]
+    : [
+        {
+          ...identity,
+          developerId,
+          environment,
+          phone,
+          country,
+          applications: identity.applications.toSorted(),
+        },
+      ]

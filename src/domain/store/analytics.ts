@@ -1,13 +1,14 @@
-/** Increments for one day. `active` may be negative: an identity counts on the day of its last verification only. */
-export type CountChanges = {
-  requests?: number
-  sent?: number
-  verified?: number
-  failed?: number
-  active?: number
-}
+export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
+
+/**
+ * Increments for one day: of both environments together, and of the test environment. `active` may be negative: an
+ * identity counts on the day of its last verification only.
+ */
+export type CountChanges = { [N in CountName | `test${Capitalize<CountName>}`]?: number }
 
 export type DayCounts = { day: number; sent: number; verified: number; failed: number }
+
+type Environment = 'live' | 'test'
 
 /** Key of a row of the breakdown. Null if the request has none: test applications have neither channel nor provider. */
 export type BreakdownKey = {
@@ -30,16 +31,34 @@ export type BreakdownChanges = {
   failed?: number
 }
 
+/** UTC days, both ends included, and an environment; undefined is both. */
+export type BreakdownRange = { firstDay: number; lastDay: number; environment: Environment | undefined }
+
+export const breakdownDimensions = ['application', 'country', 'channel', 'provider'] as const
+export type BreakdownDimension = (typeof breakdownDimensions)[number]
+
+/** Sums of one value of a dimension. The key is null for requests that have none. */
+export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>
+
 /** Daily counters: per developer, and per application, country, channel and provider (the breakdown). */
 export type AnalyticsStore = {
   add(developerId: string, day: number, changes: CountChanges): Promise<void>
   addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Promise<void>
   /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
   deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
+  /** @param environment undefined: both */
   totals(
     developerId: string,
+    environment: Environment | undefined,
     activeSinceDay: number,
   ): Promise<{ requests: number; verified: number; active: number }>
-  days(developerId: string, firstDay: number): Promise<DayCounts[]>
-  countApplications(developerId: string): Promise<number>
+  /** @param environment undefined: both */
+  days(developerId: string, environment: Environment | undefined, firstDay: number): Promise<DayCounts[]>
+  /** Sums up the breakdown of one application, by day. */
+  daysOfApplication(developerId: string, appId: string, range: BreakdownRange): Promise<DayCounts[]>
+  /** Sums up the breakdown by one of its dimensions. */
+  breakdown(developerId: string, by: BreakdownDimension, range: BreakdownRange): Promise<BreakdownRow[]>
+  /** Names applications that exist. */
+  applicationNames(developerId: string, appIds: readonly string[]): Promise<Map<string, string>>
+  countApplications(developerId: string, environment: Environment | undefined): Promise<number>
 }

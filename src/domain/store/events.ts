@@ -4,6 +4,8 @@ import type { EntryPlace } from '../model/request-history.ts'
 
 export type LogQuery = {
   appId?: string | undefined
+  /** Only entries of applications in this environment. */
+  environment?: 'live' | 'test' | undefined
   /** Only entries of these types. */
   types?: readonly LogType[] | undefined
   limit: number

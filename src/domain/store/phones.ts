@@ -20,8 +20,16 @@ export type PhoneStore = {
   load(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
   save(slot: PhoneSlot, record: PhoneRecord): Promise<void>
   delete(slot: PhoneSlot): Promise<void>
-  /** Lists the developer's records with an identity, newest identity first. @param before an identity id */
-  listIdentities(developerId: string, limit: number, before?: string): Promise<PhoneRecord[]>
+  /**
+   * Lists the developer's records with an identity, newest identity first.
+   *
+   * @param query.environment undefined: of both
+   * @param query.before an identity id
+   */
+  listIdentities(
+    developerId: string,
+    query: { environment?: 'live' | 'test' | undefined; limit: number; before?: string | undefined },
+  ): Promise<PhoneRecord[]>
   /** Lists all records in key order, after the slot with `afterKey`. */
   scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>
   /** Tells whether records were moved from 0.1.0 whose number was a pseudonym already: see `moveIdentities`. */

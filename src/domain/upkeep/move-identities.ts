@@ -1,4 +1,5 @@
 import { utcDay } from '../log/analytics.ts'
+import { inEnvironment } from '../log/counts.ts'
 import { createIds } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { emptyRecord, hashSubscriber, type PhoneIdentity } from '../model/phone-record.ts'
@@ -78,7 +79,11 @@ async function moveOne(
   const { record } = loaded
   const other = record.identity
   const lastDay = utcDay(identity.lastVerifiedAt)
-  if (isSecond) await tx.analytics.add(subscriber.developerId, lastDay, { active: 1 })
+  const { developerId, environment } = subscriber
+  // 0.1.0 counted one user for both environments.
+  const all = isSecond ? { active: 1 } : {}
+  const added = environment === 'test' ? { ...all, testActive: 1 } : all
+  if (Object.keys(added).length > 0) await tx.analytics.add(developerId, lastDay, added)
   if (!other) return tx.phones.save(loaded, { ...record, phone: subscriber.phone, identity })
   // Another spelling of the same subscriber.
   const isLater = identity.lastVerifiedAt > other.lastVerifiedAt
@@ -88,7 +93,7 @@ async function moveOne(
     identity: mergeIdentities(other, identity),
   })
   const earlierDay = Math.min(utcDay(other.lastVerifiedAt), lastDay)
-  await tx.analytics.add(subscriber.developerId, earlierDay, { active: -1 })
+  await tx.analytics.add(developerId, earlierDay, inEnvironment(environment, { active: -1 }))
 }
 
 const mergeIdentities = (one: PhoneIdentity, other: PhoneIdentity): PhoneIdentity => ({

@@ -1,13 +1,51 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { isoDate, type AnalyticsService } from '../../domain/log/analytics.ts'
+import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
+import { breakdownDimensions } from '../../domain/store/analytics.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleErrors, data, object, oneOf } from '../schemas.ts'
+import { consoleErrors, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
 
-/** Routes for totals and daily counts. */
+/** Query parameter of the days to count. */
+const rangeQuery = Type.Optional({
+  ...oneOf(rangeNames),
+  documentedAs: {
+    type: 'string',
+    enum: rangeNames,
+    default: '30d',
+    description: 'UTC days up to and including today.',
+  },
+})
+
+const breakdownItem = object(
+  {
+    key: nullable(
+      Type.String({
+        description:
+          'Id of the application, ISO code of the country, channel, or name of the provider; null for requests without one.',
+      }),
+    ),
+    name: nullable(
+      Type.String({
+        description:
+          'Name of the application, country, channel or provider; null if it has none, as a deleted application.',
+      }),
+    ),
+    sent: Type.Integer({ description: 'Messages that a provider accepted, or that went to the inbox.' }),
+    delivered: Type.Integer({ description: 'Messages whose delivery the provider confirmed.' }),
+    undelivered: Type.Integer({ description: 'Messages that did not arrive, or that no provider accepted.' }),
+    verified: Type.Integer({ description: 'Requests that were verified.' }),
+    failed: Type.Integer({ description: 'Requests that failed or expired.' }),
+    conversion: Type.Integer({
+      description: 'Percentage of sent that was verified, rounded; 0 if nothing was sent.',
+    }),
+  },
+  'BreakdownItem',
+)
+
+/** Routes for totals, daily counts and the breakdown. */
 export function analyticsRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   analytics: AnalyticsService
@@ -17,29 +55,35 @@ export function analyticsRoutes(services: {
 
   return new Elysia({ prefix: '/v1/analytics' })
     .use(requireDeveloper(services.authenticateDeveloper))
-    .get('/summary', async ({ developer }) => ({ data: await analytics.summary(developer) }), {
-      response: {
-        200: data(
-          object({
-            applications: Type.Integer(),
-            otpRequests: Type.Integer(),
-            otpVerified: Type.Integer(),
-            successRate: Type.Integer({
-              description: 'Percentage of otpRequests that were verified, rounded; 0 if there are none.',
+    .get(
+      '/summary',
+      async ({ developer, query }) => ({ data: await analytics.summary(developer, query.environment) }),
+      {
+        query: object({ environment: environmentQuery }),
+        response: {
+          200: data(
+            object({
+              applications: Type.Integer(),
+              otpRequests: Type.Integer(),
+              otpVerified: Type.Integer(),
+              successRate: Type.Integer({
+                description: 'Percentage of otpRequests that were verified, rounded; 0 if there are none.',
+              }),
+              activeUsers: Type.Integer({
+                description: 'Phone identities verified in the last 30 UTC days, including today.',
+              }),
             }),
-            activeUsers: Type.Integer({
-              description: 'Phone identities verified in the last 30 UTC days, including today.',
-            }),
-          }),
-        ),
-        ...consoleErrors,
+          ),
+          ...consoleErrors,
+        },
+        detail: { ...detail, operationId: 'getSummary', summary: 'Get the totals' },
       },
-      detail: { ...detail, operationId: 'getSummary', summary: 'Get the totals' },
-    })
+    )
     .get(
       '/timeseries',
       async ({ developer, query }) => {
-        const days = await analytics.timeSeries(developer, ranges[query.range ?? '30d'])
+        const { range = '30d', ...filter } = query
+        const days = await analytics.timeSeries(developer, ranges[range], filter)
         return {
           data: days.map(({ day, sent, verified, failed }) => ({
             date: isoDate(day),
@@ -51,15 +95,16 @@ export function analyticsRoutes(services: {
       },
       {
         query: object({
-          range: Type.Optional({
-            ...oneOf(rangeNames),
-            documentedAs: {
-              type: 'string',
-              enum: rangeNames,
-              default: '30d',
-              description: 'UTC days up to and including today.',
-            },
-          }),
+          range: rangeQuery,
+          environment: environmentQuery,
+          appId: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 64,
+              description:
+                'Only this application. Its messages count as sent once a provider accepted them, or they are in the inbox.',
+            }),
+          ),
         }),
         response: {
           200: data(
@@ -77,4 +122,38 @@ export function analyticsRoutes(services: {
         detail: { ...detail, operationId: 'getTimeSeries', summary: 'Get daily counts, oldest first' },
       },
     )
+    .get(
+      '/breakdown',
+      async ({ developer, query }) => {
+        const { by, range = '30d', environment } = query
+        const items = await analytics.breakdown(developer, by, environment, ranges[range])
+        return { data: items.map(presentItem) }
+      },
+      {
+        query: object({
+          by: { ...oneOf(breakdownDimensions), description: 'What to list the counts by.' },
+          range: rangeQuery,
+          environment: environmentQuery,
+        }),
+        response: { 200: data(Type.Array(breakdownItem)), ...consoleErrors },
+        detail: {
+          ...detail,
+          operationId: 'getBreakdown',
+          summary: 'Get counts by application, country, channel or provider',
+          description:
+            'The 200 with the most messages, most first. Counted per UTC day and kept for 400 days. Requests of test applications have no channel and no provider; a request has no provider until one accepts its message.',
+        },
+      },
+    )
 }
+
+const presentItem = (item: BreakdownItem): Static<typeof breakdownItem> => ({
+  key: item.key,
+  name: item.name,
+  sent: item.sent,
+  delivered: item.delivered,
+  undelivered: item.undelivered,
+  verified: item.verified,
+  failed: item.failed,
+  conversion: item.conversion,
+})

@@ -4,7 +4,7 @@ import type { ApplicationService, CreatedApplication } from '../../domain/apps/a
 import type { ApplicationView } from '../../domain/model/application.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
 import { nullableNames, pick, requiredNames } from '../../shared/fields.ts'
-import { changesBody, requestSchemas, responseSchemas } from '../field-schemas.ts'
+import { changesBody, optionalSchemas, requestSchemas, responseSchemas } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -34,6 +34,7 @@ const rotationType = Type.Union(
   { errorText: 'Expected secret, api or webhook_secret' },
 )
 const settings = responseSchemas(applicationFields)
+const initialSettings = optionalSchemas(applicationFields)
 const requiredSettings = requiredNames(applicationFields)
 /** Null until the developer sets them; the response to a creation omits them. */
 const nullableSettings = nullableNames(applicationFields)
@@ -159,7 +160,7 @@ export function applicationRoutes(services: {
         return { data: presentCreated(result.value) }
       },
       {
-        body: object({ name, projectId: Type.String(), environment }),
+        body: object({ name, projectId: Type.String(), environment, ...initialSettings }),
         response: { 201: data(createdApplication), ...consoleBodyErrors },
         detail: {
           ...detail,

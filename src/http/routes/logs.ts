@@ -10,7 +10,17 @@ import type { DeliveryTry } from '../../domain/model/delivery.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import { consoleErrors, jsonText, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
+import {
+  consoleErrors,
+  environmentQuery,
+  jsonText,
+  nullable,
+  object,
+  oneOf,
+  page,
+  pageQuery,
+  timestamp,
+} from '../schemas.ts'
 
 /** Schema of a log entry. */
 export const logEntry = object(
@@ -143,8 +153,8 @@ export function logRoutes(services: {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, path, query, set }) => {
-      const { appId, requestId, type, after, order = 'asc' } = query
-      const filter = { appId, requestId, types: readLogTypes(type), after, order }
+      const { appId, environment, requestId, type, after, order = 'asc' } = query
+      const filter = { appId, environment, requestId, types: readLogTypes(type), after, order }
       const listed = await services.paginate(
         { developer, path, query },
         (page) => services.logs.list(developer, { ...page, ...filter }),
@@ -159,6 +169,7 @@ export function logRoutes(services: {
         appId: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
         ),
+        environment: environmentQuery,
         requestId: Type.Optional(
           Type.String({
             minLength: 1,

@@ -12,6 +12,7 @@ import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleErrors,
   data,
+  environmentQuery,
   idParams,
   nullable,
   object,
@@ -93,8 +94,8 @@ export function otpRoutes(services: {
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     ({ developer, path, query }) => {
-      const { phone, appId, status } = query
-      const filter = { appId, status }
+      const { phone, appId, environment, status } = query
+      const filter = { appId, environment, status }
       return services.paginate(
         { developer, path, query },
         (page) =>
@@ -110,6 +111,7 @@ export function otpRoutes(services: {
         appId: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Only requests of this application.' }),
         ),
+        environment: environmentQuery,
         status: Type.Optional({ ...oneOf(otpStatuses), description: 'Only requests in this status.' }),
         phone: Type.Optional(
           Type.String({

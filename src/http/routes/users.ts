@@ -9,11 +9,27 @@ import { tryParsePhone } from '../../domain/model/phone.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import { consoleErrors, data, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
+import {
+  consoleErrors,
+  data,
+  environmentQuery,
+  environments,
+  nullable,
+  object,
+  oneOf,
+  page,
+  pageQuery,
+  timestamp,
+} from '../schemas.ts'
 
 const identity = object(
   {
     id: Type.String(),
+    environment: {
+      ...oneOf(environments),
+      description:
+        'Environment of the applications that verified the phone number. Each has users of its own.',
+    },
     phone: Type.String(),
     country: nullable(Type.String()),
     verificationCount: Type.Integer(),
@@ -28,6 +44,7 @@ const identity = object(
 
 const present = (row: Identity) => ({
   id: row.id,
+  environment: row.environment,
   phone: row.phone,
   country: row.country,
   verificationCount: row.verificationCount,
@@ -52,9 +69,13 @@ export function userRoutes(services: {
     .get(
       '/',
       ({ developer, path, query }) =>
-        services.paginate({ developer, path, query }, (page) => identities.list(developer, page), present),
+        services.paginate(
+          { developer, path, query },
+          (page) => identities.list(developer, page, query.environment),
+          present,
+        ),
       {
-        query: object(pageQuery),
+        query: object({ ...pageQuery, environment: environmentQuery }),
         response: { 200: page(identity), ...consoleErrors },
         detail: {
           tags,
@@ -67,23 +88,28 @@ export function userRoutes(services: {
 
   const get = new Elysia().use(requireEither(services, 'api_key_only')).get(
     '/:phoneNumber',
-    async ({ caller, params }) => {
+    async ({ caller, params, query }) => {
       const phone = tryParsePhone(params.phoneNumber)
       if (!phone) throw notFound('user')
-      const found =
-        caller.kind === 'developer'
-          ? await identities.getByPhone(caller.developer.id, phone.phone)
-          : await identities.getByPhone(
-              caller.application.developerId,
-              phone.phone,
-              caller.application.environment,
-            )
-      return { data: present(found) }
+      if (caller.kind === 'developer')
+        return {
+          data: present(await identities.getByPhone(caller.developer.id, phone.phone, query.environment)),
+        }
+      const { developerId, environment } = caller.application
+      if (query.environment !== undefined && query.environment !== environment) throw notFound('user')
+      return { data: present(await identities.getByPhone(developerId, phone.phone, environment)) }
     },
     {
       params: object({
         phoneNumber: Type.String({
           description: 'Phone number in E.164 format, URL-encoded: %2B14155550100.',
+        }),
+      }),
+      query: object({
+        environment: Type.Optional({
+          ...oneOf(environments),
+          description:
+            'Only a user of this environment. Without it, an API key finds users of its own environment, and a developer those of live, or else of test.',
         }),
       }),
       response: { 200: data(identity), ...consoleErrors },

@@ -17,6 +17,9 @@ export function driverCode(error: unknown): string | undefined {
 /** Another connection holds the lock of the SQLite database. */
 export const isBusy = (error: unknown) => driverCode(error)?.startsWith('SQLITE_BUSY') ?? false
 
+/** A row with the same key exists on PostgreSQL. */
+export const isDuplicate = (error: unknown) => driverCode(error) === '23505'
+
 /**
  * The disk failed a write or returned corrupt data. After a failed fsync it is unknown which pages reached the disk,
  * and a second fsync may report success for lost data ("fsyncgate"; PostgreSQL panics for the same reason).
@@ -49,6 +52,7 @@ export function toCallerError(error: unknown): unknown {
   // The caller goes on without the guard.
   if (error instanceof ServiceError || error instanceof GuardFault) return error
   if (error instanceof ForeignCommitError) return unavailable('FOREIGN_COMMIT')
+  if (error instanceof RowAddedError) return unavailable('ROW_ADDED')
   const code = driverCode(error)
   if (code === undefined) return error
   if (isBusy(error) || isDiskFault(error) || code === 'SQLITE_FULL' || postgresUnavailable.test(code)) {
@@ -64,6 +68,15 @@ export class ForeignCommitError extends Error {
 
   constructor(cause: unknown) {
     super('another process changed the database', { cause })
+  }
+}
+
+/** Another transaction has inserted the row first: a transaction that runs again finds it. */
+export class RowAddedError extends Error {
+  override readonly name = 'RowAddedError'
+
+  constructor(cause: unknown) {
+    super('another transaction has added the row', { cause })
   }
 }
 

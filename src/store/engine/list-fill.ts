@@ -5,39 +5,62 @@ import { appendKey, isFull, openChunk, type ListOwner, type OpenChunk } from './
 const openListsMax = 20_000
 const fullChunksMax = 4_000
 
-type Row = { owner: ListOwner; second: ListOwner | null; key: string | number; value: string }
+type Row = {
+  owner: ListOwner
+  second: ListOwner | null
+  key: string | number
+  value: string
+  environment: string
+}
 
-/** Selects the rows of some lists in the order of their keys: two owners at most, and the status or type. */
+/**
+ * Selects the rows of some lists in the order of their keys: two owners at most, the status or type, and the environment.
+ */
 type Source = { sql: string; lists(value: string): string[] }
 
-/** All lists of the schema in which the lagging index was introduced, with their names and keys of then. */
+/** All lists of the newest schema that changed them, with their names and keys of then. Those of test end with `test`. */
 const sources: Source[] = [
   {
-    sql: 'select developer_id as owner, app_id as second, id as key, status as value from otp_requests order by id',
+    sql: 'select developer_id as owner, app_id as second, id as key, status as value, environment from otp_requests order by id',
     lists: (status) => [`requests ${status}`],
   },
   {
-    sql: 'select developer_id as owner, app_id as second, seq as key, type as value from events order by seq',
+    sql: `select developer_id as owner, app_id as second, seq as key, type as value,
+      coalesce((select environment from app_environments as a where a.number = app_id), 'live') as environment
+      from events order by seq`,
     lists: (type) => ['log', `log ${type}`],
   },
   {
-    sql: `select developer_id as owner, null as second, seq as key, '' as value from inbox_messages order by seq`,
+    sql: `select developer_id as owner, null as second, seq as key, '' as value, 'live' as environment
+      from inbox_messages order by seq`,
     lists: () => ['inbox'],
   },
   {
     sql: `select developer_id as owner, null as second, identity_id || ':' || printf('%014x', phones.key) as key,
-      '' as value from phones where identity_id is not null order by identity_id`,
+      '' as value, environment from phones where identity_id is not null order by identity_id`,
     lists: () => ['users'],
   },
   {
-    sql: `select endpoint_id as owner, null as second, id as key, status || ' ' || type as value
+    sql: `select endpoint_id as owner, null as second, id as key, status || ' ' || type as value, 'live' as environment
       from webhook_deliveries order by id`,
     lists: (statusAndType) => [`deliveries ${statusAndType}`],
   },
 ]
 
-/** Fills the lagging index from the rows, inside the transaction that is open. */
+/** Environments of all applications that rows name. */
+const environmentsSql = `create temp table app_environments as
+  select number, environment from applications join short_ids using (id)
+  union select number, environment from deleted_applications join short_ids using (id)`
+
+/** Fills the lagging index from the rows, inside the transaction that is open, instead of what it has. */
 export function fillListIndex(connection: SqliteConnection): void {
+  connection.run('delete from list_chunks')
+  // The last row stays, so that its number is not used again.
+  connection.run('delete from list_changes where seq < (select max(seq) from list_changes)')
+  connection.run(`update list_changes set changes = ''`)
+  connection.run(
+    `${environmentsSql}; create index temp.app_environments_by_number on app_environments (number)`,
+  )
   const insert = connection.prepare<never, [ListOwner, string, string, string]>(
     'insert into list_chunks (owner, list, first, keys) values (?, ?, ?, ?)',
   )
@@ -70,9 +93,13 @@ export function fillListIndex(connection: SqliteConnection): void {
     }
 
     const rows = connection.prepare<Row, []>(sql)
-    for (const { owner, second, key, value } of rows.iterate()) {
-      let rowLists = names.get(value)
-      if (!rowLists) names.set(value, (rowLists = lists(value)))
+    for (const { owner, second, key, value, environment } of rows.iterate()) {
+      const name = `${environment} ${value}`
+      let rowLists = names.get(name)
+      if (!rowLists) {
+        const suffix = environment === 'live' ? '' : ` ${environment}`
+        names.set(name, (rowLists = lists(value).map((list) => list + suffix)))
+      }
       const text = typeof key === 'number' ? key.toString(16).padStart(11, '0') : key
       for (const list of rowLists) {
         append(owner, list, text)
@@ -85,4 +112,5 @@ export function fillListIndex(connection: SqliteConnection): void {
     rows.finalize()
   }
   insert.finalize()
+  connection.run('drop table app_environments')
 }

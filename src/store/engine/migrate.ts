@@ -144,7 +144,8 @@ export function applyMigrations(
   )
   for (const migration of migrations) {
     applyMigration(connection, migration)
-    if (migration.name === '0017_list_index') fillListIndex(connection)
+    // The last migration that changes the lists.
+    if (migration.name === '0022_people') fillListIndex(connection)
     insertMigration.run(migration.name, migrationChecksum(migration), now)
   }
   // An open statement keeps the file open after its connection is closed.

@@ -50,6 +50,12 @@ export function createPostgresSession(executor: QueryExecutor, isFlushedFirst: b
     sent.push(statement)
   }
 
+  /** Waits for the deferred statements. @returns their errors, in their order */
+  async function settleSent(): Promise<unknown[]> {
+    const results = await Promise.allSettled(sent.splice(0))
+    return results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  }
+
   function gather(write: PreparedRows, row: Row): void {
     const key = write.key?.map((name) => String(row[name])).join('\n')
     // One statement must not write a row twice.
@@ -85,10 +91,12 @@ export function createPostgresSession(executor: QueryExecutor, isFlushedFirst: b
     /** Waits for every statement that was deferred. @throws the first error among them */
     async settle(): Promise<void> {
       flush()
-      const results = await Promise.allSettled(sent.splice(0))
-      const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-      if (errors.length > 0) throw errors.find((error) => driverCode(error) !== abortedCode) ?? errors[0]
+      const errors = await settleSent()
+      if (errors.length > 0) throw errors.find(isCause) ?? errors[0]
     },
+    /** Finds what aborted the transaction, if a statement failed because a deferred one had. */
+    findCause: async (error: unknown): Promise<unknown> =>
+      isCause(error) ? error : ((await settleSent()).find(isCause) ?? error),
     /** Forgets what was not sent: the transaction is rolled back. */
     discard(): void {
       gathered = undefined
@@ -101,6 +109,8 @@ export function createPostgresSession(executor: QueryExecutor, isFlushedFirst: b
 
 /** The transaction was aborted by an earlier error. */
 const abortedCode = '25P02'
+
+const isCause = (error: unknown) => driverCode(error) !== abortedCode
 
 /**
  * Checks the result of a commit: that of an aborted transaction succeeds, but rolls it back.

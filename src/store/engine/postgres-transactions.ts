@@ -1,5 +1,5 @@
 import type { QueryExecutor } from './database.ts'
-import { driverCode } from './errors.ts'
+import { driverCode, RowAddedError } from './errors.ts'
 import type { PostgresSession } from './postgres-session.ts'
 
 /** A transaction that has begun, on a connection of its own. */
@@ -51,7 +51,8 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
       await commit()
       isCommitted = true
       return result
-    } catch (error) {
+    } catch (thrown) {
+      const error = await session.findCause(thrown)
       session.discard()
       await rollback()
       // The result of this very body.
@@ -69,8 +70,10 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
       try {
         return await runOnce(body, onEnd)
       } catch (error) {
-        if (retries === retriesMax || !isRetryable(error)) throw error
-        await Bun.sleep(Math.random() * retryDelayMaxMs)
+        const isAdded = error instanceof RowAddedError
+        if (retries === retriesMax || !(isAdded || isRetryable(error))) throw error
+        // Transactions that wait for each other must not meet again. A row that was added is there now.
+        if (!isAdded) await Bun.sleep(Math.random() * retryDelayMaxMs)
       }
     }
   }

@@ -21,7 +21,7 @@ export type RowInsert<T extends SQLiteTable = SQLiteTable> = {
     setWhere?: SQL
   }
   /** On PostgreSQL: converts an error of the database. */
-  toError?: (error: unknown) => Error
+  toError?: (error: unknown) => unknown
 }
 
 export type RowUpdate<T extends SQLiteTable = SQLiteTable> = {

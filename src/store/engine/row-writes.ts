@@ -5,13 +5,13 @@ import type { Row, RowInsert, RowUpdate, RowWrite } from './row-write.ts'
 
 export const columnNames = (table: SQLiteTable): string[] => Object.keys(getTableColumns(table))
 
-/** Replaces every column but the key, and those that are kept, by that of the row that could not be inserted. */
+/** Replaces every column but the key by that of the row that could not be inserted. */
 export function replaceAll(
   table: SQLiteTable,
   target: SQLiteColumn[],
-  { setWhere, kept = [] }: { setWhere?: SQL; kept?: SQLiteColumn[] } = {},
+  { setWhere }: { setWhere?: SQL } = {},
 ) {
-  const others = columnEntries(table).filter(([, column]) => ![...target, ...kept].includes(column))
+  const others = columnEntries(table).filter(([, column]) => !target.includes(column))
   const set = Object.fromEntries(others.map(([name, column]) => [name, excluded(column)]))
   return { target, set, ...(setWhere && { setWhere }) }
 }

@@ -34,6 +34,7 @@ export const dataFiles = (dataDir: string) => ({
   newMasterKey: join(dataDir, 'master.key.new'),
   backups: join(dataDir, 'backups'),
   setupToken: join(dataDir, 'setup-token'),
+  serverRecord: join(dataDir, 'server.json'),
 })
 
 /**

@@ -142,7 +142,6 @@ export function createRecords(db: Database, newId: NewId, { seal }: Pick<PhoneFo
          values (?1, ?2, 'application.updated', ?2, 'app_1', 'bench', 'api', '192.0.2.1', ?3)`,
       )
       for (let i = 0; i < auditEntryCount; i++) insertAuditEntry.run(newId('aud'), developerId, now)
-      db.run('delete from list_chunks')
       fillListIndex(db)
     },
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createCliFixture } from '../cli-fixture.ts'
+import { createCliFixture, pageResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
 
@@ -24,7 +24,33 @@ describe('api', () => {
     expect(cli.server.requests[0]?.headers.get('authorization')).toBe('Bearer token')
   })
 
-  for (const path of ['//evil.example/v1', 'http://evil.example', 'v1/projects', '@evil.example', ''])
+  test('is a GET without a method, and adds the leading slash', async () => {
+    cli.respond = ({ method, path }) => Response.json({ method, path })
+    const call = async (...args: string[]) => JSON.parse((await cli.home.otpd(['api', ...args])).stdout)
+    expect(await call('v1/projects')).toEqual({ method: 'GET', path: '/v1/projects' })
+    expect(await call('/v1/otp', '-X', 'GET', '-f', 'phone=+1415')).toEqual({
+      method: 'GET',
+      path: '/v1/otp?phone=%2B1415',
+    })
+    expect(await call('v1/projects', '-f', 'name=a=b')).toMatchObject({ method: 'POST' })
+    expect(JSON.parse(cli.server.requests.at(-1)?.body ?? '')).toEqual({ name: 'a=b' })
+  })
+
+  test('prints the headers with --include, and all pages with --paginate', async () => {
+    cli.respond = ({ path }) =>
+      path.includes('cursor=next')
+        ? pageResponse(2)
+        : Response.json(
+            { data: [1], pagination: { limit: 50, nextCursor: 'next' } },
+            { headers: { 'x-request-id': 'req_1' } },
+          )
+    const all = await cli.home.otpd(['api', 'v1/projects', '--paginate'])
+    expect(JSON.parse(all.stdout)).toEqual({ data: [1, 2], pagination: { limit: 2, nextCursor: null } })
+    const { stdout } = await cli.home.otpd(['api', 'v1/projects', '-i'])
+    expect(stdout).toMatch(/^HTTP 200\n(.+\n)*x-request-id: req_1\n(.+\n)*\n\{"data":\[1\]/)
+  })
+
+  for (const path of ['//evil.example/v1', 'http://evil.example', '\\\\evil.example', ''])
     test(`rejects the path ${JSON.stringify(path)}`, async () => {
       expect((await cli.home.otpd(['api', 'GET', path])).exitCode).toBe(2)
       expect(cli.server.requests).toEqual([])

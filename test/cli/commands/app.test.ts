@@ -27,6 +27,7 @@ describe('project and application', () => {
   test('are found by an unambiguous name, over all pages', async () => {
     cli.respond = ({ method, path }) => {
       if (method === 'POST') return Response.json({ data: application }, { status: 201 })
+      if (path.startsWith('/v1/applications')) return pageResponse()
       return path.includes('cursor')
         ? pageResponse(sampleProject({ id: 'prj_2', name: 'shop' }))
         : Response.json({ data: [sampleProject()], pagination: { limit: 200, nextCursor: 'next' } })
@@ -69,7 +70,7 @@ describe('project and application', () => {
     const row = { ...application, projectId: sampleProject().id, createdAt: '2026-11-20T11:00:00.000Z' }
     cli.respond = ({ path }) => pageResponse(path.startsWith('/v1/projects') ? sampleProject() : row)
     const { stdout } = await cli.home.otpd(['apps', 'ls'])
-    expect(stdout).toMatch(/app_01arz3ndektsv4rrffq69g5fav +web +storefront +test +● active/)
+    expect(stdout).toMatch(/web +storefront +test +● active +app_01arz3ndektsv4rrffq69g5fav/)
   })
 })
 
@@ -88,7 +89,8 @@ describe('--env-file', () => {
   const path = () => join(cli.home.directory, '.env.otpd')
 
   test('receives the credentials with mode 0600, and the terminal does not', async () => {
-    cli.respond = () => Response.json({ data: application }, { status: 201 })
+    cli.respond = ({ method }) =>
+      method === 'GET' ? pageResponse() : Response.json({ data: application }, { status: 201 })
     const result = await cli.home.otpd(create('.env.otpd'))
     expect(result.exitCode).toBe(0)
     expect(result.stdout + result.stderr).not.toContain(application.clientSecret)
@@ -128,6 +130,7 @@ describe('--env-file', () => {
     cli.respond = () =>
       Response.json({
         data: {
+          code: '424242',
           requestId: 'otp_1',
           phone: '+14155550100',
           status: 'pending',

@@ -58,7 +58,7 @@ describe('inbox --tail', () => {
     )
     const result = await cli.home.otpd(['inbox', '-t'])
     expect(result.stdout).toMatch(
-      /^\S+ +\+14155550132 +used\/expired +otp_\w{26}\n\S+ +\+14155550132 +100002 +otp_\w{26}\n$/,
+      /^PHONE +CODE +SENT.*\n\+14155550132 +used\/expired +\S+ +otp_\w{26}\n\+14155550132 +100002 +\S+ +otp_\w{26}\n$/,
     )
     expect(result.stderr).toContain('Waiting for codes from')
   })

@@ -209,15 +209,18 @@ describe('a table', () => {
   const description = 'x'.repeat(200)
   const long = sampleProject({ name: 'ein sehr langer Name für ein Projekt 漢字', description })
 
-  test.each([60, 80, 200])('fits a terminal of %i columns, and never truncates an id', async (columns) => {
-    cli.respond = () => pageResponse(long, sampleProject())
-    const { stdout } = await cli.home.otpd(['project', 'list'], { columns })
-    const lines = Bun.stripANSI(stdout).trimEnd().split('\n')
-    expect(lines).toHaveLength(3)
-    for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
-    expect(lines[1]).toStartWith(`${long.id}  `)
-    expect(lines[1]).toContain('…')
-  })
+  test.each([60, 80, 200])(
+    'fits a terminal of %i columns, with a shortened id if there is no room',
+    async (columns) => {
+      cli.respond = () => pageResponse(long, sampleProject())
+      const { stdout } = await cli.home.otpd(['project', 'list'], { columns })
+      const lines = Bun.stripANSI(stdout).trimEnd().split('\n')
+      expect(lines).toHaveLength(3)
+      for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
+      expect(lines[1]).toEndWith(columns < 100 ? '  prj_01ar…5fav' : `  ${long.id}`)
+      expect(lines[1]).toContain('…')
+    },
+  )
 
   test('is not truncated in a pipe', async () => {
     cli.respond = () => pageResponse(long)

@@ -101,7 +101,8 @@ describe('profile password', () => {
     const differ = await cli.home.otpd(['profile', 'password'], {
       answers: ['the old one', 'short', 'another correct horse', 'another horse'],
     })
-    expect(differ.exitCode).toBe(2)
+    expect(differ.exitCode).toBe(130)
+    expect(differ.stderr).toContain('The passwords do not match. Type both again.')
     expect(cli.server.requests).toHaveLength(1)
   })
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { createCliFixture, pageResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
@@ -10,7 +11,7 @@ beforeEach(() => {
 afterEach(() => cli.end())
 
 const id = 'whk_01arz3ndektsv4rrffq69g5fav'
-const deliveryId = 'wdl_01arz3ndektsv4rrffq69g5fav'
+const deliveryId = 'dlv_01arz3ndektsv4rrffq69g5fav'
 const appId = 'app_01arz3ndektsv4rrffq69g5fav'
 const url = 'https://shop.example.com/hooks'
 const at = '2026-11-20T11:00:00.000Z'
@@ -62,6 +63,25 @@ describe('webhook create', () => {
   })
 })
 
+describe('webhook --header', () => {
+  const update = (...headers: string[]) =>
+    cli.home.otpd(['webhook', 'update', id, ...headers.flatMap((header) => ['--header', header])])
+
+  test('sets headers from the argument or a file, and removes them', async () => {
+    cli.respond = () => Response.json({ data: endpoint })
+    await Bun.write(join(cli.home.directory, 'token'), 'Bearer s3cret\n')
+    expect((await update('authorization: @token', 'x-tenant:  a:b ', 'x-old:')).exitCode).toBe(0)
+    expect(lastBody()).toEqual({
+      headers: { authorization: 'Bearer s3cret', 'x-tenant': 'a:b', 'x-old': null },
+    })
+  })
+
+  test.each(['no colon', 'authorization: @none'])('refuses %p before any call', async (header) => {
+    expect((await update(header)).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
+  })
+})
+
 describe('webhook list', () => {
   test('shows which endpoints fail and which were disabled', async () => {
     const failing = { ...endpoint, failingSince: at, events: ['*'] }
@@ -69,8 +89,8 @@ describe('webhook list', () => {
     cli.respond = () => pageResponse(endpoint, failing, disabledEndpoint)
     const { stdout } = await cli.home.otpd(['webhooks', 'ls', '--app', appId])
     expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks?appId=${appId}`)
-    expect(stdout).toMatch(/● enabled .*hooks {2}otp\.verified\n/)
-    expect(stdout).toMatch(/▲ failing .*hooks {2}all\n/)
+    expect(stdout).toMatch(/\/hooks +● enabled .* otp\.verified +whk_\w{26}\n/)
+    expect(stdout).toMatch(/\/hooks +▲ failing .* all +whk_/)
     expect(stdout).toContain('○ disabled (gone)')
   })
 
@@ -145,7 +165,7 @@ describe('webhook deliveries', () => {
     cli.respond = () => pageResponse(delivery)
     const { stdout } = await cli.home.otpd(['webhook', 'deliveries', id, '--status', 'pending'])
     expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks/${id}/deliveries?status=pending`)
-    expect(stdout).toMatch(/wdl_\w+ {2}otp\.sent +… pending +2 +503 /)
+    expect(stdout).toMatch(/^otp\.sent +… pending +503 +2 .* dlv_\w+$/m)
   })
 
   test('show each attempt of one delivery, and the time of the next', async () => {

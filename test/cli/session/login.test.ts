@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createHome, createScriptedServer, errorResponse, type RecordedRequest } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
@@ -150,9 +151,35 @@ describe('login', () => {
     expect(form()).not.toHaveProperty('name')
   })
 
-  test('stores nothing when the passwords differ or the user gives up', async () => {
-    const differ = ['ada@example.com', 'Ada', 'correct horse battery', 'another horse battery']
-    expect((await login(['--setup-token', 'st_1'], { answers: differ })).exitCode).toBe(2)
+  test('prompts for both passwords again when they differ', async () => {
+    const passwords = [
+      'correct horse battery',
+      'another horse battery',
+      ...Array(2).fill('third horse battery'),
+    ]
+    const result = await login(['--setup-token', 'st_1'], {
+      answers: ['ada@example.com', 'Ada', ...passwords],
+    })
+    expect(result.exitCode).toBe(0)
+    expect(result.stderr).toContain('The passwords do not match. Type both again.')
+    expect(form()).toMatchObject({ password: 'third horse battery' })
+  })
+
+  test('refuses a bad setup token before any question, and reads a good one from a file', async () => {
+    const oauth = (error: string) => Response.json({ error, error_description: 'No.' }, { status: 400 })
+    const accepted = grant
+    grant = () => oauth('invalid_grant')
+    const refused = await login(['--setup-token', 'st_1'], { answers: [] })
+    expect(refused).toMatchObject({ exitCode: 4, questions: [] })
+    await Bun.write(join(home.directory, 'token'), 'st_2\n')
+    grant = (sent) => (sent.get('email') === '-' ? oauth('invalid_request') : accepted(sent))
+    const answers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
+    expect((await login(['--setup-token-file', 'token'], { answers })).exitCode).toBe(0)
+    expect(form()).toMatchObject({ setup_token: 'st_2', email: 'ada@example.com' })
+    expect((await login(['--setup-token-file', 'none'])).exitCode).toBe(2)
+  })
+
+  test('stores nothing when the user gives up', async () => {
     expect((await login([], { answers: ['ada@example.com', null] })).exitCode).toBe(130)
     expect(existsSync(home.credentials)).toBe(false)
   })

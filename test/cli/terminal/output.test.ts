@@ -48,12 +48,18 @@ describe('output', () => {
   })
 
   test('keeps hints on stderr, and leaves them out with --quiet', async () => {
-    cli.respond = () => Response.json({ data: sampleProject() }, { status: 201 })
+    cli.respond = ({ method }) =>
+      method === 'GET' ? pageResponse() : Response.json({ data: sampleProject() }, { status: 201 })
     const result = await cli.home.otpd(['project', 'create', 'storefront'])
     expect(result.stdout).toContain('prj_01arz3ndektsv4rrffq69g5fav')
     expect(result.stdout).not.toContain('Next:')
     expect(result.stderr).toContain('Next: otpd app create')
-    expect((await cli.home.otpd(['project', 'create', 'storefront', '--quiet'])).stderr).toBe('')
+    expect(await cli.home.otpd(['project', 'create', 'storefront', '--quiet'])).toMatchObject({
+      stdout: `${sampleProject().id}\n`,
+      stderr: '',
+    })
+    cli.respond = () => pageResponse(sampleProject(), sampleProject())
+    expect((await cli.home.otpd(['project', 'ls', '-q'])).stdout).toBe(`${sampleProject().id}\n`.repeat(2))
   })
 
   test('never contains control characters of foreign text', async () => {

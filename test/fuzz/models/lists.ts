@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { otpStatuses, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
-import { logList, logTypeList, requestList, requestLists, seqKey } from '../../../src/store/list-changes.ts'
+import { logLists, requestLists, seqKey } from '../../../src/store/list-changes.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
@@ -86,7 +86,7 @@ const isOwn =
 const listings: Listing[] = owners.flatMap((owner) => [
   ...requestFilters.map((status): Listing => ({
     owner,
-    lists: status ? [requestList[status]] : requestLists,
+    lists: requestLists({ status }),
     toIndexKey: (key) => key,
     isAscending: false,
     load: async (store, limit, before) =>
@@ -103,7 +103,7 @@ const listings: Listing[] = owners.flatMap((owner) => [
   ...typeFilters.flatMap((types) =>
     [true, false].map((isAscending): Listing => ({
       owner,
-      lists: types ? types.map((type) => logTypeList[type]) : [logList],
+      lists: logLists({ types }),
       toIndexKey: (key) => seqKey(Number(key)),
       isAscending,
       load: async (store, limit, last) => {

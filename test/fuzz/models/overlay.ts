@@ -180,7 +180,7 @@ async function readLists({ store }: Process, { applications, clock }: StartNeeds
       lists.push(await store.read.otpRequests.list({ ...owner, status, now: clock.now(), limit: 5 }))
     lists.push(
       await store.read.events.list(owner.developerId, { appId: owner.appId, limit: 20 }),
-      await store.read.phones.listIdentities(owner.developerId, 20),
+      await store.read.phones.listIdentities(owner.developerId, { limit: 20 }),
       await peekRate(application.caller, 'send'),
       await peekRate(application.caller, 'verify'),
     )

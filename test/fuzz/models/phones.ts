@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { emptyRecord } from '../../../src/domain/model/phone-record.ts'
-import { userList } from '../../../src/store/list-changes.ts'
+import { userLists } from '../../../src/store/list-changes.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
 const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671' }, 'US')
@@ -40,7 +40,7 @@ export const phoneModel = defineBodyModel<Call, State>({
   async perform(tx, { kind, n }, { number }) {
     const hash = toHash(n)
     if (kind === 'list') {
-      const listed = await tx.phones.listIdentities(empty.developerId, pageRows)
+      const listed = await tx.phones.listIdentities(empty.developerId, { limit: pageRows })
       return listed.map(({ identity }) => identity?.id)
     }
     if (kind === 'find') return (await tx.phones.find(hash))?.lastSentAt
@@ -80,13 +80,16 @@ export const phoneModel = defineBodyModel<Call, State>({
     }
     const ids = []
     for (;;) {
-      const page = await store.read.phones.listIdentities(empty.developerId, pageRows, ids.at(-1))
+      const page = await store.read.phones.listIdentities(empty.developerId, {
+        limit: pageRows,
+        before: ids.at(-1),
+      })
       ids.push(...page.flatMap(({ identity }) => identity?.id ?? []))
       if (page.length < pageRows) break
     }
     expect(ids).toEqual(listIds(state))
     // The keys of the index are exact, although a reader would skip those of other records.
-    const next = database.listIndex?.keys(database.shortId(empty.developerId), [userList], {}, false)
+    const next = database.listIndex?.keys(database.shortId(empty.developerId), userLists(), {}, false)
     for (const id of [...ids, '']) expect(next?.()?.split(':')[0] ?? '').toBe(id)
     expect(await store.read.phones.scan(-1, 100)).toHaveLength(Object.keys(state).length)
   },

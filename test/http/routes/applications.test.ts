@@ -61,6 +61,17 @@ describe('POST /v1/applications', () => {
     })
   })
 
+  test('takes the settings that a change takes', async () => {
+    const { id: projectId } = await service.createProject(owner)
+    const settings = { otpTtlSeconds: 60, defaultLocale: 'pt-BR', webOtpDomain: 'example.com' }
+    const { data } = await create({ name: 'web', projectId, environment: 'live', ...settings })
+    const path = `/v1/applications/${data.id}`
+    expect((await service.request('GET', path, { as: owner })).data).toMatchObject({
+      ...settings,
+      androidAppHash: null,
+    })
+  })
+
   test('stores no credential in plain text, and seals the webhook secret, which is read again', async () => {
     const application = await service.createApplication(owner)
     const { applications } = service.database.tables
@@ -81,7 +92,7 @@ describe('POST /v1/applications', () => {
     ['no environment', { environment: undefined }, 'environment', 'REQUIRED'],
     ['an unknown environment', { environment: 'staging' }, 'environment', 'INVALID'],
     ['a status', { status: 'active' }, 'status', 'UNKNOWN'],
-    ['a lifetime', { otpTtlSeconds: 60 }, 'otpTtlSeconds', 'UNKNOWN'],
+    ['a lifetime of 59 seconds', { otpTtlSeconds: 59 }, 'otpTtlSeconds', 'INVALID'],
   ])('rejects %s', async (_, change, path, code) => {
     const { id: projectId } = await service.createProject(owner)
     const response = await create({ name: 'web', projectId, environment: 'live', ...change })

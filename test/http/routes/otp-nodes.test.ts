@@ -54,6 +54,26 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     await stop()
   }, 300_000)
 
+  // Each node has an application to itself, so that nothing but the phone makes them wait for each other.
+  test('50 sends of two applications to a new phone keep its budget', async () => {
+    const { callConcurrently, newApplication, stop } = await startNodes(
+      {},
+      {
+        ...guardOffEnv,
+        OTPD_PHONE_SEND_BUDGET: 'enforce',
+      },
+    )
+    const applications = [await newApplication(), await newApplication()] as const
+    for (let round = 0; round < rounds; round++) {
+      const phone = newPhone()
+      const responses = await callConcurrently(50, (node, index) =>
+        node.send(applications[index % 2 === 0 ? 0 : 1], { phone }),
+      )
+      expect(countByOutcome(responses)).toEqual({ '201': 5, '429 RATE_LIMITED PHONE_SEND_BUDGET': 45 })
+    }
+    await stop()
+  }, 300_000)
+
   test('of 50 verifications, the right code succeeds once and the wrong one is compared five times', async () => {
     const { callConcurrently, newApplication, otp, stop } = await startNodes()
     const application = await newApplication()

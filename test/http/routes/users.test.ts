@@ -10,6 +10,7 @@ import {
 } from '../../helpers/service.ts'
 
 type UserData = {
+  environment: string
   id: string
   phone: string
   country: string | null
@@ -53,6 +54,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     expect(response.status).toBe(200)
     expect(response.data).toEqual({
       id: expect.stringMatching(/^idn_/),
+      environment: 'live',
       phone,
       country: 'US',
       verificationCount: 3,

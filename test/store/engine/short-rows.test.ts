@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/pglite'
+import { createRequestLog } from '../../../src/domain/log/request-log.ts'
 import { hmac } from '../../../src/domain/model/keys.ts'
 import { hashCode } from '../../../src/domain/model/code.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
@@ -34,7 +35,7 @@ const history = `
   ${application('app_1')}
   insert into otp_requests (id, developer_id, project_id, app_id, environment, phone, status, channel, code_salt, code_hash,
     created_at, sent_at, expires_at, verified_at, updated_at)
-  values ('otp_0', 'dev_ada', 'prj_1', 'app_gone', 'live', '${oldPseudonym}', 'verified', 'sms', '', '', 1, 1, 2, 2, 2),
+  values ('otp_0', 'dev_ada', 'prj_1', 'app_gone', 'test', '${oldPseudonym}', 'verified', 'sms', '', '', 1, 1, 2, 2, 2),
     ('otp_1', 'dev_ada', 'prj_1', 'app_1', 'live', '${phone}', 'pending', 'sms', '', '${oldHash}', 3, 3, 4, null, 3);
   insert into events (seq, id, type, developer_id, app_id, request_id, phone, status, payload, at)
   values (1, 'evt_x', 'otp.verified', 'dev_ada', 'app_gone', 'otp_0', '${oldPseudonym}', 'verified', null, 2),
@@ -109,12 +110,28 @@ test.each([
   expect(await read.events.list('dev_ada', { limit: 9, appId: 'app_gone' })).toHaveLength(1)
   expect(await read.events.findSeq('dev_ada', 'evt_y')).toBe(2)
 
+  const inTest = { environment: 'test', limit: 9, now: 9 } as const
+  expect((await read.events.list('dev_ada', inTest)).map(({ id }) => id)).toEqual(['evt_x'])
+  expect((await read.otpRequests.list({ developerId: 'dev_ada', ...inTest })).map(({ id }) => id)).toEqual([
+    'otp_0',
+  ])
+  const entries = await Promise.all(
+    ['otp_0', 'otp_1'].map(async (id) => {
+      const request = await read.otpRequests.find(id)
+      return request ? createRequestLog({ store: { read } })(request) : []
+    }),
+  )
+  expect(entries.flat()).toMatchObject([
+    { id: 'evt_x', type: 'otp.verified', status: 'verified', at: 2, requestId: 'otp_0' },
+    { id: 'evt_y', type: 'otp.sent', status: 'pending', at: 3, requestId: 'otp_1' },
+  ])
+
   const [identity] = await write((tx) => tx.oldIdentities.take(9))
   expect(identity).toMatchObject({
     id: 'idn_1',
     developerId: 'dev_ada',
     phone: derivePseudonym(testKeys, 'dev_ada', phone),
-    applications: [{ id: 'app_gone', environment: 'live' }],
+    applications: [{ id: 'app_gone', environment: 'test' }],
   })
 
   const [message] = await read.inbox.list('dev_ada', 0, 9)

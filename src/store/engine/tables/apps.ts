@@ -39,5 +39,11 @@ export function defineAppsTables(c: ColumnKit) {
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
 
-  return { projects, applications }
+  const deletedApplications = c.table('deleted_applications', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+  })
+
+  return { projects, applications, deletedApplications }
 }

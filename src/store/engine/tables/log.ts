@@ -76,6 +76,11 @@ export function defineLogTables(c: ColumnKit) {
       verified: c.integer('verified').notNull().default(0),
       failed: c.integer('failed').notNull().default(0),
       active: c.integer('active').notNull().default(0),
+      testRequests: c.integer('test_requests').notNull().default(0),
+      testSent: c.integer('test_sent').notNull().default(0),
+      testVerified: c.integer('test_verified').notNull().default(0),
+      testFailed: c.integer('test_failed').notNull().default(0),
+      testActive: c.integer('test_active').notNull().default(0),
     },
     (t) => [c.primaryKey({ columns: [t.day, t.developerId] })],
   )

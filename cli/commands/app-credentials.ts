@@ -1,0 +1,105 @@
+import { Argument, type Command } from 'commander'
+import { reserveEnvFile } from '../client/credentials.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { examples } from '../help.ts'
+import { findApplication } from '../client/find.ts'
+import type { RunCommand } from '../context.ts'
+import { printable, shellWord } from '../terminal/text.ts'
+
+const clientSecret = { type: 'secret', label: 'client secret', variable: 'OTPD_CLIENT_SECRET' } as const
+const apiKey = { type: 'api', label: 'API key', variable: 'OTPD_API_KEY' } as const
+const webhookSecret = {
+  type: 'webhook_secret',
+  label: 'webhook secret',
+  variable: 'OTPD_WEBHOOK_SECRET',
+} as const
+
+/** Credentials by their names; the last two are those of the API. */
+const credentials = {
+  'client-secret': clientSecret,
+  'api-key': apiKey,
+  'webhook-secret': webhookSecret,
+  secret: clientSecret,
+  api: apiKey,
+}
+
+type CredentialName = keyof typeof credentials
+
+const webhookSecretHelp = 'print the secret that signs the webhooks of an application'
+
+/** Registers the commands for the credentials of an application. */
+export function addAppCredentialCommands(app: Command, runCommand: RunCommand) {
+  describeRotation(app.command('rotate'), runCommand, 'otpd app rotate')
+
+  app
+    .command('webhook-secret')
+    .alias('secret')
+    .argument('<app>', 'id or name of the application')
+    .description(webhookSecretHelp)
+    .addHelpText('after', examples('otpd app webhook-secret web'))
+    .action((idOrName: string, _options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const id = await findApplication(api, idOrName)
+        const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
+          params: { id },
+        })
+        output.printResult(response.body, () => response.data.webhookSecret)
+      }),
+    )
+}
+
+/** Registers `otpd rotate`, the short form of `otpd app rotate`. */
+export const addRotateCommand = (program: Command, runCommand: RunCommand) =>
+  describeRotation(program.command('rotate'), runCommand, 'otpd rotate')
+
+function describeRotation(command: Command, runCommand: RunCommand, path: string) {
+  command
+    .argument('<app>', 'id or name of the application')
+    .addArgument(
+      new Argument('<credential>', 'client-secret (or secret), api-key (or api), or webhook-secret').choices(
+        Object.keys(credentials),
+      ),
+    )
+    .description('replace a credential of an application; the old one stops working at once')
+    .option('--env-file <path>', 'save the new credential to a new file that only you can read')
+    .addHelpText(
+      'after',
+      examples(`${path} web api-key --yes`, `${path} web client-secret --yes --env-file secret.env`),
+    )
+    .action((idOrName: string, name: CredentialName, { envFile }: { envFile?: string }, command: Command) =>
+      runCommand(command, async (context) => {
+        const { io, connect, output } = context
+        const { api, server } = connect()
+        const { type, label, variable } = credentials[name]
+        const id = await confirm(context, {
+          find: () => findApplication(api, idOrName),
+          async describe(id) {
+            const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+            const appLabel = `${printable(data.name)} (${data.environment})`
+            return {
+              question: `Replace the ${label} of ${appLabel}? The current one stops working at once.`,
+              name: data.name,
+            }
+          },
+        })
+        const file = envFile === undefined ? null : reserveEnvFile(io, envFile)
+        const response = await api
+          .asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params: { id, type } })
+          .catch((error: unknown) => {
+            file?.discard()
+            throw error
+          })
+        const { value, rotatedAt } = response.data
+        const comment = `${label} of the otpd application ${id}, ${rotatedAt}`
+        const isSaved = file?.write(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
+        output.printResult(response.body, () =>
+          isSaved ? `Saved to ${envFile} (only you can read it)` : value,
+        )
+        output.note(`${output.paintError.green('✓')} New ${label}; the old one no longer works.`)
+        if (!isSaved && type !== 'webhook_secret') output.note('  Store it now: it is not shown again.')
+        if (file !== null && !isSaved) output.warn(`Could not write ${envFile}.`)
+        if (type === 'webhook_secret') output.suggestNext(`otpd app webhook-secret ${shellWord(idOrName)}`)
+      }),
+    )
+}

@@ -1,0 +1,7 @@
+import { Option } from 'commander'
+
+const environments = ['live', 'test'] as const
+
+/** Creates the option that filters by environment. @param what for example `only codes of` */
+export const environmentOption = (what: string) =>
+  new Option('-e, --env <environment>', `${what} live or test applications`).choices(environments)

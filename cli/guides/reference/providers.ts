@@ -1,0 +1,15 @@
+import { providerKinds } from '../../../src/delivery/providers/all-provider-kinds.ts'
+
+/** Builds the table of all kinds of providers. */
+export function providerTable(): string {
+  const code = (text: string) => `\`${text}\``
+  const rows = providerKinds.map(({ kind, title, channels, fields, oneOf = [] }) => {
+    const required = Object.entries(fields).filter(([, field]) => field.required)
+    const alternatives = oneOf.length > 0 ? [oneOf.map(code).join(' or ')] : []
+    const requiredFields = [...required.map(([name]) => code(name)), ...alternatives]
+    return `| ${[code(kind), title, channels.join(', '), requiredFields.join(', ')].join(' | ')} |`
+  })
+  return ['| `kind` | provider | channels | required settings |', '| --- | --- | --- | --- |', ...rows].join(
+    '\n',
+  )
+}

@@ -1,0 +1,77 @@
+/**
+ * Renders the guides in `src/docs`. `bun cli/guides/render.ts` prints a JSON object with the text of each file by its
+ * name; the build embeds them into the executable.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { contents } from './contents.ts'
+import { fileName, renderArticle, type Guide } from './markdown.ts'
+import { renderPage } from './page.ts'
+import { commandReference } from './reference/commands.ts'
+import { errorReference } from './reference/errors.ts'
+import { eventReference } from './reference/events.ts'
+import { providerTable } from './reference/providers.ts'
+import { settingTable } from './reference/settings.ts'
+import { buildSearchIndex } from './search-index.ts'
+
+const docs = join(import.meta.dir, '../../src/docs')
+
+/** Builds the parts that guides name as `<!-- generated: NAME -->`. */
+const generators: Record<string, () => string> = {
+  commands: commandReference,
+  errors: errorReference,
+  events: eventReference,
+  providers: providerTable,
+  settings: settingTable,
+}
+
+/** Reads all guides, and fills in their generated parts. @throws Error for an unlisted guide or an unknown part */
+export function readGuides(): Guide[] {
+  const listed = contents.flatMap(({ pages }) => pages)
+  const unlisted = [...new Bun.Glob('*.md').scanSync(docs)].filter(
+    (file) => !listed.includes(file.slice(0, -3)),
+  )
+  if (unlisted.length > 0)
+    throw new Error(`Add ${unlisted.join(', ')} to a section of cli/guides/contents.ts.`)
+  return contents.flatMap(({ section, pages }) =>
+    pages.map((name) => {
+      const source = readFileSync(join(docs, `${name}.md`), 'utf8')
+      const markdown = source.replaceAll(/<!-- generated: (\w+) -->/g, (_, part: string) => {
+        const generate = generators[part]
+        if (!generate) throw new Error(`${name}.md asks for an unknown part: ${part}.`)
+        return generate()
+      })
+      const title = /^# (.*)$/m.exec(markdown)?.[1] ?? name
+      return { name, section, title, markdown }
+    }),
+  )
+}
+
+/** Renders all files of the guides. */
+export async function renderGuides(): Promise<Record<string, string>> {
+  const guides = readGuides()
+  const names = new Set(guides.map(({ name }) => name))
+  const pages = guides.map((guide) => ({ guide, article: renderArticle(guide.markdown, names) }))
+  const pictures = new Set(pages.flatMap(({ article }) => article.pictures))
+  return {
+    ...Object.fromEntries(
+      pages.map(({ guide, article }) => [`${guide.name}.html`, renderPage(guide, article, guides)]),
+    ),
+    ...Object.fromEntries(
+      [...pictures].map((path) => [fileName(path), readFileSync(join(docs, path), 'utf8')]),
+    ),
+    'guides.json': JSON.stringify(guides),
+    'search.json': buildSearchIndex(pages),
+    'guides.css': readFileSync(join(import.meta.dir, 'site/guides.css'), 'utf8'),
+    'theme.js': readFileSync(join(import.meta.dir, 'site/theme.js'), 'utf8'),
+    'guides.js': await bundleScript(),
+  }
+}
+
+async function bundleScript(): Promise<string> {
+  const entrypoints = [join(import.meta.dir, 'site/guides.js')]
+  const { outputs } = await Bun.build({ entrypoints, target: 'browser', minify: true })
+  return (await outputs[0]?.text()) ?? ''
+}
+
+if (import.meta.main) process.stdout.write(JSON.stringify(await renderGuides()))

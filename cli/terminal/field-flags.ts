@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import { CliError } from './errors.ts'
+
+/** Flags and arguments whose names are not those of the API's fields. */
+const names: Partial<Record<string, string>> = {
+  androidAppHash: 'android-hash',
+  appId: 'app',
+  defaultLocale: 'locale',
+  environment: 'env',
+  expiresAt: 'expires',
+  headers: 'header',
+  otpTtlSeconds: 'otp-ttl',
+  phoneNumber: 'phone',
+  projectId: 'project',
+  requestId: 'request',
+  scopes: 'scope',
+  targetId: 'target',
+  ttlSeconds: 'ttl',
+  webOtpDomain: 'webotp-domain',
+}
+
+/**
+ * Finds the flag or the argument of a command that sets a field of the API: `--otp-ttl`, `<phone>`. Null if the command
+ * has none.
+ */
+export function flagForField(command: Command, field: string): string | null {
+  const candidates = [toKebabCase(field), names[field]].filter((name) => name !== undefined)
+  for (const name of candidates) {
+    if (command.options.some(({ long }) => long === `--${name}`)) return `--${name}`
+    if (command.registeredArguments.some((argument) => argument.name() === name)) return `<${name}>`
+  }
+  return null
+}
+
+/** Converts `ttlSeconds` and `Idempotency-Key` to the form of flags. */
+const toKebabCase = (field: string) => field.replaceAll(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()
+
+/** Names flags and arguments of the command instead of the fields of the API. */
+export function nameFlags(error: CliError, command: Command): CliError {
+  if (error.fields.length === 0) return error
+  const lines = error.fields.map(({ field, fault }) => {
+    const [first = '', ...rest] = field.split('.')
+    const place = [flagForField(command, first) ?? first, ...rest].filter(Boolean).join(' ')
+    return place === '' ? fault : `${place}: ${fault}`
+  })
+  const { exitCode, code, body, status, retryAfterSeconds, hints, cause } = error
+  const [message = error.message, ...others] = lines
+  const title = others.length === 0 ? message : `${lines.length} values are not valid.`
+  return new CliError(exitCode, code, title, {
+    hints: [...(others.length === 0 ? [] : lines), ...hints],
+    retryAfterSeconds,
+    cause,
+    ...(status !== undefined && { status }),
+    ...(body !== undefined && { body }),
+  })
+}

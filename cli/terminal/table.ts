@@ -1,0 +1,141 @@
+import type { Paint } from './text.ts'
+import { pad, truncate } from './text.ts'
+
+/**
+ * How a column gives way on a narrow terminal: `text` is truncated, `optional` is truncated and then left out, `kept`
+ * never changes, and `url` is truncated after its host. Columns of ids are recognized by their cells, and shortened.
+ */
+type Fit = 'text' | 'optional' | 'kept' | 'url'
+
+/** Heading of a column; a plain string heads a `text` column. */
+export type Heading = string | { title: string; fit: Fit }
+
+export const kept = (title: string): Heading => ({ title, fit: 'kept' })
+export const optional = (title: string): Heading => ({ title, fit: 'optional' })
+export const urlColumn = (title: string): Heading => ({ title, fit: 'url' })
+
+type Column = {
+  title: string
+  fit: Fit | 'id'
+  cells: string[]
+  /** Width of the widest cell. */
+  natural: number
+  /** Narrowest width at which every cell can still be told apart. */
+  readable: number
+}
+
+type Fitted = { columns: Column[]; widths: number[] }
+
+const gap = 2
+/** Width to which long text is truncated before any id is shortened. */
+const comfortableWidth = 24
+const readableWidth = 12
+/** A narrower column would say nothing. */
+const columnWidthMin = 4
+
+const idPattern = /\b([a-z]{2,4}_)([0-9a-z]{26})\b/g
+
+/** Shortens an id to its first and last characters: `otp_01m8…cvvy`. Commands accept it in this form. */
+export const shortenIds = (text: string) =>
+  text.replaceAll(
+    idPattern,
+    (_, prefix: string, digits: string) => `${prefix}${digits.slice(0, 4)}…${digits.slice(-4)}`,
+  )
+
+/**
+ * Formats columns under headings, two spaces apart, each as wide as its widest cell. Cells may be coloured. With a
+ * `width`, long text is truncated, then ids are shortened, then text is truncated further, and at last optional columns
+ * are left out, the rightmost first.
+ */
+export function formatTable(
+  headings: Heading[],
+  rows: string[][],
+  paint: Paint,
+  width: number | null = null,
+) {
+  const columns = headings.map((heading, index) => toColumn(heading, rows, index))
+  const { columns: shown, widths } = width === null ? unlimited(columns) : fitColumns(columns, width)
+  const lines = [shown.map(({ title }) => paint.dim(title)), ...rows.map((_, row) => shown.map(cellAt(row)))]
+  return lines
+    .map((line) => line.map((cell, index) => fitCell(cell, widths[index] ?? 0)).join(' '.repeat(gap)))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
+
+const cellAt =
+  (row: number) =>
+  ({ cells }: Column) =>
+    cells[row] ?? ''
+
+function toColumn(heading: Heading, rows: string[][], index: number): Column {
+  const { title, fit } = typeof heading === 'string' ? { title: heading, fit: 'text' as const } : heading
+  const cells = rows.map((row) => row[index] ?? '')
+  const isId = fit !== 'kept' && cells.some((cell) => shortenIds(cell) !== cell)
+  return measure({ title, fit: isId ? 'id' : fit, cells })
+}
+
+function measure({ title, fit, cells }: Pick<Column, 'title' | 'fit' | 'cells'>): Column {
+  const natural = Math.max(title.length, ...cells.map((cell) => Bun.stringWidth(cell)))
+  const readable = {
+    kept: natural,
+    id: natural,
+    url: Math.max(title.length, ...cells.map(hostWidth)),
+    text: Math.min(natural, Math.max(readableWidth, title.length)),
+    optional: Math.min(natural, Math.max(readableWidth, title.length)),
+  }[fit]
+  return { title, fit, cells, natural, readable: Math.min(natural, readable) }
+}
+
+/** Width of a URL up to the end of its host, with the character that shows that it was cut. */
+function hostWidth(cell: string) {
+  const [origin = ''] = /^\w+:\/\/[^/]*/.exec(Bun.stripANSI(cell)) ?? []
+  return Bun.stringWidth(origin) + 1
+}
+
+const unlimited = (columns: Column[]): Fitted => ({ columns, widths: columns.map(({ natural }) => natural) })
+
+function fitColumns(columns: Column[], width: number): Fitted {
+  const short = columns.map((column) =>
+    column.fit === 'id' ? measure({ ...column, cells: column.cells.map(shortenIds) }) : column,
+  )
+  const attempts: [columns: Column[], widthMin: (column: Column) => number][] = [
+    [columns, ({ natural, readable }) => Math.min(natural, Math.max(readable, comfortableWidth))],
+    [short, ({ readable }) => readable],
+  ]
+  const droppable = short.filter(({ fit }) => fit === 'optional')
+  for (let count = 1; count <= droppable.length; count++) {
+    const dropped = new Set(droppable.slice(-count))
+    attempts.push([short.filter((column) => !dropped.has(column)), ({ readable }) => readable])
+  }
+  const required = short.filter(({ fit }) => fit !== 'optional')
+  attempts.push([
+    required,
+    ({ fit, readable }) => (fit === 'text' ? Math.min(readable, columnWidthMin) : readable),
+  ])
+  let fitted = unlimited(columns)
+  for (const [candidates, widthMin] of attempts) {
+    fitted = { columns: candidates, widths: shrink(candidates, width, widthMin) }
+    if (totalWidth(fitted.widths) <= width) return fitted
+  }
+  return fitted
+}
+
+const totalWidth = (widths: number[]) =>
+  widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1)
+
+/** Takes one character at a time from the widest column that is above its minimum. */
+function shrink(columns: Column[], width: number, widthMin: (column: Column) => number): number[] {
+  const widths = columns.map(({ natural }) => natural)
+  for (let excess = totalWidth(widths) - width; excess > 0; excess--) {
+    const slack = columns.map((column, index) => {
+      const current = widths[index] ?? 0
+      return current > widthMin(column) ? current : 0
+    })
+    const widest = Math.max(...slack)
+    if (widest === 0) break
+    widths[slack.indexOf(widest)] = widest - 1
+  }
+  return widths
+}
+
+const fitCell = (cell: string, width: number) => pad(truncate(cell, width, '…'), width)

@@ -1,0 +1,33 @@
+import type { Options } from 'minisearch'
+
+/** One section of a guide in the search index. */
+export type SearchEntry = {
+  /** Address of the section, relative to `/docs/`. */
+  id: string
+  /** Name of the guide, as `otpd docs` takes it. */
+  name: string
+  /** Title of the guide. */
+  title: string
+  /** Heading of the section; empty before the first heading. */
+  section: string
+  text: string
+}
+
+/** Options of the index. Building and loading it need the same ones. */
+export const searchOptions: Options<SearchEntry> = {
+  fields: ['section', 'title', 'text'],
+  storeFields: ['name', 'title', 'section', 'text'],
+  searchOptions: { boost: { section: 3, title: 2 }, prefix: true, fuzzy: 0.1, combineWith: 'AND' },
+}
+
+const excerptLength = 140
+
+/** Cuts the part around the first of the words out of a section. */
+export function makeExcerpt(text: string, words: readonly string[]): string {
+  const lower = text.toLowerCase()
+  const found = words.map((word) => lower.indexOf(word.toLowerCase())).filter((at) => at >= 0)
+  const around = Math.max(0, (found.length === 0 ? 0 : Math.min(...found)) - 50)
+  const start = around === 0 ? 0 : text.indexOf(' ', around) + 1
+  const end = start + excerptLength
+  return `${start > 0 ? '… ' : ''}${text.slice(start, end).trim()}${end < text.length ? ' …' : ''}`
+}

@@ -1,0 +1,51 @@
+import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { textParam } from './engine/query-params.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+
+export type Environment = 'live' | 'test'
+
+/** By database; an application never changes its environment. */
+const known = new WeakMap<Database, Map<string, Environment>>()
+
+/** Creates the look-up of the environment of an application, which may have been deleted. */
+export function createEnvironmentLookup(database: Database, executor: QueryExecutor) {
+  const { applications, deletedApplications } = database.tables
+  const environments = known.get(database) ?? new Map<string, Environment>()
+  known.set(database, environments)
+  const findIn = [applications, deletedApplications].map((table) =>
+    database.prepare(() =>
+      executor
+        .select({ environment: table.environment })
+        .from(table)
+        .where(eq(table.id, textParam('id'))),
+    ),
+  )
+
+  return async (appId: string): Promise<Environment | undefined> => {
+    const environment = environments.get(appId)
+    if (environment) return environment
+    for (const find of findIn) {
+      const [row] = await find({ id: appId })
+      if (!row) continue
+      environments.set(appId, row.environment)
+      return row.environment
+    }
+    return undefined
+  }
+}
+
+/** PostgreSQL: selects the ids of a developer's applications of one environment, deleted ones included. */
+export function selectApplications(
+  { tables: { applications, deletedApplications } }: Database,
+  executor: QueryExecutor,
+  developerId: SQL,
+  environment: SQL,
+): SQL {
+  const [existing, deleted] = [applications, deletedApplications].map((table) =>
+    executor
+      .select({ id: table.id })
+      .from(table)
+      .where(and(eq(table.developerId, developerId), eq(table.environment, environment))),
+  )
+  return sql`(${existing} union all ${deleted})`
+}

@@ -1,0 +1,44 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dataFiles } from './data-dir.ts'
+import { acquireLock, isLocked, type Lock } from './lock.ts'
+
+// A server describes itself in a file of its data directory. Only the holder of the directory's lock writes the file,
+// and each holder first removes that of the one before: so a file next to a held lock is that of the holder, also after
+// a kill, when the operating system has released the lock.
+
+/**
+ * Locks a data directory as `acquireLock` does, and removes what a process that was killed said about itself.
+ *
+ * @param waitMs how long to wait for another process to release it
+ * @returns undefined if another process holds it
+ * @throws StartRefused the lock file cannot be written
+ */
+export function lockDataDir(dataDir: string, waitMs = 0): Lock | undefined {
+  const { lock, serverRecord } = dataFiles(dataDir)
+  const held = acquireLock(lock, waitMs)
+  if (held) rmSync(serverRecord, { force: true })
+  return held
+}
+
+/** Writes the record of the server that holds the lock, for its owner only. Readers see the old one or the new one. */
+export function writeServerRecord(dataDir: string, record: unknown): void {
+  const path = dataFiles(dataDir).serverRecord
+  const draft = `${path}.new`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, JSON.stringify(record), { mode: 0o600, flag: 'wx' })
+  renameSync(draft, path)
+}
+
+/** Removes the record, before the lock is released. */
+export const removeServerRecord = (dataDir: string): void =>
+  rmSync(dataFiles(dataDir).serverRecord, { force: true })
+
+/** Reads the record of the running server; undefined if none is running, or this user may not read it. */
+export function readServerRecord(dataDir: string): unknown {
+  const { lock, serverRecord } = dataFiles(dataDir)
+  try {
+    return isLocked(lock) ? JSON.parse(readFileSync(serverRecord, 'utf8')) : undefined
+  } catch {
+    return undefined
+  }
+}

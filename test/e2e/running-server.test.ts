@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+
+// Host commands speak of the running server, not of the environment that they are called in.
+
+describe('a server that was started with other settings than those of the shell', () => {
+  let server: RunningServer
+  const secret = 'twilio-token-abcdef0123456789abcdef'
+  const record = () => join(server.dataDir, 'server.json')
+
+  beforeAll(async () => {
+    server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '10.1.2.3', OTPD_GUARD_COUNTRIES: 'DE' } })
+  })
+  afterAll(() => server.stop())
+
+  const otpd = async (...args: string[]) => {
+    const env = { OTPD_DATA_DIR: server.dataDir, OTPD_SERVER: '' }
+    return await server.otpd(args, { env })
+  }
+
+  test('is what config show, doctor and guard status describe', async () => {
+    const settings = await otpd('config', 'show')
+    expect(settings.stdout).toMatch(/^webhooks\.allow +10\.1\.2\.3\/32 +OTPD_WEBHOOK_ALLOW$/m)
+    expect(settings.stderr).toContain(`settings of the running server (process ${server.pid}, since `)
+    expect(settings.stderr).toContain('This shell has another webhooks.allow: -\n')
+    const doctor = await otpd('doctor')
+    expect(doctor.stdout).toMatch(/✓ settings .*this shell has other .*webhooks\.allow/)
+    expect(doctor.stdout).toMatch(/✓ webhooks +public addresses and 10\.1\.2\.3\/32/)
+    // The address is not the default, and no login named it.
+    expect(doctor.stdout).toContain(`✓ server          ${server.url} is ready (the server on this machine)`)
+    expect((await otpd('guard', 'status')).stdout).toMatch(/COUNTRY_NOT_ALLOWED +only DE/)
+  })
+
+  test('shows the providers of its last reload, and no secret', async () => {
+    const lines = ['[[providers]]', 'name = "main"', 'kind = "twilio"', 'authTokenFile = "token"']
+    const fields = { accountSid: `AC${'0'.repeat(32)}`, from: '+12025550100' }
+    const config = join(server.home, '.config/otpd/server.toml')
+    mkdirSync(join(server.home, '.config/otpd'), { recursive: true })
+    writeFileSync(join(server.home, '.config/otpd/token'), secret, { mode: 0o600 })
+    writeFileSync(
+      config,
+      [...lines, ...Object.entries(fields).map(([key, value]) => `${key} = "${value}"`)].join('\n'),
+    )
+    process.kill(server.pid, 'SIGHUP')
+    await server.waitForLog('delivery reloaded')
+    // Another shell, which does not read that file.
+    const env = { OTPD_DATA_DIR: server.dataDir, XDG_CONFIG_HOME: '/nowhere' }
+    const { stdout } = await server.otpd(['provider', 'list'], { env })
+    expect(stdout).toMatch(/^main +Twilio.* ready$/m)
+    expect(readFileSync(record(), 'utf8')).not.toContain(secret)
+    expect(statSync(record()).mode & 0o777).toBe(0o600)
+  })
+
+  test('is not described any more after kill -9, nor after a stop', async () => {
+    const killed = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '10.9.9.9' } })
+    const path = join(killed.dataDir, 'server.json')
+    process.kill(killed.pid, 'SIGKILL')
+    await killed.exited
+    expect(existsSync(path)).toBe(true)
+    const show = () => killed.otpd(['config', 'show'], { env: { OTPD_DATA_DIR: killed.dataDir } })
+    expect(await show()).toMatchObject({ stdout: expect.not.stringContaining('10.9.9.9'), stderr: '' })
+    const next = await startServer({ dataDir: killed.dataDir, home: killed.home })
+    expect((await show()).stderr).toContain(`process ${next.pid},`)
+    await next.stop()
+    expect(existsSync(path)).toBe(false)
+    await killed.stop()
+  })
+})
