@@ -52,7 +52,15 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
     const { dataDir, metricsUrl } = server
     const data = dataDir === null ? { node: config.node } : { dataDir }
     const metrics = metricsUrl === null ? {} : { metricsUrl }
-    stdoutLog.info('ready', { url: reachableUrl(server.url), version, ...data, readyMs, ...metrics })
+    const compat = config.compat.length === 0 ? {} : { compat: config.compat }
+    stdoutLog.info('ready', {
+      url: reachableUrl(server.url),
+      version,
+      ...data,
+      readyMs,
+      ...metrics,
+      ...compat,
+    })
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
   announceSetup(context, server, config, log)
@@ -134,6 +142,7 @@ function printBanner(
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
     ['Metrics', server.metricsUrl],
+    ['Compatible', config.compat.length === 0 ? null : config.compat.join(', ')],
     ['Listening', url === server.url ? null : server.url],
     ['Data', data],
     ['Config', config.configFile],

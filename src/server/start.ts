@@ -8,6 +8,7 @@ import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
+import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
@@ -262,8 +263,9 @@ function startListener(needs: {
     config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
   )
   const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
+  const { presentError } = createErrorPresenter(config.compat)
   const listener = bindOrExplain(config.listen, '--listen', () =>
-    listen(config.listen, app, { newId, onBug, onResponse }),
+    listen(config.listen, app, { newId, onBug, onResponse, presentError }),
   )
   cleanups.push(() => listener.stop(requestsDrainMs))
   cleanups.push(listener.beginDrain)

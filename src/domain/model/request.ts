@@ -9,7 +9,7 @@ export type OtpStatus = (typeof otpStatuses)[number]
 export const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 export type Channel = (typeof channels)[number]
 
-/** What is kept about a request that a façade made: which one, and its messages, oldest first. */
+/** Record of a request that a façade made: the façade, and the messages, oldest first. */
 export type CompatRecord = {
   facade: Facade
   messages: ReadonlyArray<{ channel: Channel; sentAt: number }>

@@ -43,7 +43,7 @@ export type SentOtp = {
    * results are stored with this name.
    */
   message: number | null
-  /** Of a request that a façade made: its messages up to this one, and when it was made. */
+  /** Messages up to this one, and time of the request, if a façade made it. */
   compat?: Pick<CompatRecord, 'messages'> & Pick<OtpRequest, 'createdAt'>
 }
 

@@ -12,8 +12,8 @@ import type { createOtpSend } from './send.ts'
 import { findHead, findMadeBy, moved } from './target.ts'
 
 /**
- * What façades do that the API of this server does not: APIs in which a phone has one verification at a time. Everything
- * else they do with the same operations as the API.
+ * Creates the operations of façades whose APIs have one verification of a phone at a time. Everything else they do with
+ * the operations of the API.
  */
 export function createVerifications(
   needs: Pick<OtpNeeds, 'store' | 'keys' | 'clock'>,

@@ -31,7 +31,7 @@ const target = {
   phone: Type.Optional({
     ...phone,
     description:
-      'In place of requestId: means the newest request of this application for this phone that is pending.',
+      'Used instead of requestId; means the newest request of this application for this phone that is pending.',
   }),
 }
 
