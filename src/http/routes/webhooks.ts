@@ -4,6 +4,7 @@ import { subscriptions } from '../../shared/event-kinds.ts'
 import { webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { webhookUrlLengthMax, type WebhookEndpointService } from '../../domain/webhooks/endpoints.ts'
 import type { WebhookEndpoint } from '../../domain/model/webhook-endpoint.ts'
+import { maskedValue } from '../../domain/model/webhook-delivery.ts'
 import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
 import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
 import { changesBody } from '../field-schemas.ts'
@@ -71,7 +72,7 @@ const changedHeaders = headersSchema(
 )
 
 /** Replaces header values in responses, because they may be credentials. */
-const mask = '****'
+const mask = maskedValue
 
 const endpoint = object(
   {
