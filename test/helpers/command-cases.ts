@@ -96,6 +96,7 @@ export const commandCases: [
     'project list',
     () => ({ args: [], stdout: /^NAME +APPS +CREATED.* +ID\n/, onTerminal: { stdout: / just now/ } }),
   ],
+  ['__complete', ({ project }) => ({ args: ['project'], stdout: `${project}\n`, json: 'same' })],
   ['project get', ({ project }) => ({ args: [project], stdout: /^p-\w+\n {2}Id +prj_/ })],
   [
     'project update',
