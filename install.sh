@@ -98,7 +98,11 @@ download() {
     https://* | http://127.0.0.1[:/]* | http://localhost[:/]*) ;;
     *) fail 'Releases are downloaded over https only.' "OTPD_DOWNLOAD_URL is $1" ;;
   esac
-  if has curl; then curl -fsSL --proto-redir '=https' -o "$2" "$1"
+  if has curl; then
+    # The program is large: on a terminal curl draws a bar.
+    quiet=-sS
+    case $2 in *.sha256 | *SUMS) ;; *) if [ -t 2 ]; then quiet=--progress-bar; fi ;; esac
+    curl -fL "$quiet" --proto-redir '=https' -o "$2" "$1"
   elif has wget; then wget_https "$1" "$2"
   else fail 'Neither curl nor wget was found.' 'Download the file and its .sha256 yourself, then: ./install.sh --from FILE'
   fi

@@ -31,6 +31,8 @@ export type CommandCase = {
    * --json.
    */
   json?: 'own' | 'same'
+  /** Shows its progress: with --json an object for each step, on standard error. */
+  hasSteps?: true
   /** Lines may be wider than 80 columns, because they are there to be copied or piped. */
   isWide?: true
   /** Runs until Ctrl-C, which is sent once it reads a stream. */
@@ -94,6 +96,7 @@ export const commandCases: [
     'project list',
     () => ({ args: [], stdout: /^NAME +APPS +CREATED.* +ID\n/, onTerminal: { stdout: / just now/ } }),
   ],
+  ['__complete', ({ project }) => ({ args: ['project'], stdout: `${project}\n`, json: 'same' })],
   ['project get', ({ project }) => ({ args: [project], stdout: /^p-\w+\n {2}Id +prj_/ })],
   [
     'project update',
@@ -301,18 +304,45 @@ export const commandCases: [
   ['token list', () => ({ args: [], stdout: /^NAME +SCOPES .*EXPIRES.* +ID\n.* tok_/ })],
   ['token revoke', () => ({ args: ['ci', '--yes'], stdout: '✓ API token ci revoked\n' })],
   ['audit', () => ({ args: [], stdout: /^WHEN \(\S+\) +ACTION +TARGET +FROM/ })],
-  ['audit verify', () => ({ args: [], stdout: /^✓ The audit trail is unbroken\n/, json: 'own' })],
+  [
+    'audit verify',
+    () => ({ args: [], stdout: /^✓ The audit trail is unbroken\n/, json: 'own', hasSteps: true }),
+  ],
   ['doctor', () => ({ args: [], stdout: /^✓ configuration /m, json: 'own' })],
-  ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +SOURCE\n/, json: 'own' })],
+  [
+    'config show',
+    () => ({
+      args: [],
+      stdout: /^SETTING +VALUE +SOURCE\n/,
+      stderr: /settings of the running server/,
+      json: 'own',
+    }),
+  ],
   ['config check', () => ({ args: [], stdout: /^✓ The configuration is valid/, json: 'own' })],
   ['template lint', () => ({ args: [], stdout: /^TEXT +LOCALE +SOURCE .*UCS-2\n/, json: 'own' })],
   [
     'template preview',
     () => ({ args: [], stdout: /123456|\d{6}/, stderr: /^en, GSM-7, .* 1 part\.\n$/, json: 'own' }),
   ],
-  ['provider list', () => ({ args: [], stdout: /^NAME +KIND +CHANNELS +STATE\nmain .*ready/, json: 'own' })],
+  [
+    'provider list',
+    () => ({
+      args: [],
+      stdout: /^NAME +KIND +CHANNELS +STATE\nmain .*ready/,
+      stderr: /providers of the running server/,
+      json: 'own',
+    }),
+  ],
   ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
-  ['guard status', () => ({ args: [], stdout: /^Mode enforce:(.*\n)+RULE +LIMIT/, json: 'own' })],
+  [
+    'guard status',
+    () => ({
+      args: [],
+      stdout: /^Mode enforce:(.*\n)+RULE +LIMIT/,
+      stderr: /rules of the running server/,
+      json: 'own',
+    }),
+  ],
   [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
@@ -324,7 +354,13 @@ export const commandCases: [
   ['migrate up', () => ({ args: [], stdout: '', stderr: /A server is running on /, exitCode: 6 })],
   [
     'backup',
-    () => ({ args: ['copy.db'], stdout: /^✓ Backup /, stderr: /master key is not in it/, json: 'own' }),
+    () => ({
+      args: ['copy.db'],
+      stdout: /^✓ Backup /,
+      stderr: /master key is not in it/,
+      json: 'own',
+      hasSteps: true,
+    }),
   ],
   [
     'restore',
@@ -333,6 +369,7 @@ export const commandCases: [
       stdout: /^✓ Restored /,
       stderr: nextHint('otpd serve --data-dir restored'),
       json: 'own',
+      hasSteps: true,
     }),
   ],
   ['admin list', () => ({ args: [], stdout: /^EMAIL +NAME +STATUS .*ID\n.*dev_/, json: 'own' })],
@@ -368,7 +405,13 @@ export const commandCases: [
   ['admin rotate-signing-key', () => ({ args: [], stdout: /^✓ /, stderr: /within 15 minutes/, json: 'own' })],
   [
     'admin rotate-master-key',
-    () => ({ args: [], stdout: /^✓ The master key was replaced\n/, stderr: /Keep a copy/, json: 'own' }),
+    () => ({
+      args: [],
+      stdout: /^✓ The master key was replaced\n/,
+      stderr: /Keep a copy/,
+      json: 'own',
+      hasSteps: true,
+    }),
   ],
   [
     'profile password',
