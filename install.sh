@@ -74,7 +74,10 @@ release_name() {
   esac
   libc=
   if [ "$os" = linux ]; then
-    for loader in /lib/ld-musl-*.so.1; do [ ! -e "$loader" ] || libc=-musl; done
+    # A glibc system may have musl installed too.
+    if ! getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
+      for loader in /lib/ld-musl-*.so.1; do [ ! -e "$loader" ] || libc=-musl; done
+    fi
   fi
   printf 'otpd-%s-%s%s\n' "$os" "$arch" "$libc"
 }

@@ -21,6 +21,7 @@ mkdirSync(dirname(values.outfile), { recursive: true })
 const bundleNames = [
   './cli/console/run-console.tsx',
   './cli/terminal/errors.ts',
+  './cli/terminal/progress-worker.ts',
   './src/docs/search-guides.ts',
   './src/server/bundle.ts',
   './src/store/files/integrity-worker.ts',

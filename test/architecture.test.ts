@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { facades } from '../src/domain/model/compat.ts'
 import { findViolations, findArea, allowedGraph, allowedTargets } from './helpers/import-rules.ts'
 import {
   findCycle,
@@ -180,6 +181,28 @@ describe('the table of import rules', () => {
     const existing = new Set([...allowedGraph().keys(), ...program.map(({ path }) => path), 'package.json'])
     const migrations = ['migrations/sqlite', 'migrations/postgres']
     expect(allowedTargets().filter((name) => !existing.has(name) && !migrations.includes(name))).toEqual([])
+  })
+})
+
+describe('façades', () => {
+  test('live in one folder each, which src/http/compat/facades.ts alone knows', () => {
+    const folders = new Set(listFiles('src/http/compat/*/*').map((path) => path.split('/')[3]))
+    expect([...folders].toSorted()).toEqual([...facades].toSorted())
+    const users = program.filter(({ path, imports }) =>
+      imports.some(
+        ({ target }) => /^src\/http\/compat\/[^/]+\//.test(target) && !path.startsWith(dirname(target)),
+      ),
+    )
+    expect(users.map(({ path }) => path)).toEqual(['src/http/compat/facades.ts'])
+  })
+
+  test.each([
+    "import type { Store } from '../../../domain/store/store.ts'",
+    "import { createStore } from '../../../store/store.ts'\ncreateStore()",
+    "import { otpRoutes } from '../../routes/otp.ts'\notpRoutes()",
+    "import { deriveGuard } from '../../../domain/guard/guard.ts'\nderiveGuard()",
+  ])('call operations, and no table or route: %s', (text) => {
+    expect(findViolations([parseSource('src/http/compat/twilio-verify/a.ts', text)])).toHaveLength(1)
   })
 })
 

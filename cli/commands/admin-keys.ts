@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { HostRotation } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { withProgress } from '../terminal/progress.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
@@ -57,8 +58,8 @@ export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
             }),
           })
         }
-        const rotation = await withDataDir(context, options, (host, needs) =>
-          host.rotateMasterKey(needs, rotate),
+        const rotation = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) => host.rotateMasterKey({ ...needs, onStep }, rotate)),
         )
         output.printResult(JSON.stringify({ data: rotation }), () => rotationText(rotation, output))
         for (const note of rotationNotes(rotation, compromised)) output.note(note)

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
+import { clientVariables, describeLimits, envLines, type ClientSystem } from '../client/app-env.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { examples } from '../help.ts'
 import { findProject, listApplications, listProjects } from '../client/find.ts'
@@ -20,12 +21,13 @@ import { usageError } from '../terminal/errors.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addAppCredentialCommands } from './app-credentials.ts'
+import { addAppEnvCommand, systemOption } from './app-env.ts'
 import { addAppManageCommands } from './app-manage.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
 
 type CreateOptions = IdempotencyOption &
-  DuplicateOption & { project: string; env: 'live' | 'test'; envFile?: string }
+  DuplicateOption & { project: string; env: 'live' | 'test'; envFile?: string; for?: ClientSystem }
 
 type NewApplication = Route<'POST', '/v1/applications'>['body']
 
@@ -47,6 +49,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         .makeOptionMandatory(),
     )
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')
+    .addOption(systemOption())
     .option(duplicateFlag, 'create it even if the project has an application of this name')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
@@ -68,13 +71,20 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         })
         const { data } = response
         const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
+        const values = options.for && clientVariables(options.for, data, server.url)
         const isSaved =
-          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data) }) ?? false
+          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data), ...values }) ?? false
         output.printResult(
           response.body,
           () => createdText(data, isSaved ? options.envFile : undefined, output),
           [data.id],
         )
+        if (values && !output.json) {
+          const limits = await describeLimits(api, {
+            otpTtlSeconds: settings.otpTtlSeconds ?? lifetimeDefault,
+          })
+          output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
+        }
         if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
         if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
         if (isSaved)
@@ -108,9 +118,13 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
+  addAppEnvCommand(app, runCommand)
   addAppManageCommands(app, runCommand)
   addAppCredentialCommands(app, runCommand)
 }
+
+/** Seconds that codes of a new application live. */
+const lifetimeDefault = applicationFields.otpTtlSeconds.default
 
 /** A number whose code in test applications is always 424242. */
 const testPhone = '+14155550100'

@@ -7,6 +7,7 @@ import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
@@ -46,7 +47,9 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const result = await withDataDir(context, flags, (host, needs) => host.verifyAudit(needs))
+        const result = await withProgress(context, (onStep) =>
+          withDataDir(context, flags, (host, needs) => host.verifyAudit({ ...needs, onStep })),
+        )
         output.printResult(JSON.stringify({ data: result }), () => verificationText(result, output))
         return result.isUnbroken ? exitCodes.done : exitCodes.negative
       }),

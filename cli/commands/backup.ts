@@ -4,6 +4,8 @@ import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
+import { formatBytes } from '../terminal/progress-text.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type RestoreFlags = HostFlags & { masterKeyFile?: string; unauthenticated?: boolean }
@@ -18,13 +20,15 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { io, output } = context
         const path = file === undefined ? undefined : resolve(io.workingDirectory, file)
-        const backup = await withDataDir(context, options, (host, needs) => host.backUp(needs, path))
+        const backup = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) => host.backUp({ ...needs, onStep }, path)),
+        )
         output.printResult(JSON.stringify({ data: { ...backup, holdsMasterKey: false } }), () =>
           [
             `${output.paint.green('✓')} Backup ${output.paint.bold(printable(backup.file))}`,
             formatFacts(
               [
-                ['Size', `${backup.bytes} bytes`],
+                ['Size', formatBytes(backup.bytes)],
                 ['SHA-256', backup.sha256],
                 ['Contains', rowsText(backup.rows)],
               ],
@@ -61,14 +65,12 @@ Keep ${printable(backup.file)}.hmac with the backup: it proves that the backup i
             name: 'restore',
           }),
         })
-        const result = await withDataDir(context, options, (host, needs) =>
-          host.restore(needs, path, {
-            masterKeyFile:
-              options.masterKeyFile === undefined
-                ? undefined
-                : resolve(io.workingDirectory, options.masterKeyFile),
-            allowUnauthenticated: options.unauthenticated,
-          }),
+        const { masterKeyFile, unauthenticated: allowUnauthenticated } = options
+        const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
+        const result = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) =>
+            host.restore({ ...needs, onStep }, path, { masterKeyFile: keyFile, allowUnauthenticated }),
+          ),
         )
         output.printResult(JSON.stringify({ data: { file: path, ...result } }), () =>
           [

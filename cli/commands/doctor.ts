@@ -10,7 +10,9 @@ import { dataDirChecks } from '../doctor/data-dir.ts'
 import { serverChecks } from '../doctor/server.ts'
 import { sharedDatabaseChecks } from '../doctor/shared-database.ts'
 import { programCheck, terminalCheck } from '../doctor/terminal.ts'
+import type { OnStep } from '../../src/shared/progress.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
@@ -27,14 +29,17 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
       .command('doctor')
       .description('check server, configuration, data, login and live sending for problems'),
   )
-    .addHelpText('after', examples('otpd doctor', 'otpd doctor --json'))
-    .action((flags: HostFlags, command: Command) =>
+    .option('--deep', 'also compare every index of the database with its table; reads the whole file')
+    .addHelpText('after', examples('otpd doctor', 'otpd doctor --deep', 'otpd doctor --json'))
+    .action((flags: HostFlags & { deep?: true }, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
         const loaded = await loadServerConfig(flags)
         const running = await findRunning(loaded)
         const connection = tryConnect(context, running?.url)
-        const localServer = await inspectLocalServer(loaded, running, connection)
+        const localServer = await withProgress(context, (onStep) =>
+          inspectLocalServer(loaded, running, connection, { isDeep: flags.deep === true, onStep }),
+        )
         const checks = [
           ...localServerChecks(context, localServer),
           ...('checks' in connection
@@ -97,6 +102,7 @@ async function inspectLocalServer(
   loaded: LoadedConfig,
   running: RunningServer | null,
   connection: ReturnType<typeof tryConnect>,
+  options: { isDeep: boolean; onStep: OnStep },
 ): Promise<LocalServer | null> {
   const { config, settings } = loaded
   const dataDirSetting = settings.find(({ setting }) => setting === 'server.dataDir')
@@ -110,7 +116,7 @@ async function inspectLocalServer(
     const shared = await inspectShared({ ...config, database: config.database })
     return { loaded, running, dataDir: null, inspection: null, shared }
   }
-  const inspection = dataDir === null ? null : inspectHost(dataDir, config)
+  const inspection = dataDir === null ? null : inspectHost(dataDir, config, options)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'

@@ -4,14 +4,11 @@ import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
+import type { ProgressStep } from '../../src/shared/progress.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { formatFacts } from '../terminal/text.ts'
 
 type MoveFlags = HostFlags & { dryRun?: boolean; restart?: boolean }
-
-/** Without a terminal, progress is a line every so often. */
-const lineIntervalMs = 10_000
-const barIntervalMs = 200
-const barColumns = 30
 
 /** Registers `otpd migrate to-postgres`. */
 export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
@@ -28,19 +25,18 @@ export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
         const { output } = context
         const { config, target } = await loadMoveConfig(options)
         const { moveDataDir } = await import('../../src/server/bundle.ts')
-        const progress = createProgress(context)
-        const result = await moveDataDir(
-          { config, target, warn: output.warn },
-          {
-            dryRun: options.dryRun === true,
-            restart: options.restart === true,
-            onStep: progress.show,
-          },
+        const result = await withProgress(context, (onStep) =>
+          moveDataDir(
+            { config, target, warn: output.warn },
+            {
+              dryRun: options.dryRun === true,
+              restart: options.restart === true,
+              onStep: (step) => onStep(toProgress(step)),
+            },
+          ),
         ).catch((error: unknown) => {
-          progress.end()
           throw asCliError(error)
         })
-        progress.end()
         output.printResult(JSON.stringify({ data: result }), () => formatResult(context, result))
         if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
         else {
@@ -69,53 +65,25 @@ function formatResult({ output: { paint } }: Context, { outcome, tables }: HostM
   ].join('\n')
 }
 
-/** Shows progress on stderr: a bar on a terminal, otherwise a line every 10 s; with --json an object for each step. */
-function createProgress({ io, output }: Context) {
-  const { json } = output
-  const isBar = io.stderrIsTerminal && !json
-  let shownAt = io.now()
-  let lastStep = ''
-  let isDrawn = false
-
-  return {
-    show(step: HostMoveStep) {
-      const name = stepName(step)
-      if (json) {
-        // The rows of a table are one step; `compare` tells how many they were.
-        if (name !== lastStep) io.writeError(`${JSON.stringify(step)}\n`)
-      } else if (io.now() - shownAt >= (isBar ? barIntervalMs : lineIntervalMs)) {
-        shownAt = io.now()
-        isDrawn = isBar
-        if (isBar) io.writeError(`\r\u001b[K${drawBar(step)}${describeStep(step)}`)
-        else output.note(describeStep(step))
-      }
-      lastStep = name
-    },
-    end() {
-      if (isDrawn) io.writeError('\r\u001b[K')
-    },
-  }
-}
-
-const stepName = (step: HostMoveStep) => `${step.step} ${'table' in step ? step.table : ''}`
-
-function drawBar(step: HostMoveStep): string {
-  if (step.step !== 'copy' || step.rowsTotal === 0) return ''
-  const filled = Math.round((barColumns * step.rows) / step.rowsTotal)
-  return `[${'#'.repeat(filled)}${'.'.repeat(barColumns - filled)}] `
-}
-
-function describeStep(step: HostMoveStep): string {
+/** Converts a step of the move to one that is shown. */
+function toProgress(step: HostMoveStep): ProgressStep {
   switch (step.step) {
-    case 'copy': {
-      const percent = Math.floor((100 * step.rows) / Math.max(1, step.rowsTotal))
-      return `${percent} %: ${step.rows} of ${step.rowsTotal} rows sent (${step.table})`
-    }
+    case 'copy':
+      return { step: 'copying rows', done: step.rows, total: step.rowsTotal, unit: 'rows' }
     case 'compare':
-      return `compared ${step.table}: ${step.rows} rows`
+      return { step: `comparing ${step.table}` }
     case 'index':
-      return `index ${step.done + 1} of ${step.total}`
+      return { step: 'building indexes', done: step.done, total: step.total, unit: 'indexes' }
     default:
-      return step.step
+      return { step: otherSteps[step.step] }
   }
 }
+
+const otherSteps = {
+  schema: 'creating the tables',
+  empty: 'checking that the database is empty',
+  keys: 'reading the keys',
+  commit: 'committing',
+  mark: 'marking the data directory as moved',
+  finish: 'finishing an interrupted move',
+} as const satisfies Partial<Record<HostMoveStep['step'], string>>

@@ -3,6 +3,8 @@ import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
 import { addMoveCommand } from './migrate-to-postgres.ts'
+import { withProgress } from '../terminal/progress.ts'
+import { kept } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the migrate commands. */
@@ -18,7 +20,7 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
         const status = await withDataDir(context, options, (host, needs) => host.migrationStatus(needs))
         output.printResult(JSON.stringify({ data: status }), () =>
           output.formatTable(
-            ['MIGRATION', 'STATUS'],
+            ['MIGRATION', kept('STATUS')],
             [
               ...status.applied.map((name) => [printable(name), paint.green('applied')]),
               ...status.pending.map((name) => [name, paint.yellow('pending')]),
@@ -37,7 +39,9 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
         const { output } = context
         const noteDrain = (name: string) =>
           output.note(`${name} waits 25 s, so that nodes of older versions drain before it is applied.`)
-        const result = await withDataDir(context, options, (host, needs) => host.migrateUp(needs, noteDrain))
+        const result = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
+        )
         output.printResult(JSON.stringify({ data: result }), () => {
           const tick = output.paint.green('✓')
           if (result.migrated.length === 0) return `${tick} The database is up to date`

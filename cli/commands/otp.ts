@@ -32,7 +32,7 @@ const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 const envFileHelp =
   "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
-const requestIdHelp = 'request id from otp send, otp_…'
+const targetHelp = 'request id from otp send, or the phone'
 
 const channelOption = choiceOption('--channel <channel>', 'channel to use', channels)
 
@@ -56,7 +56,7 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
   ),
 }
 
-const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId'>> = {
+const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   channel: channelOption,
 }
 
@@ -90,17 +90,17 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     )
 
   addFieldOptions(otp.command('resend'), resendOptions)
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
-    .action((id: string, options: SendOptions, command: Command) =>
+    .action((text: string, options: SendOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { api, credentials } = connectAsApplication(context, options)
-        const requestId = await completeId(api, id)
+        const target = await readTarget(api, text)
         const call = {
-          body: { requestId, ...readFields(command, resendOptions) },
+          body: { ...target, ...readFields(command, resendOptions) },
           headers: idempotencyHeaders(options),
         }
         await printSentOtp(
@@ -113,16 +113,16 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('verify')
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .argument('<code>', 'the six-digit code')
     .description('verify a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
-    .action((id: string, code: string, options: EnvFileOption, command: Command) =>
+    .action((text: string, code: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = { requestId: await completeId(api, id), code }
+        const body = { ...(await readTarget(api, text)), code }
         const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = response
         output.printResult(
@@ -135,18 +135,16 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('cancel')
-    .argument('<request-id>', requestIdHelp)
+    .argument('<request-id|phone>', targetHelp)
     .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
-    .action((id: string, options: EnvFileOption, command: Command) =>
+    .action((text: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const requestId = await completeId(api, id)
-        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
-          body: { requestId },
-        })
+        const body = await readTarget(api, text)
+        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
         const phone = output.paint.bold(printable(response.data.phone))
         output.printResult(
           response.body,
@@ -215,3 +213,7 @@ async function findSent(
     () => null,
   )
 }
+
+/** A phone begins with + or 00; anything else is the id of a request, or a part of one. */
+const readTarget = async (api: Parameters<typeof completeId>[0], text: string) =>
+  /^(\+|00)[\d .()-]+$/.test(text) ? { phone: text } : { requestId: await completeId(api, text) }

@@ -8,6 +8,8 @@ import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 import { defaultServer } from '../session/server-choice.ts'
+import type { OnStep } from '../../src/shared/progress.ts'
+import { createProgress } from '../terminal/progress.ts'
 import { formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
@@ -27,9 +29,13 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
 
   logWarnings(loaded, log)
   const { settings } = loaded
-  const server = await startServer(config, { log, version, settings }).catch((error: unknown) => {
-    throw startRefusedError(error) ?? error
-  })
+  const progress = createProgress(context)
+  const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
+  const server = await startServer(config, { log, version, settings, onStep })
+    .catch((error: unknown) => {
+      throw startRefusedError(error) ?? error
+    })
+    .finally(progress.end)
   reloadOnHangup(server, flags, log)
   // Install the signal handlers before announcing readiness: a stop right after that must be a graceful shutdown.
   const exitCodePromise = Promise.race([
@@ -46,7 +52,15 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
     const { dataDir, metricsUrl } = server
     const data = dataDir === null ? { node: config.node } : { dataDir }
     const metrics = metricsUrl === null ? {} : { metricsUrl }
-    stdoutLog.info('ready', { url: reachableUrl(server.url), version, ...data, readyMs, ...metrics })
+    const compat = config.compat.length === 0 ? {} : { compat: config.compat }
+    stdoutLog.info('ready', {
+      url: reachableUrl(server.url),
+      version,
+      ...data,
+      readyMs,
+      ...metrics,
+      ...compat,
+    })
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
   announceSetup(context, server, config, log)
@@ -58,6 +72,16 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   await server.stop()
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
+}
+
+/** Writes a line for each step at once: the log writes when this thread is free, which is after the migration. */
+function createStepLog(io: Io): OnStep {
+  let last = ''
+  return ({ step }) => {
+    const time = new Date(io.now()).toISOString()
+    if (step !== last) io.writeError(`${JSON.stringify({ level: 'info', msg: 'migration', step, time })}\n`)
+    last = step
+  }
 }
 
 /**
@@ -118,6 +142,7 @@ function printBanner(
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
     ['Metrics', server.metricsUrl],
+    ['Compatible', config.compat.length === 0 ? null : config.compat.join(', ')],
     ['Listening', url === server.url ? null : server.url],
     ['Data', data],
     ['Config', config.configFile],

@@ -1,3 +1,6 @@
+import type { ProgressStep } from '../../src/shared/progress.ts'
+import type { ProgressView } from './progress.ts'
+
 /** The process as a command sees it: environment, streams, terminal and clock. Tests pass a fake. */
 export type Io = {
   env: Record<string, string | undefined>
@@ -17,6 +20,8 @@ export type Io = {
   askLine(question: string, options: { secret: boolean }): Promise<string | null>
   /** Opens a page in the user's browser. False if there is no browser. */
   openPage?(url: string): boolean
+  /** Draws the progress of long work on stderr, also while this thread is busy. */
+  drawProgress?(view: ProgressView): { show(step: ProgressStep): void; end(): void }
   now(): number
   sleep(durationMs: number): Promise<void>
   /** Handles Ctrl-C and SIGTERM instead of the default action. Returns a function that restores the default. */

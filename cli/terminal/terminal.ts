@@ -1,4 +1,5 @@
 import { homedir } from 'node:os'
+import { drawProgress } from './draw-progress.ts'
 import type { Io } from './io.ts'
 
 /** Wraps the real process. In Bun, `isTTY` of a piped stream is undefined, not false. */
@@ -16,6 +17,7 @@ export function processIo(): Io {
     readInput: () => Bun.stdin.text(),
     askLine,
     openPage: (url) => openBrowser(url, Bun.env),
+    drawProgress,
     now: Date.now,
     sleep: (durationMs) => Bun.sleep(durationMs),
     onInterrupt,

@@ -8,8 +8,9 @@ import {
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
-import type { ApplicationCredentials, CallingApplication } from '../domain/model/application.ts'
+import type { ApplicationCredentials, CallingApplication, Environment } from '../domain/model/application.ts'
 import {
+  completeCredential,
   hasCredentialFormat,
   matchesCredential,
   previewCredential,
@@ -17,6 +18,7 @@ import {
 } from '../domain/apps/credentials.ts'
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
+import { splitSecrets } from '../shared/sids.ts'
 
 const knownCredentialsMax = 10_000
 
@@ -32,11 +34,19 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
   /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
   async function findByKey(apiKey: string | undefined): Promise<ApplicationCredentials> {
     if (!hasCredentialFormat('api', apiKey)) throw credentialsRejected()
+    return findByAnyKey(apiKey, () => apiKey)
+  }
+
+  /** @param apiKey the key, or its last digits @param toKey completes it for an environment */
+  async function findByAnyKey(
+    apiKey: string,
+    toKey: (environment: Environment) => string,
+  ): Promise<ApplicationCredentials> {
     const candidates = await store.read.applications.findByApiKeyPreview(previewCredential(apiKey))
     // An unknown key costs a hash too, so that timing does not reveal whether its preview exists.
-    if (candidates.length === 0) compareWithDummy(apiKey)
-    const match = candidates.find(({ apiKeySalt, apiKeyHash }) =>
-      matchesCredential(apiKey, { salt: apiKeySalt, hash: apiKeyHash }),
+    if (candidates.length === 0) compareWithDummy(toKey('live'))
+    const match = candidates.find(({ apiKeySalt, apiKeyHash, environment }) =>
+      matchesCredential(toKey(environment), { salt: apiKeySalt, hash: apiKeyHash }),
     )
     if (!match) throw credentialsRejected()
     return match
@@ -79,6 +89,25 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
       if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
       return remember([apiKey], async () => requireActive(await findByKey(apiKey)))
     },
+
+    authenticateJoined: (applicationId, joinedSecrets) =>
+      remember([applicationId, joinedSecrets], () => checkJoined(applicationId, joinedSecrets)),
+  }
+
+  /** The environment, which is part of the secrets, is that of the application. */
+  async function checkJoined(applicationId: string | undefined, joinedSecrets: string) {
+    const secrets = splitSecrets(joinedSecrets)
+    if (!secrets) throw credentialsRejected()
+    const application = await findByAnyKey(secrets.apiKey, (of) =>
+      completeCredential('api', of, secrets.apiKey),
+    )
+    const { id, environment, clientSecretSalt, clientSecretHash } = application
+    const clientSecret = completeCredential('secret', environment, secrets.clientSecret)
+    const matches =
+      id === applicationId &&
+      matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
+    if (!matches) throw credentialsRejected()
+    return requireActive(application)
   }
 
   async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {

@@ -24,6 +24,7 @@ import {
 import {
   isLoopbackListen,
   parseChoice,
+  parseChoices,
   parseCidrs,
   parseInteger,
   parseListen,
@@ -33,6 +34,7 @@ import {
   parseWebhookAllow,
 } from './values.ts'
 import type { ListenAddress, WebhookAllow } from './values.ts'
+import { facades, type Facade } from '../domain/model/compat.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { GuardSettings } from '../domain/guard/rules.ts'
@@ -73,6 +75,8 @@ export type Config = {
   /** CIDRs. */
   trustedProxies: string[]
   corsOrigins: string[]
+  /** APIs of other services that are answered too. */
+  compat: Facade[]
   webhooks: { allow: WebhookAllow; endpointsMax: number }
   budgets: {
     /** Failed checks per application and phone; 0 disables the limit. */
@@ -161,6 +165,7 @@ export function loadConfig(
   const masterKey = readMasterKey(reader, input)
   const trustedProxies = read('trustedProxies', parseCidrs, [])
   const corsOrigins = read('corsOrigins', parseOrigins, [])
+  const compat = read('compat', parseChoices(...facades), [])
   const oidc = readOidc(reader)
   const signup = read('signup', parseChoice('open', 'closed'), 'closed')
   requireSharedSettings(reader, database.source, options.use ?? 'serve', {
@@ -214,6 +219,7 @@ export function loadConfig(
     adminEmail: admin.email,
     trustedProxies: trustedProxies.value,
     corsOrigins: corsOrigins.value,
+    compat: compat.value,
     webhooks: { allow: allow.value, endpointsMax: endpointsMax.value },
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
     guard,

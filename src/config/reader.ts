@@ -20,6 +20,7 @@ export type Flags = {
   listen?: string | undefined
   dataDir?: string | undefined
   publicUrl?: string | undefined
+  compat?: string | undefined
   dev?: boolean | undefined
   migrate?: boolean | undefined
   logFormat?: string | undefined
@@ -229,6 +230,7 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
     listen: flags.listen,
     dataDir: flags.dataDir,
     publicUrl: flags.publicUrl,
+    compat: flags.compat,
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
   }

@@ -105,6 +105,14 @@ export const settings = {
     default: 'none',
     description: 'Origins whose pages may call the console routes (CORS), exactly as browsers send them.',
   },
+  compat: {
+    name: 'compat.enable',
+    kind: 'list',
+    variable: 'OTPD_COMPAT',
+    flag: '--compat',
+    default: 'none',
+    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`.',
+  },
   oidcIssuer: {
     name: 'auth.oidcIssuer',
     kind: 'text',

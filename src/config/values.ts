@@ -29,6 +29,16 @@ export function parseChoice<const T extends string>(...choices: T[]): (text: str
   }
 }
 
+/** Makes a parser that accepts a comma-separated list of the given words. */
+export function parseChoices<const T extends string>(...choices: T[]): (text: string) => Parsed<T[]> {
+  return (text) =>
+    parseEach(text, (word) => {
+      const value = choices.find((choice) => choice === word)
+      if (value !== undefined) return { value }
+      return { fault: `${quote(word)} is not a known word.`, remedy: `Use ${choices.join(', ')}.` }
+    })
+}
+
 /** Parses a boolean, also written as 1/0, yes/no or on/off. */
 export function parseSwitch(text: string): Parsed<boolean> {
   const word = text.toLowerCase()

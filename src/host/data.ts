@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import type { OnStep } from '../shared/progress.ts'
 import { decodeMasterKeyFile } from '../config/secrets.ts'
 import {
   backUpDatabase,
@@ -29,7 +30,7 @@ export type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostRestoreResult = RestoreResult
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
-type Needs = { config: Config; warn?: (message: string) => void }
+type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
 
 /** A server that is starting or shutting down may hold the lock briefly. */
 const lockWaitMs = 1000
@@ -41,14 +42,14 @@ const lockWaitMs = 1000
  * @param file undefined: a new file in `backups` of the data directory
  * @throws OperationRefused as backUpDatabase does, NOT_ON_POSTGRES; StartRefused in development mode
  */
-export async function backUp({ config }: Needs, file: string | undefined): Promise<HostBackup> {
+export async function backUp({ config, onStep }: Needs, file: string | undefined): Promise<HostBackup> {
   if (config.database) throw notOnPostgres('backup')
   const files = dataFiles(requireDataDir(config))
   const masterKey = readBackupKey(config)
-  if (file !== undefined) return backUpDatabase(files.database, file, masterKey)
+  if (file !== undefined) return backUpDatabase(files.database, file, masterKey, onStep)
   if (existsSync(files.database)) mkdirSync(files.backups, { recursive: true, mode: 0o700 })
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-')
-  return backUpDatabase(files.database, join(files.backups, `otpd-${stamp}.db`), masterKey)
+  return backUpDatabase(files.database, join(files.backups, `otpd-${stamp}.db`), masterKey, onStep)
 }
 
 /**
@@ -60,7 +61,7 @@ export async function backUp({ config }: Needs, file: string | undefined): Promi
  * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase does; StartRefused
  */
 export async function restore(
-  { config, warn = () => {} }: Needs,
+  { config, warn = () => {}, onStep }: Needs,
   file: string,
   options: { masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined } = {},
 ): Promise<HostRestoreResult> {
@@ -84,6 +85,7 @@ export async function restore(
       backupMasterKey,
       allowUnauthenticated,
       now: Date.now(),
+      onStep,
     })
   })
 }
@@ -114,7 +116,7 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
  * @throws OperationRefused SERVER_RUNNING; StartRefused
  */
 export async function migrateUp(
-  { config, warn = () => {} }: Needs,
+  { config, warn = () => {}, onStep }: Needs,
   onDrain: (name: string) => void = () => {},
 ): Promise<HostMigrationResult> {
   if (config.database) {
@@ -125,7 +127,7 @@ export async function migrateUp(
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const result = prepareDatabase(dataDir, { masterKey, migrate: true, now: Date.now() })
+    const result = prepareDatabase(dataDir, { masterKey, migrate: true, now: Date.now(), onStep })
     return { migrated: result.migrated, backup: result.backup ?? null }
   })
 }
@@ -135,17 +137,17 @@ export async function migrateUp(
  *
  * @throws OperationRefused NO_DATABASE; StartRefused the database is older, or the master key is not its own
  */
-export async function verifyAudit({ config }: Needs): Promise<HostAuditVerification> {
+export async function verifyAudit({ config, onStep }: Needs): Promise<HostAuditVerification> {
   if (config.database) {
     const { verifySharedAudit } = await import('./shared.ts')
-    return toHostVerification(await verifySharedAudit({ ...config, database: config.database }))
+    return toHostVerification(await verifySharedAudit({ ...config, database: config.database }, onStep))
   }
   const dataDir = requireDataDir(config)
   const { database } = dataFiles(dataDir)
   if (!existsSync(database)) throw noDatabaseError(database)
   try {
     const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
-    return toHostVerification(readAuditTrail(database, masterKeys))
+    return toHostVerification(readAuditTrail(database, masterKeys, onStep))
   } catch (error) {
     throw toStartError(error, dataDir)
   }

@@ -14,7 +14,12 @@ import type { SharedInspection } from './inspect-shared.ts'
 import { hostClock, openStore } from './open.ts'
 import type { SharedConfig } from './shared.ts'
 import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
-import { inspectDataDir, readMigrationStatus, type Inspection } from '../store/files/inspection.ts'
+import {
+  inspectDataDir,
+  readMigrationStatus,
+  type Inspection,
+  type InspectionOptions,
+} from '../store/files/inspection.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
@@ -134,8 +139,11 @@ export async function openHost(options: {
  *
  * @param config null if the configuration has problems; the master key is then not inspected
  */
-export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
-  inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
+export const inspectHost = (
+  dataDir: string,
+  config: Config | null,
+  options?: InspectionOptions,
+): HostInspection => inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey, options)
 
 /** Opens a shared database. Its driver is loaded only then. */
 async function openShared(config: SharedConfig, access: 'read' | 'write') {

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
+import type { OnStep } from '../shared/progress.ts'
 import { noDatabaseError } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
 import { readMigrationStatus } from '../store/files/inspection.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
-import { finishRotation, rotateMasterKey as rotate, type Rotation } from '../store/files/rotate-master-key.ts'
+import {
+  finishRotation,
+  rotateMasterKey as rotate,
+  type Rotation,
+  type rotationSteps,
+} from '../store/files/rotate-master-key.ts'
 import { completeRotation, type HostRotation } from './complete-rotation.ts'
 import { readMasterKeyFile, requireDataDir } from './data.ts'
 import { openStore } from './open.ts'
@@ -28,7 +34,7 @@ type RotationOptions = {
  *   beginRotation and finishSharedRotation do; StartRefused
  */
 export async function rotateMasterKey(
-  { config }: { config: Config },
+  { config, onStep = () => {} }: { config: Config; onStep?: OnStep },
   { newKeyFile, compromised, finish }: RotationOptions,
 ): Promise<HostRotation> {
   const newKey = newKeyFile === undefined ? null : readMasterKeyFile(newKeyFile)
@@ -38,7 +44,12 @@ export async function rotateMasterKey(
   }
   const dataDir = requireDataDir(config)
   requireMigrated(dataDir)
-  const options = { configured: config.secrets.masterKey, compromised, now: Date.now() }
+  const options = {
+    configured: config.secrets.masterKey,
+    compromised,
+    now: Date.now(),
+    onStep: (step: keyof typeof stepTexts) => onStep({ step: stepTexts[step] }),
+  }
   let rotation: Rotation
   try {
     rotation = finish ? finishRotation(dataDir, options) : rotate(dataDir, { ...options, newKey })
@@ -47,6 +58,15 @@ export async function rotateMasterKey(
   }
   return completeRotation(openStore(dataDir, config), config, rotation)
 }
+
+/** What follows each step on disk. */
+const stepTexts = {
+  opened: 'writing the new master key',
+  written: 'encrypting the data keys again',
+  rewrapped: 'committing',
+  committed: 'replacing the key file',
+  renamed: 'finishing',
+} as const satisfies Record<(typeof rotationSteps)[number], string>
 
 function requireMigrated(dataDir: string): void {
   const { database } = dataFiles(dataDir)

@@ -1,3 +1,4 @@
+import type { OnStep } from '../shared/progress.ts'
 import type { Config, DatabaseConfig } from '../config/config.ts'
 import type { Database } from '../store/engine/database.ts'
 import { openPostgres } from '../store/engine/postgres.ts'
@@ -67,10 +68,10 @@ const asReadOnly = (database: Database): Database => {
 }
 
 /** Verifies the audit trail, also while nodes serve the database. @throws as openSharedStore */
-export async function verifySharedAudit(config: SharedConfig): Promise<AuditVerification> {
+export async function verifySharedAudit(config: SharedConfig, onStep?: OnStep): Promise<AuditVerification> {
   const { keys, close } = await openSharedStore(config, 'read')
   try {
-    return await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys))
+    return await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys, onStep))
   } finally {
     await close()
   }

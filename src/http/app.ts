@@ -18,6 +18,7 @@ import type { OtpService } from '../domain/otp/otp.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
+import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
 import { createRouteErrors } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
@@ -25,7 +26,7 @@ import { guideRoutes } from './guides.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
-import { toErrorResponse, internalMessage, toServiceError } from './errors.ts'
+import { internalMessage, toServiceError } from './errors.ts'
 import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
@@ -51,42 +52,43 @@ import { userRoutes } from './routes/users.ts'
 import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
-export type AppServices = AuthServices & {
-  clock: Clock
-  newId: NewId
-  /** otpd version, shown in the OpenAPI document. */
-  version: string
-  readiness: Readiness
-  /** Origins whose scripts may call the console routes. */
-  corsOrigins: readonly string[]
-  analytics: AnalyticsService
-  apiTokens: ApiTokenService
-  appAuth: AppAuth
-  applications: ApplicationService
-  audit: AuditService
-  callLimits: CallLimits
-  developers: DeveloperService
-  guardStatus: GuardStatusService
-  identities: IdentityService
-  inbox: InboxService
-  logs: LogService
-  logStreams: LogStreams
-  /** Interval of the heartbeat in log streams; 10 s by default. */
-  heartbeatMs?: number
-  otp: OtpService
-  paginate: Paginate
-  projects: ProjectService
-  providerStatus: ProviderStatusService
-  readIdempotency: ReadIdempotency
-  receiveCallback: ReceiveCallback
-  webhookDeliveries: WebhookDeliveryService
-  webhookEndpoints: WebhookEndpointService
-  webhookTester: WebhookTester
-  /** Called with every error response, and the path of the request. */
-  onRefusal?: ((error: ServiceError, path: string) => void) | undefined
-  /** Called with every error that is not part of the contract. */
-  onBug(error: unknown, traceId: string): void
-}
+export type AppServices = AuthServices &
+  FacadeServices & {
+    clock: Clock
+    newId: NewId
+    /** otpd version, shown in the OpenAPI document. */
+    version: string
+    readiness: Readiness
+    /** Origins whose scripts may call the console routes. */
+    corsOrigins: readonly string[]
+    analytics: AnalyticsService
+    apiTokens: ApiTokenService
+    appAuth: AppAuth
+    applications: ApplicationService
+    audit: AuditService
+    callLimits: CallLimits
+    developers: DeveloperService
+    guardStatus: GuardStatusService
+    identities: IdentityService
+    inbox: InboxService
+    logs: LogService
+    logStreams: LogStreams
+    /** Interval of the heartbeat in log streams; 10 s by default. */
+    heartbeatMs?: number
+    otp: OtpService
+    paginate: Paginate
+    projects: ProjectService
+    providerStatus: ProviderStatusService
+    readIdempotency: ReadIdempotency
+    receiveCallback: ReceiveCallback
+    webhookDeliveries: WebhookDeliveryService
+    webhookEndpoints: WebhookEndpointService
+    webhookTester: WebhookTester
+    /** Called with every error response, and the path of the request. */
+    onRefusal?: ((error: ServiceError, path: string) => void) | undefined
+    /** Called with every error that is not part of the contract. */
+    onBug(error: unknown, traceId: string): void
+  }
 
 export type App = ReturnType<typeof createApp>
 
@@ -115,12 +117,15 @@ const createApi = (services: AppServices) =>
 /** Creates the whole HTTP API. It opens no port: `handle` takes a request and returns the response. */
 export function createApp(services: AppServices) {
   const api = createApi(services)
+  const { presentError, isFacadePath } = createErrorPresenter(services.compat)
   const app = new Elysia({ normalize: false })
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
       Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
-      if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw payloadTooLarge()
+      const isTooLarge = Number(request.headers.get('content-length') ?? 0) > bodyBytesMax
+      // A façade authenticates its caller first.
+      if (isTooLarge && !isFacadePath(new URL(request.url).pathname)) throw payloadTooLarge()
       const isAllowedPreflight = isPreflight(request) && 'access-control-allow-origin' in set.headers
       return isAllowedPreflight ? new Response(null, { status: 204 }) : undefined
     })
@@ -139,7 +144,7 @@ export function createApp(services: AppServices) {
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
       const refusal = serviceError ?? new ServiceError('INTERNAL', internalMessage)
       services.onRefusal?.(refusal, path)
-      const response = toErrorResponse(refusal, traceId)
+      const response = presentError(refusal, traceId, path)
       set.status = response.status
       Object.assign(set.headers, response.headers)
       setRateHeaders(set.headers, serviceError?.rate ?? (await deferredRate(request)))
@@ -148,6 +153,7 @@ export function createApp(services: AppServices) {
       return response.body
     })
     .use(api)
+    .use(facadeRoutes(services))
     .use(docsRoutes(api, services.version))
     .use(guideRoutes())
 
@@ -162,8 +168,11 @@ export const securityHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
-/** Routes that take an application's secrets or a provider's callbacks. Only servers call them, so no page may. */
-const serverOnlyPaths = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
+/**
+ * Routes that take an application's secrets or a provider's callbacks, and those of façades. Only servers call them, so
+ * no page may.
+ */
+const serverOnlyPaths = /^\/(v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)|v[23]\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

@@ -5,6 +5,7 @@ import {
   type FieldDefinitions,
   type FieldValue,
 } from '../shared/fields.ts'
+import { applicationFields } from '../shared/application-fields.ts'
 import { nullable } from './schemas.ts'
 
 /** A schema for each field, with the type of the field's value. */
@@ -47,3 +48,25 @@ export const changesBody = <P extends TProperties>(properties: P) =>
       errorText: 'Expected at least one property',
     }),
   )
+
+/** Fields of a send that façades take too. */
+export const sendFields = {
+  locale: Type.String({
+    pattern: applicationFields.defaultLocale.pattern,
+    errorText: applicationFields.defaultLocale.errorText,
+  }),
+  metadata: Type.Record(
+    Type.String({ pattern: '^[A-Za-z0-9_.-]{1,40}$' }),
+    Type.String({ maxLength: 500, errorText: 'Expected up to 500 characters' }),
+    {
+      maxProperties: 10,
+      additionalProperties: false,
+      errorText: 'Expected at most 10 pairs; keys of up to 40 letters, digits, dots, hyphens and underscores',
+    },
+  ),
+  clientIp: Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })], {
+    errorText: 'Expected an IPv4 or IPv6 address',
+    description:
+      'IP address of the end user. Codes sent from a network that verified this phone before have limits of their own, which no stranger can use up.',
+  }),
+}

@@ -2,7 +2,8 @@ import type { AnyElysia } from 'elysia'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import { securityHeaders } from './app.ts'
-import { toErrorResponse, internalMessage } from './errors.ts'
+import type { PresentError } from './compat/facades.ts'
+import { internalMessage, toErrorResponse } from './errors.ts'
 import { judgePath, rawPathRoutes } from './paths.ts'
 import { observeRequests, type CompletedRequest } from './request-log.ts'
 import { routeNotFound } from './route-errors.ts'
@@ -28,6 +29,8 @@ export type ListenerNeeds = {
   onBug(error: unknown, traceId: string): void
   /** Called for every completed request; omitting it costs nothing. */
   onResponse?: ((completed: CompletedRequest) => void) | undefined
+  /** Form of the errors of requests that do not reach the application; that of the API by default. */
+  presentError?: PresentError | undefined
 }
 
 /**
@@ -50,11 +53,15 @@ const drainMsMax = 1000
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  { newId, onBug, onResponse }: ListenerNeeds,
+  { newId, onBug, onResponse, presentError = toErrorResponse }: ListenerNeeds,
 ): Listener {
   const handle = app.compile().fetch
-  const toResponse = (error: ServiceError, traceId = newId('req')) => {
-    const { status, headers, body } = toErrorResponse(error, traceId)
+  const toResponse = (error: ServiceError, url = '', traceId = newId('req')) => {
+    const { status, headers, body } = presentError(
+      error,
+      traceId,
+      /^\w+:\/\/[^/]*([^?]*)/.exec(url)?.[1] ?? url,
+    )
     return Response.json(body, {
       status,
       headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
@@ -64,9 +71,9 @@ export function listen(
   const originalRequests = new WeakMap<Request, Request>()
   const respond = (request: IncomingRequest) => {
     const normalized = normalizeAuthority(request)
-    if (!normalized) return toResponse(invalidHost())
+    if (!normalized) return toResponse(invalidHost(), request.url)
     const verdict = judgePath(request.method, normalized.url, request.params)
-    if (verdict === 'not_found') return toResponse(routeNotFound())
+    if (verdict === 'not_found') return toResponse(routeNotFound(), normalized.url)
     if (verdict !== 'route') return redirect(verdict.location)
     if (normalized !== request) originalRequests.set(normalized, request)
     return handle(normalized)
@@ -105,7 +112,7 @@ export function listen(
     error(thrown) {
       const traceId = newId('req')
       onBug(thrown, traceId)
-      return toResponse(new ServiceError('INTERNAL', internalMessage), traceId)
+      return toResponse(new ServiceError('INTERNAL', internalMessage), '', traceId)
     },
   })
   app.server = withOriginalRequests(server, originalRequests)

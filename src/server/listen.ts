@@ -14,12 +14,24 @@ export function bindOrExplain<T>(
   try {
     return bind()
   } catch (error) {
-    throw new StartRefused(
-      `cannot listen on ${host}:${port}${isAddressInUse(error) ? ': the address is already in use' : ''}`,
-      `Choose another address with ${setting}, or stop the program that uses this one.`,
-      error,
-    )
+    const { reason, remedy } = explain(isRecord(error) ? error['code'] : undefined, port, setting)
+    throw new StartRefused(`cannot listen on ${host}:${port}${reason}`, remedy, error)
   }
 }
 
-const isAddressInUse = (error: unknown) => isRecord(error) && error['code'] === 'EADDRINUSE'
+function explain(code: unknown, port: number, setting: string): { reason: string; remedy: string } {
+  switch (code) {
+    case 'EADDRINUSE':
+      return {
+        reason: ': the address is already in use',
+        remedy: `Choose another address with ${setting}, or stop the program that uses this one.`,
+      }
+    case 'EACCES':
+      return {
+        reason: `: port ${port} needs a right that this user does not have`,
+        remedy: `With systemd, add AmbientCapabilities=CAP_NET_BIND_SERVICE to the unit; otherwise choose a port from 1024 on with ${setting}.`,
+      }
+    default:
+      return { reason: '', remedy: `Choose another address with ${setting}.` }
+  }
+}

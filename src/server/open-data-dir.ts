@@ -7,7 +7,13 @@ import { checkIntegrity } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
-import { prepareDatabase, toStartError, wasUncleanStop } from '../store/files/prepare-database.ts'
+import {
+  hasWal,
+  markCleanStop,
+  prepareDatabase,
+  takeUncleanStop,
+  toStartError,
+} from '../store/files/prepare-database.ts'
 import { openSqlite } from '../store/engine/sqlite.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
@@ -35,7 +41,7 @@ export async function openDataDir(
 function openIn(
   dataDir: string,
   config: Pick<Config, 'secrets' | 'migrate'>,
-  { log, clock, cleanups, onFault }: StorageNeeds,
+  { log, clock, cleanups, onFault, onStep }: StorageNeeds,
 ): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
@@ -50,13 +56,16 @@ function openIn(
   cleanups.push(lock.release)
 
   const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-  const wasUnclean = wasUncleanStop(dataDir)
+  const hadWal = hasWal(dataDir)
   const { isNew, migrated, backup } = prepareDatabase(dataDir, {
     masterKey,
     migrate: config.migrate,
     now: clock.now(),
+    onStep,
   })
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
+
+  const wasUnclean = takeUncleanStop(files.database, hadWal)
 
   const keyring = openKeyring(
     files.database,
@@ -64,7 +73,10 @@ function openIn(
     () => log.info('the keys were replaced, and were read again'),
   )
   const database = openSqlite(files.database, { onDiskFault: onFault, onForeignCommit: keyring.refresh })
-  cleanups.push(database.close)
+  cleanups.push(async () => {
+    await database.close()
+    markCleanStop(files.database)
+  })
   return {
     database,
     keyring,

@@ -48,6 +48,7 @@ export type ServiceNeeds = {
     | 'tokenMaxHours'
     | 'trustedProxies'
     | 'corsOrigins'
+    | 'compat'
     | 'webhooks'
     | 'budgets'
     | 'guard'
@@ -154,6 +155,8 @@ export function createServices(needs: ServiceNeeds) {
     newId,
     version,
     corsOrigins: config.corsOrigins,
+    compat: config.compat,
+    publicUrl: needs.publicUrl,
     analytics: createAnalyticsService(base),
     apiTokens,
     appAuth: createAppAuthenticator(base),

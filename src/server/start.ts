@@ -8,6 +8,7 @@ import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { createApp } from '../http/app.ts'
+import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
@@ -22,6 +23,7 @@ import {
 } from './metrics.ts'
 import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
+import type { OnStep } from '../shared/progress.ts'
 import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { recordServer } from './server-record.ts'
@@ -61,6 +63,8 @@ export type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock
+  /** Called as a migration goes on. */
+  onStep?: OnStep
   /** Settings with their origins, for `otpd config show`. */
   settings?: readonly SettingValue[]
 }
@@ -78,7 +82,7 @@ const streamsPollMs = 2_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { version } = needs
+  const { version, settings = [], onStep = () => {} } = needs
   let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
@@ -94,7 +98,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
   let storage: Storage | undefined
   try {
-    storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault })
+    storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault, onStep })
     const { database, keyring, clock } = storage
     if (storage.isShared) log = withoutOutages(log)
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
@@ -196,7 +200,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
     const onReload = await storage.watch()
-    const { settings = [] } = needs
     const startedAt = nodeClock.now()
     const updateRecord = await recordServer(storage, { config, settings, url, version, startedAt, cleanups })
     const reload = async (changed: Reloadable, changedSettings = settings) => {
@@ -260,8 +263,9 @@ function startListener(needs: {
     config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
   )
   const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
+  const { presentError } = createErrorPresenter(config.compat)
   const listener = bindOrExplain(config.listen, '--listen', () =>
-    listen(config.listen, app, { newId, onBug, onResponse }),
+    listen(config.listen, app, { newId, onBug, onResponse, presentError }),
   )
   cleanups.push(() => listener.stop(requestsDrainMs))
   cleanups.push(listener.beginDrain)

@@ -3,6 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Keyring } from '../domain/model/keys.ts'
 import type { Log } from '../log/log.ts'
 import type { Database } from '../store/engine/database.ts'
+import type { OnStep } from '../shared/progress.ts'
 import type { Cleanups } from './shutdown.ts'
 
 /** A migrated database with its keys, whichever kind it is. */
@@ -39,6 +40,8 @@ export type StorageNeeds = {
   clock: Clock
   /** Receives what closes the database. */
   cleanups: Cleanups
+  /** Called as a migration goes on. */
+  onStep: OnStep
   /** Called when the server must exit, because it may lose writes or has no key for the database any more. */
   onFault(error: unknown): void
 }

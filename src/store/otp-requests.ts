@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, type SQL } from 'drizzle-orm'
-import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
+import type { Facade } from '../domain/model/compat.ts'
+import type { Channel, CompatRecord, OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import { unknownPlace } from '../domain/model/request-history.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
@@ -17,7 +18,7 @@ type Row = InferSelectModel<Tables['otpRequests']>
 
 /**
  * Decrypts a row. The address and the metadata are null if they cannot be decrypted. The assertions hold because
- * `insert` below is the only writer of metadata and channel.
+ * `insert` and `update` below are the only writers of metadata, channel and compat.
  */
 export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
   const { id } = row
@@ -28,9 +29,28 @@ export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
     clientIp: sealing.openText('otp_requests.client_ip', id, row.clientIp),
     contexts: row.contexts === null ? [] : row.contexts.split(' '),
     channel: row.channel as Channel,
+    compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
   }
 }
+
+/** Reads `twilio-verify sms:TIME voice:TIME`, with times in base 36. */
+function parseCompat(text: string): CompatRecord {
+  const [facade, ...messages] = text.split(' ')
+  return {
+    facade: facade as Facade,
+    messages: messages.map((message) => {
+      const [channel, time = ''] = message.split(':')
+      return { channel: channel as Channel, sentAt: parseInt(time, 36) }
+    }),
+  }
+}
+
+const formatCompat = (compat: CompatRecord | null): string | null =>
+  compat &&
+  [compat.facade, ...compat.messages.map(({ channel, sentAt }) => `${channel}:${sentAt.toString(36)}`)].join(
+    ' ',
+  )
 
 type PageFilter = OwnerShortId & {
   environment: Environment | undefined
@@ -94,6 +114,7 @@ export function createOtpRequestStore(
       'sentAt',
       'verifiedAt',
       'history',
+      'compat',
       'updatedAt',
     ],
     computed: { history: withPlace },
@@ -250,6 +271,7 @@ export function createOtpRequestStore(
         clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
         metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
         contexts: contexts.length === 0 ? null : contexts.join(' '),
+        compat: formatCompat(request.compat),
       })
       noteOwned(database, requestAdded[request.environment][request.status], request, id)
     },
@@ -272,7 +294,7 @@ export function createOtpRequestStore(
     },
 
     async update(request, statusBefore = 'pending') {
-      await update({ ...request })
+      await update({ ...request, compat: formatCompat(request.compat) })
       const { id, status, environment } = request
       if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
     },

@@ -197,7 +197,7 @@ describe('acknowledged data', () => {
 test('secrets are in files that only their owner can read', async () => {
   const home = makeHome()
   const server = await startServer({ home })
-  for (const name of ['otpd.db', 'master.key', 'setup-token']) {
+  for (const name of ['otpd.db', 'otpd.lock', 'master.key', 'setup-token']) {
     expect(statSync(join(server.dataDir, name)).mode & 0o777).toBe(0o600)
   }
   expect(statSync(server.dataDir).mode & 0o777).toBe(0o700)

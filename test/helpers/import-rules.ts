@@ -162,12 +162,24 @@ const importRules: readonly ImportRule[] = [
     ],
     packages: httpLayerPackages,
   },
+  // Façades answer as other APIs do, each in a folder of its own. They call the same operations as the routes.
+  {
+    area: 'src/http/compat',
+    imports: [...domain('model'), 'src/http', 'src/http/compat/twilio-verify'],
+    packages: httpLayerPackages,
+  },
+  {
+    area: 'src/http/compat/twilio-verify',
+    imports: [...domain('apps', 'model', 'otp'), 'src/http'],
+    packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
+  },
   // The one file of src/http that knows the routes: it mounts them.
   {
     area: 'src/http/app.ts',
     imports: [
       ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
       'src/http',
+      'src/http/compat',
       'src/http/routes',
     ],
     packages: httpLayerPackages,
@@ -175,7 +187,7 @@ const importRules: readonly ImportRule[] = [
   // The listener puts the application on a socket and sends its security headers, also where no route is reached.
   {
     area: 'src/http/listener.ts',
-    imports: [...domain('model'), 'src/http', 'src/http/app.ts'],
+    imports: [...domain('model'), 'src/http', 'src/http/app.ts', 'src/http/compat'],
     packages: httpLayerPackages,
   },
   // Operator commands work on the data directory without a server.
@@ -208,6 +220,7 @@ const importRules: readonly ImportRule[] = [
       'src/host',
       'src/http',
       'src/http/app.ts',
+      'src/http/compat',
       'src/http/listener.ts',
       'src/http/routes',
       'src/log',

@@ -77,6 +77,9 @@ export function createOtpClient(service: TestService) {
         code,
       }),
 
+    verifyByPhone: (as: TestCaller, phone: string, code: string) =>
+      post<{ requestId: string }>('verify', as, { phone, code }),
+
     cancel: (as: TestCaller, requestId: string) =>
       post<{ requestId: string; status: string; phone: string }>('cancel', as, { requestId }),
 

@@ -1,5 +1,6 @@
 import { createGuard } from '../../src/domain/guard/guard.ts'
 import { deriveStoredCode } from '../../src/domain/model/code.ts'
+import type { CallingApplication } from '../../src/domain/model/application.ts'
 import type { Clock } from '../../src/domain/model/clock.ts'
 import type { Delivery, DispatchResult, Receipt } from '../../src/domain/model/delivery.ts'
 import { createIds, type NewId } from '../../src/domain/model/ids.ts'
@@ -105,6 +106,9 @@ export function createOtpOperations(needs: {
 
   return {
     ...otp,
+    verify: (application: CallingApplication, requestId: string, code: string) =>
+      otp.verify(application, { requestId }, code),
+    cancel: (application: CallingApplication, requestId: string) => otp.cancel(application, { requestId }),
     newId,
     now: () => clock.now(),
     claimDue: attempts.claimDue,

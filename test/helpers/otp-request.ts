@@ -29,6 +29,7 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   lane: 'stranger',
   contexts: [],
   history: '',
+  compat: null,
   updatedAt: createdAt,
   ...overrides,
 })

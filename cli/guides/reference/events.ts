@@ -123,5 +123,6 @@ const exampleRequest: OtpRequest = {
   previousRequest: null,
   lane: null,
   contexts: [],
+  compat: null,
   updatedAt: createdAt,
 }

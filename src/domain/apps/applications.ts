@@ -67,7 +67,7 @@ export function createApplicationService(needs: {
 
   const find = async (
     stores: Pick<Stores, 'applications'>,
-    developer: Developer,
+    developer: Pick<Developer, 'id'>,
     id: string,
   ): Promise<Application> => {
     const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
@@ -95,7 +95,7 @@ export function createApplicationService(needs: {
     },
 
     /** @throws NOT_FOUND it does not exist or is another developer's */
-    get: async (developer: Developer, id: string): Promise<ApplicationView> =>
+    get: async (developer: Pick<Developer, 'id'>, id: string): Promise<ApplicationView> =>
       toView(await find(store.read, developer, id)),
 
     /**

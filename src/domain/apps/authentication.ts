@@ -26,6 +26,11 @@ export type AppAuth = {
    * never reaches its operation returns an error, it must `authenticate`.
    */
   authenticateForOperation(credentials: PresentedCredentials): Promise<CallingApplication>
+  /**
+   * Checks the same three where there is room for one secret: the application's id instead of the client ID, and what
+   * `joinSecrets` joined. Throws the same errors.
+   */
+  authenticateJoined(applicationId: string | undefined, joinedSecrets: string): Promise<CallingApplication>
   /** Checks the API key only. Throws the same errors. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }

@@ -32,7 +32,11 @@ export const hasCredentialFormat = (kind: CredentialKind, value: string | undefi
  * Generates a credential: 192 random bits after a prefix, with kind and environment, for people and secret scanners.
  */
 export const makeCredential = (kind: 'secret' | 'api', environment: Environment, random: Random) =>
-  `ph_${environment}_${kind}_${randomHex(hexDigits / 2, random)}`
+  completeCredential(kind, environment, randomHex(hexDigits / 2, random))
+
+/** Puts the prefix before the 48 hex digits of a credential. */
+export const completeCredential = (kind: 'secret' | 'api', environment: Environment, digits: string) =>
+  `ph_${environment}_${kind}_${digits}`
 
 /**
  * Generates a webhook secret. Its 48 hex digits are valid base64 too, as Standard Webhooks libraries expect after

@@ -1,3 +1,4 @@
+import { base32 } from '../../shared/sids.ts'
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
@@ -10,8 +11,7 @@ export type IdPrefix =
 
 export type NewId = (prefix: IdPrefix) => string
 
-/** Base32 digits of ids, in ascending order. */
-export const base32 = '0123456789abcdefghjkmnpqrstvwxyz'
+export { base32 }
 const alphabet = Buffer.from(base32)
 
 /**

@@ -1,3 +1,4 @@
+import type { Facade } from './compat.ts'
 import { ServiceError } from './errors.ts'
 import type { Lane } from './phone-record.ts'
 import { unreadablePhone } from './pseudonyms.ts'
@@ -7,6 +8,12 @@ export type OtpStatus = (typeof otpStatuses)[number]
 
 export const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 export type Channel = (typeof channels)[number]
+
+/** Record of a request that a façade made: the façade, and the messages, oldest first. */
+export type CompatRecord = {
+  facade: Facade
+  messages: ReadonlyArray<{ channel: Channel; sentAt: number }>
+}
 
 export type FailureReason = 'max_attempts' | 'delivery_failed' | 'blocked'
 
@@ -72,6 +79,8 @@ export type OtpRequest = {
   contexts: readonly string[]
   /** Log entries and delivery attempts, which the store appends: see `parseHistory`. */
   history: string
+  /** Set if a façade made the request. */
+  compat: CompatRecord | null
   updatedAt: number
   /** Trace context of the call that is at work on the request. Not stored: its events and its message carry it. */
   traceparent?: string | undefined

@@ -14,6 +14,8 @@ import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
 import { createPhoneSearch } from './phone-search.ts'
 import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
+import { hasMoved, moved, onTarget, type Moved, type OtpTarget } from './target.ts'
+import { createVerifications } from './verifications.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import { peekRateLimit } from '../limits/rate-limit.ts'
@@ -29,10 +31,14 @@ export function createOtpService(needs: OtpNeeds) {
   const { store, clock, newId, plans } = needs
   const readEntries = createRequestLog(needs)
 
+  const sends = createOtpSend(needs)
+  const resends = createOtpResend(needs)
+
   return {
-    ...createOtpSend(needs),
-    ...createOtpResend(needs),
+    send: sends.send,
+    resend: resends.resend,
     ...createOtpVerify(needs),
+    ...createVerifications(needs, sends, resends),
 
     /**
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.
@@ -43,24 +49,29 @@ export function createOtpService(needs: OtpNeeds) {
     /**
      * Cancels a pending request.
      *
-     * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it is closed
+     * @throws INVALID_PHONE_NUMBER; NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it
+     *   is closed
      */
-    async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
-      const result = await store.decide({
-        async read(rows) {
-          const refusal = await readRefusal(rows, application)
-          const request = await readOwnRequest(rows, application, requestId)
-          const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now: rows.now(clock), refusal, closable: request && { request, subscribers } }
-        },
-        decide({ now, refusal, closable }): Decision<OtpRequest | Rejected> {
-          if (refusal) return { result: refusal, changes: [] }
-          if (!closable) return { result: reject(notFound('otpRequest')), changes: [] }
-          return (
-            refuseIfClosed(newId, closable, now) ?? closeRequest(newId, closable, { status: 'canceled' }, now)
-          )
-        },
-      })
+    async cancel(application: CallingApplication, target: OtpTarget): Promise<OtpRequest> {
+      const result = await onTarget(needs, application, target, (found) =>
+        store.decide({
+          async read(rows) {
+            const refusal = await readRefusal(rows, application)
+            const request = await readOwnRequest(rows, application, found.requestId)
+            const subscribers = request ? await rows.subscribers(application.id) : []
+            return { now: rows.now(clock), refusal, closable: request && { request, subscribers } }
+          },
+          decide({ now, refusal, closable }): Decision<OtpRequest | Rejected | Moved> {
+            if (refusal) return { result: refusal, changes: [] }
+            if (hasMoved(found, closable?.request, now)) return { result: moved, changes: [] }
+            if (!closable) return { result: reject(notFound('otpRequest')), changes: [] }
+            return (
+              refuseIfClosed(newId, closable, now) ??
+              closeRequest(newId, closable, { status: 'canceled' }, now)
+            )
+          },
+        }),
+      )
       return unwrap(result)
     },
 

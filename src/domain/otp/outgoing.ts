@@ -1,16 +1,28 @@
 // The pure, synchronous half of sending: what a send or resend becomes. Reads and writes nothing.
 
 import type { CallingApplication } from '../model/application.ts'
+import type { Facade } from '../model/compat.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
-import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
+import {
+  resendAfterMs,
+  resendsMax,
+  type Channel,
+  type CompatRecord,
+  type OtpRequest,
+} from '../model/request.ts'
 
-export type SendInput = {
-  phone: string
+/** Channels of a message: the one that is asked for, or those of the routes, without some. */
+export type ChannelChoice = {
   channel?: Channel | undefined
+  withoutChannels?: readonly Channel[] | undefined
+}
+
+export type SendInput = ChannelChoice & {
+  phone: string
   locale?: string | undefined
   /** Defaults to the application's. */
   ttlSeconds?: number | undefined
@@ -31,6 +43,8 @@ export type SentOtp = {
    * results are stored with this name.
    */
   message: number | null
+  /** Messages up to this one, and time of the request, if a façade made it. */
+  compat?: Pick<CompatRecord, 'messages'> & Pick<OtpRequest, 'createdAt'>
 }
 
 /** The part of a request that answers a send, and that is saved under its idempotency key. */
@@ -40,6 +54,7 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
   status: 'pending',
   expiresAt: request.expiresAt,
   message: request.provider === inboxProvider ? null : request.resends,
+  ...(request.compat && { compat: { messages: request.compat.messages, createdAt: request.createdAt } }),
 })
 
 /**
@@ -55,6 +70,7 @@ export function buildRequest(
     phone: Phone
     origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
     input: SendInput
+    facade: Facade | undefined
     delivered: ReturnType<typeof startDelivery>
   },
   now: number,
@@ -88,6 +104,9 @@ export function buildRequest(
     verifiedAt: null,
     ...send.origin,
     history: '',
+    compat: send.facade
+      ? { facade: send.facade, messages: [{ channel: send.delivered.channel, sentAt: now }] }
+      : null,
     updatedAt: now,
     ...(application.traceparent !== undefined && { traceparent: application.traceparent }),
   }
@@ -118,14 +137,22 @@ export function startDelivery(
 export function resendChannels(
   routes: DestinationRoutes,
   request: OtpRequest,
-  requested: Channel | undefined,
+  choice: ChannelChoice,
 ): Channel[] {
-  if (requested) return [requested]
-  const index = routes.channels.indexOf(request.channel)
+  const channels = chooseChannels(routes, choice)
+  if (choice.channel) return channels
+  const index = channels.indexOf(request.channel)
   if (index === -1) return [request.channel]
-  const remaining = routes.channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
-  return remaining.length > 0 ? remaining : [...routes.channels]
+  const remaining = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
+  return remaining.length > 0 ? remaining : channels
 }
+
+/** Channels of a message, in order. */
+export const chooseChannels = (
+  routes: DestinationRoutes,
+  { channel, withoutChannels = [] }: ChannelChoice,
+): Channel[] =>
+  channel ? [channel] : routes.channels.filter((offered) => !withoutChannels.includes(offered))
 
 /** Tells whether the last message is so new that a resend must wait. */
 export const isTooSoon = ({ sentAt }: OtpRequest, now: number): boolean => sentAt + resendAfterMs > now

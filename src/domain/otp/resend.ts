@@ -11,7 +11,14 @@ import type { OtpNeeds } from './operations.ts'
 import { chargeRate, chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
 import { readOwnRequest, refuseIfClosed } from './lifecycle.ts'
-import { isTooSoon, resendChannels, resendsExhausted, resendTooSoon, startDelivery } from './outgoing.ts'
+import {
+  isTooSoon,
+  resendChannels,
+  resendsExhausted,
+  resendTooSoon,
+  startDelivery,
+  type ChannelChoice,
+} from './outgoing.ts'
 import {
   isExpired,
   requireReadablePhone,
@@ -25,6 +32,7 @@ import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { readMessageFacts, sentChanges } from './message-facts.ts'
 import { run } from './run.ts'
 import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import { moved, onTarget, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Sends codes once more. */
@@ -44,101 +52,135 @@ export function createOtpResend(needs: OtpNeeds) {
      */
     async resend(
       application: CallingApplication,
-      input: { requestId: string; channel?: Channel | undefined },
+      { channel, ...target }: OtpTarget & { channel?: Channel | undefined },
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
-      const outcome = await run(needs, ({ guard, readPhone }) => ({
-        async read(rows) {
-          const now = rows.now(clock)
-          const refusal = await readRefusal(rows, application)
-          const caller = await rows.caller(application)
-          const earlier = await readEarlierSend(rows, scope, now)
-          const existing = await readOwnRequest(rows, application, input.requestId)
-          if (existing?.status !== 'pending' || isExpired(existing, now)) {
-            const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
-            const subscribers = existing ? await rows.subscribers(application.id) : []
-            const closed = existing && { request: existing, subscribers }
-            return { isPending: false as const, now, refusal, earlier, rate, closed }
-          }
-          requireReadablePhone(existing)
-          const messages = await rows.messages(existing.id)
-          const destination = toDestination(existing)
-          const { phone, isVirtual } = destination
-          const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
-          const loaded = await readPhone(rows, keys, existing)
-          const message = { ...existing, costlyType: parsePhone(phone).costlyType }
-          const sender = senderOf(loaded.record, existing)
-          const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-          const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
-          return { isPending: true as const, ...pending, request: existing }
-        },
-
-        decide(facts): Decision<Outcome | Replay> {
-          const { now, refusal, earlier } = facts
-          if (refusal) return refuseSend(refusal)
-          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
-          if (!facts.isPending) {
-            // Charged, so that ids cannot be probed for free.
-            const charged = chargeRate(facts.rate, now)
-            if (isRejected(charged)) return refuseSend(charged)
-            const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
-            const changes = [...charged.changes, ...(closed?.changes ?? [])]
-            return refuseSend(closed?.result ?? reject(notFound('otpRequest')), charged.rate, changes)
-          }
-          const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
-          const usage = {
-            record: loaded.record,
-            lane: laneOf(request),
-            isLimited: hasPhoneBudgets(request),
-          }
-          const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-          if (isRejected(charged)) return refuseSend(charged)
-          const { rate } = charged
-          const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
-          const chargeChanges = [...charged.changes, phoneChange]
-          // Both checked before the guard, which counts every message that it lets pass.
-          if (request.resends >= resendsMax)
-            return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
-          if (isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
-          if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
-          const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
-          if (verdict.blocked) {
-            const blocked = blockResend(newId, request, verdict, subscribers, now)
-            return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
-          }
-          const routes = delivery.routesFor(destination)
-          const channels = resendChannels(routes, request, input.channel)
-          const resent: OtpRequest = {
-            ...request,
-            ...startDelivery(routes, channels, request),
-            resends: request.resends + 1,
-            sentAt: now,
-            updatedAt: now,
-          }
-          changes.push(
-            { kind: 'request', request: resent, isNew: false },
-            ...attempts.enqueue(resent, messages, channels, now),
-            countChange(resent, { sent: 1 }, utcDay(now)),
-            ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
-            ...sentChanges(
-              newId,
-              {
-                ...facts,
-                request: resent,
-                inboxOwnerId,
-                isOverBudget: charged.isOverBudget,
-                verdict,
-                detail: 'resend',
-              },
-              now,
-            ),
-          )
-          const result = { replayed: false as const, rate, result: resent, alert: verdict.alert }
-          return saveOutcome({ result, changes }, scope, now)
-        },
-      }))
+      const outcome = await onTarget(needs, application, target, (found) =>
+        decideResend(found, application, { channel, mustWait: true }, scope),
+      )
       return completeSend(application, scope, outcome)
     },
+
+    /**
+     * Sends the same code once more as `resend`, for a façade: no wait between messages.
+     *
+     * @param found a living request
+     * @returns `moved` if the request has ended since
+     */
+    async resendFor(
+      found: FoundRequest,
+      application: CallingApplication,
+      choice: ChannelChoice,
+      scope?: IdempotencyScope,
+    ): Promise<SendResult | Moved> {
+      const outcome = await decideResend(found, application, choice, scope)
+      return outcome === moved ? moved : completeSend(application, scope, outcome)
+    },
+  }
+
+  /** @param choice.mustWait whether a message must not follow another too soon */
+  async function decideResend(
+    found: FoundRequest,
+    application: CallingApplication,
+    choice: ChannelChoice & { mustWait?: boolean },
+    scope: IdempotencyScope | undefined,
+  ): Promise<Outcome | Replay | Moved> {
+    return run(needs, ({ guard, readPhone }) => ({
+      async read(rows) {
+        const now = rows.now(clock)
+        const refusal = await readRefusal(rows, application)
+        const caller = await rows.caller(application)
+        const earlier = await readEarlierSend(rows, scope, now)
+        const existing = await readOwnRequest(rows, application, found.requestId)
+        if (existing?.status !== 'pending' || isExpired(existing, now)) {
+          const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
+          const subscribers = existing ? await rows.subscribers(application.id) : []
+          const closed = existing && { request: existing, subscribers }
+          return { isPending: false as const, now, refusal, earlier, rate, closed }
+        }
+        requireReadablePhone(existing)
+        const messages = await rows.messages(existing.id)
+        const destination = toDestination(existing)
+        const { phone, isVirtual } = destination
+        const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
+        const loaded = await readPhone(rows, keys, existing)
+        const message = { ...existing, costlyType: parsePhone(phone).costlyType }
+        const sender = senderOf(loaded.record, existing)
+        const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
+        const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
+        return { isPending: true as const, ...pending, request: existing }
+      },
+
+      decide(facts): Decision<Outcome | Replay | Moved> {
+        const { now, refusal, earlier } = facts
+        if (refusal) return refuseSend(refusal)
+        if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+        if (!facts.isPending) {
+          if (found.isLiving) return { result: moved, changes: [] }
+          // Charged, so that ids cannot be probed for free.
+          const charged = chargeRate(facts.rate, now)
+          if (isRejected(charged)) return refuseSend(charged)
+          const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
+          const changes = [...charged.changes, ...(closed?.changes ?? [])]
+          return refuseSend(closed?.result ?? reject(notFound('otpRequest')), charged.rate, changes)
+        }
+        const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
+        const usage = {
+          record: loaded.record,
+          lane: laneOf(request),
+          isLimited: hasPhoneBudgets(request),
+        }
+        const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+        if (isRejected(charged)) return refuseSend(charged)
+        const { rate } = charged
+        const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
+        const chargeChanges = [...charged.changes, phoneChange]
+        // Both checked before the guard, which counts every message that it lets pass.
+        if (request.resends >= resendsMax) return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
+        if (choice.mustWait && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
+        if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+        const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
+        const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
+        if (verdict.blocked) {
+          const blocked = blockResend(newId, request, verdict, subscribers, now)
+          return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+        }
+        const routes = delivery.routesFor(destination)
+        const channels = resendChannels(routes, request, choice)
+        const delivered = startDelivery(routes, channels, request)
+        const { compat } = request
+        const resent: OtpRequest = {
+          ...request,
+          ...delivered,
+          compat: compat && {
+            ...compat,
+            messages: [...compat.messages, { channel: delivered.channel, sentAt: now }],
+          },
+          resends: request.resends + 1,
+          sentAt: now,
+          updatedAt: now,
+        }
+        changes.push(
+          { kind: 'request', request: resent, isNew: false },
+          ...attempts.enqueue(resent, messages, channels, now),
+          countChange(resent, { sent: 1 }, utcDay(now)),
+          ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
+          ...sentChanges(
+            newId,
+            {
+              ...facts,
+              request: resent,
+              inboxOwnerId,
+              isOverBudget: charged.isOverBudget,
+              verdict,
+              detail: 'resend',
+            },
+            now,
+          ),
+        )
+        const result = { replayed: false as const, rate, result: resent, alert: verdict.alert }
+        return saveOutcome({ result, changes }, scope, now)
+      },
+    }))
   }
 }

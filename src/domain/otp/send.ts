@@ -1,6 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
+import type { Facade } from '../model/compat.ts'
 import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
 import { blockSend } from '../guard/blocked.ts'
@@ -10,14 +11,18 @@ import { laneFor } from '../model/phone-record.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
-import { buildRequest, startDelivery, type SendInput } from './outgoing.ts'
+import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
 import { hasPhoneBudgets, withRequest } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { readMessageFacts, sentChanges } from './message-facts.ts'
 import { run } from './run.ts'
 import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import { moved, type Moved } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
+
+/** The façade that a code is made for, and the newest request of the phone when the façade looked. */
+export type Origin = { facade: Facade; newestRequest: string | null }
 
 /**
  * Sends codes. The operation reads top to bottom: the facts; then the decision, which checks the caller, charges the
@@ -45,84 +50,120 @@ export function createOtpSend(needs: OtpNeeds) {
       input: SendInput,
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
-      const phone = parsePhone(input.phone)
-      const { developerId, environment } = application
-      const subscriber = { ...phone, developerId, environment }
-      const { clientIp = null, deviceId = null } = input
-      const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
-      const outcome = await run(needs, ({ guard, readPhone }) => ({
-        async read(rows) {
-          const now = rows.now(clock)
-          const refusal = await readRefusal(rows, application)
-          const caller = await rows.caller(application)
-          const earlier = await readEarlierSend(rows, scope, now)
-          const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
-          const loaded = await readPhone(rows, keys, subscriber)
-          const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
-          const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
-          const channels = input.channel ? [input.channel] : [...routes.channels]
-          const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
-          const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
-          const message = { ...phone, ...origin, provider: delivered.provider }
-          const sender = senderOf(loaded.record, { contexts, createdAt: now })
-          const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-          return {
-            ...facts,
-            now,
-            caller,
-            refusal,
-            earlier,
-            inboxOwnerId,
-            loaded,
-            contexts,
-            channels,
-            delivered,
-          }
-        },
-
-        decide(facts): Decision<Outcome | Replay> {
-          const { now, caller, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
-          if (refusal) return refuseSend(refusal)
-          if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
-          // Before the limits: invalid numbers are all refused alike.
-          if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-          const lane = laneFor(loaded.record, contexts, now)
-          const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
-          const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-          if (isRejected(charged)) return refuseSend(charged)
-          const { rate, record } = charged
-          const { subscribers } = facts
-          const origin = { contexts, lane, previousRequest: record.newestRequest }
-          const request = buildRequest(
-            keys,
-            { codeSource, application: caller, phone, origin, input, delivered },
-            now,
-          )
-          const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
-          const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
-          const guardChange: Change = { kind: 'guard', changes: counts }
-          const changes = [...charged.changes, phoneChange, guardChange]
-          if (verdict.blocked) {
-            const blocked = blockSend(newId, request, verdict, subscribers, now)
-            return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
-          }
-          changes.push(
-            { kind: 'request', request, isNew: true },
-            ...attempts.enqueue(request, [], channels, now),
-            countChange(request, { requests: 1, sent: 1 }, utcDay(now)),
-            breakdownChange(request, newRequestCounts(request), now),
-            ...sentChanges(
-              newId,
-              { ...facts, request, inboxOwnerId, isOverBudget: charged.isOverBudget, verdict },
-              now,
-            ),
-          )
-          const result = { replayed: false as const, rate, result: request, alert: verdict.alert }
-          return saveOutcome({ result, changes }, scope, now)
-        },
-      }))
-      return completeSend(application, scope, outcome)
+      return completeSend(application, scope, await decideSend(application, input, scope))
     },
+
+    /**
+     * Sends a code as `send`, for a façade.
+     *
+     * @returns `moved` if the phone got another request since `origin.newestRequest` was its newest
+     */
+    async sendFor(
+      origin: Origin,
+      application: CallingApplication,
+      input: SendInput,
+      scope?: IdempotencyScope,
+    ): Promise<SendResult | Moved> {
+      const outcome = await decideSend(application, input, scope, origin)
+      return outcome === moved ? moved : completeSend(application, scope, outcome)
+    },
+  }
+
+  function decideSend(
+    application: CallingApplication,
+    input: SendInput,
+    scope: IdempotencyScope | undefined,
+  ): Promise<Outcome | Replay>
+  function decideSend(
+    application: CallingApplication,
+    input: SendInput,
+    scope: IdempotencyScope | undefined,
+    origin: Origin,
+  ): Promise<Outcome | Replay | Moved>
+  async function decideSend(
+    application: CallingApplication,
+    input: SendInput,
+    scope: IdempotencyScope | undefined,
+    madeFor?: Origin,
+  ): Promise<Outcome | Replay | Moved> {
+    const phone = parsePhone(input.phone)
+    const { developerId, environment } = application
+    const subscriber = { ...phone, developerId, environment }
+    const { clientIp = null, deviceId = null } = input
+    const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
+    return run(needs, ({ guard, readPhone }) => ({
+      async read(rows) {
+        const now = rows.now(clock)
+        const refusal = await readRefusal(rows, application)
+        const caller = await rows.caller(application)
+        const earlier = await readEarlierSend(rows, scope, now)
+        const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
+        const loaded = await readPhone(rows, keys, subscriber)
+        const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
+        const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
+        const channels = chooseChannels(routes, input)
+        const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
+        const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
+        const message = { ...phone, ...origin, provider: delivered.provider }
+        const sender = senderOf(loaded.record, { contexts, createdAt: now })
+        const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
+        return {
+          ...facts,
+          now,
+          caller,
+          refusal,
+          earlier,
+          inboxOwnerId,
+          loaded,
+          contexts,
+          channels,
+          delivered,
+        }
+      },
+
+      decide(facts): Decision<Outcome | Replay | Moved> {
+        const { now, caller, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
+        if (refusal) return refuseSend(refusal)
+        if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+        if (madeFor && loaded.record.newestRequest !== madeFor.newestRequest)
+          return { result: moved, changes: [] }
+        // Before the limits: invalid numbers are all refused alike.
+        if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+        const lane = laneFor(loaded.record, contexts, now)
+        const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
+        const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+        if (isRejected(charged)) return refuseSend(charged)
+        const { rate, record } = charged
+        const { subscribers } = facts
+        const origin = { contexts, lane, previousRequest: record.newestRequest }
+        const request = buildRequest(
+          keys,
+          { codeSource, application: caller, phone, origin, input, facade: madeFor?.facade, delivered },
+          now,
+        )
+        const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
+        const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
+        const guardChange: Change = { kind: 'guard', changes: counts }
+        const changes = [...charged.changes, phoneChange, guardChange]
+        if (verdict.blocked) {
+          const blocked = blockSend(newId, request, verdict, subscribers, now)
+          return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+        }
+        changes.push(
+          { kind: 'request', request, isNew: true },
+          ...attempts.enqueue(request, [], channels, now),
+          countChange(request, { requests: 1, sent: 1 }, utcDay(now)),
+          breakdownChange(request, newRequestCounts(request), now),
+          ...sentChanges(
+            newId,
+            { ...facts, request, inboxOwnerId, isOverBudget: charged.isOverBudget, verdict },
+            now,
+          ),
+        )
+        const result = { replayed: false as const, rate, result: request, alert: verdict.alert }
+        return saveOutcome({ result, changes }, scope, now)
+      },
+    }))
   }
 
   function newCodeSalt(): string {

@@ -20,13 +20,18 @@ import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf } from './phones.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
+import { hasMoved, moved, onTarget, type Moved, type OtpTarget } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
-/** The outcome of a check: the verified request or a refusal. */
-type Outcome = { rate: RateState | undefined; result: OtpRequest | Rejected }
+/** The outcome of a check: the verified request or a refusal. `request` is undefined if there is none. */
+export type CheckResult = {
+  rate: RateState | undefined
+  request: OtpRequest | undefined
+  result: OtpRequest | Rejected
+}
 
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
@@ -91,27 +96,47 @@ export function createOtpVerify(needs: OtpNeeds) {
     return { result: verified, changes }
   }
 
-  return {
-    /**
-     * Checks a code and, if it is right, marks the request verified.
-     *
-     * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of
-     * `attemptsMax`. A wrong code is answered after its attempt is committed, so that a crash cannot give the
-     * attempt back. Of several concurrent calls with the right code exactly one succeeds.
-     *
-     * @param code six ASCII digits
-     * @throws INVALID_CODE with the remaining attempts
-     * @throws NOT_FOUND no such request of this application
-     * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
-     * @throws RATE_LIMITED (APP_RATE, PHONE_CHECK_BUDGET); neither an attempt nor the rate was charged
-     * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
-     */
-    async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
-      const { rate, result } = await run(needs, ({ guard, readPhone }) => ({
+  return { check, verify }
+
+  /**
+   * Checks a code and, if it is right, marks the request verified.
+   *
+   * @throws as `check` refuses
+   */
+  async function verify(
+    application: CallingApplication,
+    target: OtpTarget,
+    code: string,
+  ): Promise<VerifyResult> {
+    const { rate, result } = await check(application, target, code)
+    if (isRejected(result)) throw attachRate(result, rate)
+    return { request: result, rate }
+  }
+
+  /**
+   * Checks a code as `verify` does, and returns a refusal as a value:
+   *
+   * - INVALID_CODE with the remaining attempts
+   * - NOT_FOUND no such request of this application
+   * - ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed; a phone never means a
+   *   closed one, but for ATTEMPTS_EXHAUSTED
+   * - RATE_LIMITED (APP_RATE, PHONE_CHECK_BUDGET); neither an attempt nor the rate was charged
+   * - UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
+   *
+   * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of `attemptsMax`. A
+   * wrong code is answered after its attempt is committed, so that a crash cannot give the attempt back. Of several
+   * concurrent calls with the right code exactly one succeeds.
+   *
+   * @param code anything but six ASCII digits is a wrong code
+   * @throws INVALID_PHONE_NUMBER
+   */
+  function check(application: CallingApplication, target: OtpTarget, code: string): Promise<CheckResult> {
+    return onTarget(needs, application, target, (found) =>
+      run(needs, ({ guard, readPhone }) => ({
         async read(rows) {
           const now = rows.now(clock)
           const refusal = await readRefusal(rows, application)
-          const request = await readOwnRequest(rows, application, requestId)
+          const request = await readOwnRequest(rows, application, found.requestId)
           if (request) requireReadablePhone(request)
           const phone = request && (await readPhone(rows, keys, request))
           const sender = phone && senderOf(phone.record, request)
@@ -126,12 +151,14 @@ export function createOtpVerify(needs: OtpNeeds) {
           return { now, refusal, request, phone, guardFacts, rate, subscribers }
         },
 
-        decide({ now, refusal, request, phone, guardFacts, rate, subscribers }): Decision<Outcome> {
+        decide(facts): Decision<CheckResult | Moved> {
+          const { now, refusal, request, phone, guardFacts, rate, subscribers } = facts
           const refuse = (rejected: Rejected) => ({
-            result: { rate: undefined, result: rejected },
+            result: { rate: undefined, request, result: rejected },
             changes: [],
           })
           if (refusal) return refuse(refusal)
+          if (hasMoved(found, request, now)) return { result: moved, changes: [] }
           const checks = request && phone && phone.record.lanes[laneOf(request)].checks
           const spent =
             checks && isLimited(request) ? refuseSpentBudget(checks, checkFailuresMax, now) : undefined
@@ -139,10 +166,13 @@ export function createOtpVerify(needs: OtpNeeds) {
           // The rate is charged for an unknown request too, so that ids cannot be probed for free.
           const charged = chargeRate(rate, now)
           if (isRejected(charged)) return refuse(charged)
-          const { result, changes } = check()
-          return { result: { rate: charged.rate, result }, changes: [...charged.changes, ...changes] }
+          const { result, changes } = compare()
+          return {
+            result: { rate: charged.rate, request, result },
+            changes: [...charged.changes, ...changes],
+          }
 
-          function check(): Decision<OtpRequest | Rejected> {
+          function compare(): Decision<OtpRequest | Rejected> {
             if (!request || !phone) return { result: reject(notFound('otpRequest')), changes: [] }
             const closable = { request, subscribers }
             const closed = refuseIfClosed(newId, closable, now)
@@ -152,9 +182,7 @@ export function createOtpVerify(needs: OtpNeeds) {
             return markVerified(closable, phone, guard.convert(guardFacts, request, now), now)
           }
         },
-      }))
-      if (isRejected(result)) throw attachRate(result, rate)
-      return { request: result, rate }
-    },
+      })),
+    )
   }
 }

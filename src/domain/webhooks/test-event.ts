@@ -104,6 +104,7 @@ function sampleRequest(
     lane: null,
     contexts: [],
     history: '',
+    compat: null,
     updatedAt: now,
   }
 }

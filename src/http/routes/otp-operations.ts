@@ -2,12 +2,14 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
-import { requestSchemas } from '../field-schemas.ts'
+import { requestSchemas, sendFields } from '../field-schemas.ts'
 import { codePattern } from '../../domain/model/code.ts'
+import { invalidField } from '../../domain/model/errors.ts'
 import type { RatedOperation } from '../../domain/otp/rate-limits.ts'
 import { channels } from '../../domain/model/request.ts'
 import type { SendResult } from '../../domain/otp/complete-send.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
+import type { OtpTarget } from '../../domain/otp/target.ts'
 import { requireApplication } from '../require-application.ts'
 import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -17,6 +19,29 @@ import { appErrors, data, idempotencyKey, object, timestamp, oneOf } from '../sc
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
+const phone = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
+})
+
+/** Names a request. `readTarget` requires exactly one of the two. */
+const target = {
+  requestId: Type.Optional(requestId),
+  phone: Type.Optional({
+    ...phone,
+    description:
+      'Used instead of requestId; means the newest request of this application for this phone that is pending.',
+  }),
+}
+
+/** @throws INVALID_ARGUMENT unless exactly one is present */
+function readTarget(body: { requestId?: string; phone?: string }): OtpTarget {
+  const { requestId, phone } = body
+  if (requestId !== undefined && phone === undefined) return { requestId }
+  if (phone !== undefined && requestId === undefined) return { phone }
+  throw invalidField('body', 'requestId', 'Expected either requestId or phone.')
+}
 
 const sentOtp = object(
   {
@@ -63,38 +88,12 @@ export function otpOperationRoutes(services: {
       },
       {
         body: object({
-          phone: Type.String({
-            minLength: 1,
-            maxLength: 64,
-            errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
-          }),
+          phone,
           channel: Type.Optional(channel),
-          locale: Type.Optional(
-            Type.String({
-              pattern: applicationFields.defaultLocale.pattern,
-              errorText: applicationFields.defaultLocale.errorText,
-            }),
-          ),
+          locale: Type.Optional(sendFields.locale),
           ttlSeconds: Type.Optional(requestSchemas(applicationFields).otpTtlSeconds),
-          metadata: Type.Optional(
-            Type.Record(
-              Type.String({ pattern: '^[A-Za-z0-9_.-]{1,40}$' }),
-              Type.String({ maxLength: 500, errorText: 'Expected up to 500 characters' }),
-              {
-                maxProperties: 10,
-                additionalProperties: false,
-                errorText:
-                  'Expected at most 10 pairs; keys of up to 40 letters, digits, dots, hyphens and underscores',
-              },
-            ),
-          ),
-          clientIp: Type.Optional(
-            Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })], {
-              errorText: 'Expected an IPv4 or IPv6 address',
-              description:
-                'IP address of the end user. Codes sent from a network that verified this phone before have limits of their own, which no stranger can use up.',
-            }),
-          ),
+          metadata: Type.Optional(sendFields.metadata),
+          clientIp: Type.Optional(sendFields.clientIp),
           deviceId: Type.Optional(
             Type.String({
               pattern: '^[\\x21-\\x7e]{1,128}$',
@@ -117,13 +116,14 @@ export function otpOperationRoutes(services: {
       '/resend',
       async ({ application, body, headers, set }) => {
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/resend', body)
-        const result = await otp.resend(application, body, scope)
+        const target = { ...readTarget(body), channel: body.channel }
+        const result = await otp.resend(application, target, scope)
         setReplayedHeader(set.headers, result.replayed)
         setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
         return { data: presentSent(result) }
       },
       {
-        body: object({ requestId, channel: Type.Optional(channel) }),
+        body: object({ ...target, channel: Type.Optional(channel) }),
         response: { 200: data(sentOtp), ...appErrors },
         detail: {
           ...detail,
@@ -136,7 +136,7 @@ export function otpOperationRoutes(services: {
     .post(
       '/verify',
       async ({ application, body, set }) => {
-        const { request, rate } = await otp.verify(application, body.requestId, body.code)
+        const { request, rate } = await otp.verify(application, readTarget(body), body.code)
         setRateHeaders(set.headers, rate)
         return {
           data: {
@@ -149,7 +149,7 @@ export function otpOperationRoutes(services: {
       },
       {
         body: object({
-          requestId,
+          ...target,
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
         }),
         response: {
@@ -169,11 +169,11 @@ export function otpOperationRoutes(services: {
     .post(
       '/cancel',
       async ({ application, body }) => {
-        const request = await otp.cancel(application, body.requestId)
+        const request = await otp.cancel(application, readTarget(body))
         return { data: { requestId: request.id, status: 'canceled' as const, phone: request.phone } }
       },
       {
-        body: object({ requestId }),
+        body: object(target),
         response: {
           200: data(
             object({ requestId: Type.String(), status: Type.Literal('canceled'), phone: Type.String() }),

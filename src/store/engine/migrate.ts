@@ -1,3 +1,4 @@
+import type { OnStep } from '../../shared/progress.ts'
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from './errors.ts'
@@ -96,6 +97,7 @@ export function readAppliedMigrations(connection: SqliteConnection): AppliedMigr
  * checked before the commit. The caller must hold the lock of the data directory.
  *
  * @param beforeCommit called inside the transaction, after the last migration
+ * @param onStep called before each migration
  * @returns the migrations that were applied
  * @throws MigrationError see pendingMigrations; a statement fails; or the migrated data would violate a foreign key
  */
@@ -104,6 +106,7 @@ export function migrateSqlite(
   now: number,
   available = sqliteMigrations,
   beforeCommit: () => void = () => {},
+  onStep: OnStep = () => {},
 ): Migration[] {
   const pending = pendingMigrations(available, readAppliedMigrations(connection))
   if (pending.length === 0) return pending
@@ -113,7 +116,8 @@ export function migrateSqlite(
   connection.run('PRAGMA secure_delete = ON')
   connection.run('BEGIN IMMEDIATE')
   try {
-    applyMigrations(connection, pending, now)
+    applyMigrations(connection, pending, now, onStep)
+    onStep({ step: 'checking the migrated data' })
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
       throw new MigrationError(
         'the migrated data would violate a foreign key',
@@ -137,12 +141,14 @@ export function applyMigrations(
   connection: SqliteConnection,
   migrations: readonly Migration[],
   now: number,
+  onStep: OnStep = () => {},
 ): void {
   connection.run(migrationsTableSql)
   const insertMigration = connection.prepare(
     'insert into migrations (name, checksum, applied_at) values (?, ?, ?)',
   )
-  for (const migration of migrations) {
+  for (const [index, migration] of migrations.entries()) {
+    onStep({ step: `migrating ${migration.name} (${index + 1} of ${migrations.length})` })
     applyMigration(connection, migration)
     // The last migration that changes the lists.
     if (migration.name === '0022_people') fillListIndex(connection)

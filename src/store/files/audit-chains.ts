@@ -9,6 +9,7 @@ import {
   type ChainedEntry,
   type ChainHead,
 } from '../../domain/model/audit-chain.ts'
+import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import {
   listEntries,
@@ -73,10 +74,14 @@ export function resignHeads(connection: SqliteConnection, before: AuditKeys, aft
 }
 
 /** Verifies all chains of a migrated database in one snapshot, and reads nothing else. */
-export function verifyAuditTrail(connection: SqliteConnection, keys: AuditKeys): AuditVerification {
+export function verifyAuditTrail(
+  connection: SqliteConnection,
+  keys: AuditKeys,
+  onStep?: OnStep,
+): AuditVerification {
   connection.run('BEGIN')
   try {
-    return runSteps(connection, verifyChains(keys))
+    return runSteps(connection, verifyChains(keys, onStep))
   } finally {
     connection.run('ROLLBACK')
   }

@@ -9,6 +9,7 @@ import {
   type ChainedEntry,
   type ChainHead,
 } from '../../domain/model/audit-chain.ts'
+import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 
 type AuditKeys = Pick<Keys, 'audit'>
@@ -74,7 +75,7 @@ const entryColumns = `id, developer_id as "developerId", action, actor_id as "ac
   token_id as "tokenId", at, position, hash, witness`
 
 /** Verifies all chains of a migrated database. The caller runs the steps in one snapshot. */
-export function* verifyChains(keys: AuditKeys): AuditSteps<AuditVerification> {
+export function* verifyChains(keys: AuditKeys, onStep: OnStep = () => {}): AuditSteps<AuditVerification> {
   const heads = new Map((yield* listHeads()).map((head) => [head.chain, head]))
   const ends = new Map<string, ChainEnd>(
     [...heads].map(([chain, { deleted, deletedHash }]) => [chain, { position: deleted, hash: deletedHash }]),
@@ -83,6 +84,7 @@ export function* verifyChains(keys: AuditKeys): AuditSteps<AuditVerification> {
   const unordered = new Set<string>()
   const witnesses = openWitnessCheck(heads)
   let entries = 0
+  const total = sum([...heads.values()].map((head) => head.entries - head.deleted))
   // In the order of ids, in which the table is stored: a chain at a time would read a million entries 20 times slower.
   for (let after = ''; ;) {
     const page = yield* listEntries(after)
@@ -94,6 +96,7 @@ export function* verifyChains(keys: AuditKeys): AuditSteps<AuditVerification> {
       else unordered.add(chain)
       yield* witnesses.check(entry)
     }
+    onStep({ step: 'verifying the audit trail', done: entries, total, unit: 'entries' })
     const last = page.at(-1)
     if (last === undefined || page.length < pageRows) break
     after = last.id

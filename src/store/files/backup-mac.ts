@@ -8,8 +8,10 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
+import type { OnStep } from '../../shared/progress.ts'
 import { backupMacKey } from '../../domain/model/keys.ts'
 
 /** Path of the file with the HMAC of a backup. */
@@ -18,9 +20,14 @@ export const macFile = (backup: string) => `${backup}.hmac`
 const chunkBytes = 1 << 20
 
 /** Computes the HMAC-SHA256 of a file, in hex. */
-export function computeFileMac(path: string, masterKey: Uint8Array): string {
+export function computeFileMac(path: string, masterKey: Uint8Array, onStep: OnStep = () => {}): string {
   const mac = createHmac('sha256', backupMacKey(masterKey))
-  forEachChunk(path, (chunk) => mac.update(chunk))
+  const total = statSync(path).size
+  let done = 0
+  forEachChunk(path, (chunk) => {
+    mac.update(chunk)
+    onStep({ step: 'authenticating', done: (done += chunk.length), total, unit: 'bytes' })
+  })
   return mac.digest('hex')
 }
 
@@ -46,13 +53,21 @@ export type MacCheck = 'missing' | 'matches' | 'wrong'
  *
  * @param masterKeys those that may have authenticated it
  */
-export function copyAndCheckMac(backup: string, copy: string, masterKeys: readonly Uint8Array[]): MacCheck {
+export function copyAndCheckMac(
+  backup: string,
+  copy: string,
+  masterKeys: readonly Uint8Array[],
+  onStep: OnStep = () => {},
+): MacCheck {
   const macs = masterKeys.map((masterKey) => createHmac('sha256', backupMacKey(masterKey)))
   const target = openSync(copy, 'wx', 0o600)
+  const total = statSync(backup).size
+  let done = 0
   try {
     forEachChunk(backup, (chunk) => {
       for (const mac of macs) mac.update(chunk)
       for (let offset = 0; offset < chunk.length;) offset += writeSync(target, chunk, offset)
+      onStep({ step: 'reading the backup', done: (done += chunk.length), total, unit: 'bytes' })
     })
   } finally {
     closeSync(target)

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import type { OnStep } from '../../shared/progress.ts'
 import { systemErrorCode, OperationRefused } from './data-dir.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -28,21 +29,28 @@ export type BackupRows = { accounts: number; applications: number; otpRequests: 
  *
  * @param file path of the backup; an existing file is never overwritten
  * @param masterKey authenticates the backup
+ * @param onStep called as the work goes on
  * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE
  */
-export async function backUpDatabase(database: string, file: string, masterKey: Uint8Array): Promise<Backup> {
+export async function backUpDatabase(
+  database: string,
+  file: string,
+  masterKey: Uint8Array,
+  onStep: OnStep = () => {},
+): Promise<Backup> {
   if (!existsSync(database)) throw noDatabaseError(database)
   if (existsSync(file)) throw fileExistsError(file)
   const draft = `${file}.${randomUUID()}.part`
   try {
     const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
-    copyDatabase(database, draft)
+    copyDatabase(database, draft, onStep)
     const rows = withReadonlyConnection(draft, (connection) => {
       if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(draft)
       return countRows(connection)
     })
-    const backup = { file, bytes: statSync(draft).size, sha256: await hashFile(draft), rows }
-    renameWithoutReplacing(draft, file, computeFileMac(draft, masterKey))
+    const sha256 = await hashFile(draft, onStep)
+    const backup = { file, bytes: statSync(draft).size, sha256, rows }
+    renameWithoutReplacing(draft, file, computeFileMac(draft, masterKey, onStep))
     return backup
   } catch (error) {
     throw toOperationError(error, database, file)
@@ -57,13 +65,17 @@ export async function backUpDatabase(database: string, file: string, masterKey: 
  *
  * @throws OperationRefused DATABASE_DAMAGED; errors of SQLite and the file system pass unchanged
  */
-export function copyDatabase(from: string, to: string): void {
+export function copyDatabase(from: string, to: string, onStep: OnStep = () => {}): void {
   closeSync(openSync(to, 'wx', 0o600))
   // The connection cannot be query_only: VACUUM INTO writes, though not to this file.
   withReadonlyConnection(from, (connection) => {
+    const total = usedBytes(connection)
+    onStep({ step: 'checking the database', total, unit: 'bytes' })
     requireIntegrity(connection, from)
+    onStep({ step: 'copying', file: to, total, unit: 'bytes' })
     connection.run('VACUUM INTO ?', [to])
   })
+  onStep({ step: 'checking the copy' })
   withReadonlyConnection(to, (connection) => requireIntegrity(connection, to))
   fsyncPath(to)
 }
@@ -97,6 +109,14 @@ function requireIntegrity(connection: SqliteConnection, path: string): void {
   throw damagedDatabaseError(path)
 }
 
+/** Bytes of the pages that hold data, which is the size of a copy. */
+function usedBytes(connection: SqliteConnection): number {
+  const [pages, free, size] = ['page_count', 'freelist_count', 'page_size'].map((name) =>
+    queryNumber(connection, `PRAGMA ${name}`),
+  )
+  return ((pages ?? 0) - (free ?? 0)) * (size ?? 0)
+}
+
 /** Reads the number of the last log entry, which every acknowledged change of a code increases. */
 const readNewestEventSeq = (connection: SqliteConnection): number =>
   queryNumber(connection, `select value from counters where name = 'event_seq'`)
@@ -121,11 +141,18 @@ function renameWithoutReplacing(draft: string, file: string, mac: string): void 
   fsyncPath(dirname(file))
 }
 
-async function hashFile(path: string): Promise<string> {
+async function hashFile(path: string, onStep: OnStep): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  const total = statSync(path).size
+  let done = 0
+  for await (const chunk of createReadStream(path, { highWaterMark: hashChunkBytes })) {
+    hash.update(chunk)
+    onStep({ step: 'hashing', done: (done += chunk.length), total, unit: 'bytes' })
+  }
   return hash.digest('hex')
 }
+
+const hashChunkBytes = 4 << 20
 
 function toOperationError(error: unknown, database: string, file: string): unknown {
   if (error instanceof OperationRefused) return error

@@ -1,6 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import type { OnStep } from '../../shared/progress.ts'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
@@ -69,12 +70,24 @@ export type DatabaseInspection =
       seals: SealInspection | undefined
     }
 
+/** Depth of an inspection. */
+export type InspectionOptions = {
+  /** Compare every index with its table, which reads the whole file several times. */
+  isDeep?: boolean
+  /** Called as the work goes on. */
+  onStep?: OnStep
+}
+
 /**
  * Inspects a data directory without changing it, even while a server is running. Never throws.
  *
  * @param configuredKey the master key if it is not stored in the directory; null if it is; undefined if unknown
  */
-export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null | undefined): Inspection {
+export function inspectDataDir(
+  dataDir: string,
+  configuredKey: Uint8Array | null | undefined,
+  options: InspectionOptions = {},
+): Inspection {
   if (!existsSync(dataDir)) return { state: 'missing' }
   const { uid: ownerId, mode } = statSync(dataDir)
   const paths = dataFiles(dataDir)
@@ -85,8 +98,10 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
     })
     const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
-    const { database, keyChecks } = inspectDatabase(paths.database, () =>
-      listCandidates(dataDir, configuredKey),
+    const { database, keyChecks } = inspectDatabase(
+      paths.database,
+      () => listCandidates(dataDir, configuredKey),
+      options,
     )
     const masterKey = checkMasterKey(dataDir, configuredKey, keyChecks)
     const isUsable =
@@ -104,7 +119,11 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
       masterKey,
       database,
       auditTrail: canVerify
-        ? readAuditTrail(paths.database, readMasterKeyCandidates(dataDir, configuredKey ?? null))
+        ? readAuditTrail(
+            paths.database,
+            readMasterKeyCandidates(dataDir, configuredKey ?? null),
+            options.onStep,
+          )
         : null,
       unsealedBackups: listUnsealedBackups(paths.backups),
     }
@@ -166,12 +185,13 @@ function listUnsealedBackups(folder: string): string[] {
 function inspectDatabase(
   path: string,
   listMasterKeys: () => readonly Uint8Array[],
+  options: InspectionOptions,
 ): { database: DatabaseInspection; keyChecks: string[] } {
   if (!existsSync(path)) return { database: { state: 'missing' }, keyChecks: [] }
   let connection: SqliteConnection | undefined
   try {
     connection = openReadonly(path)
-    const damage = findDamage(connection)
+    const damage = findDamage(connection, options)
     const schema = checkSchema(connection)
     const hasTable = (table: string) =>
       connection?.query('select 1 from sqlite_schema where name = ?').get(table) !== null
@@ -222,13 +242,17 @@ function inspectDatabase(
  * @param masterKeys the keys that may open the database
  * @throws MigrationError see pendingMigrations; StartRefused the database is older, or of another master key
  */
-export function readAuditTrail(database: string, masterKeys: readonly Uint8Array[]): AuditVerification {
+export function readAuditTrail(
+  database: string,
+  masterKeys: readonly Uint8Array[],
+  onStep?: OnStep,
+): AuditVerification {
   const connection = openReadonly(database)
   try {
     if (pendingMigrations(sqliteMigrations, readAppliedMigrations(connection)).length > 0)
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     const opened = openDataKeys(connection, masterKeys)
-    if (opened) return verifyAuditTrail(connection, createKeyring(opened.dataKeys).keys)
+    if (opened) return verifyAuditTrail(connection, createKeyring(opened.dataKeys).keys, onStep)
     throw new StartRefused(
       'the database belongs to another master key',
       'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
@@ -238,9 +262,12 @@ export function readAuditTrail(database: string, masterKeys: readonly Uint8Array
   }
 }
 
-function findDamage(connection: SqliteConnection): string | null {
-  const row = connection.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()
-  return row === null || row.quick_check === 'ok' ? null : 'quick_check found damage'
+/** Checks the pages of the file; the deep check also compares every index with its table. */
+function findDamage(connection: SqliteConnection, { isDeep = false, onStep }: InspectionOptions) {
+  const check = isDeep ? 'integrity_check' : 'quick_check'
+  onStep?.({ step: isDeep ? 'checking tables and indexes' : 'checking the database' })
+  const [row] = connection.query<never, []>(`PRAGMA ${check}(1)`).values()
+  return row?.[0] === 'ok' ? null : `${check} found damage`
 }
 
 function checkSchema(connection: SqliteConnection): { pending: string[]; schemaError: string | null } {

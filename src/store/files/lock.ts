@@ -1,5 +1,5 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { existsSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { systemErrorCode, StartRefused } from './data-dir.ts'
 import { driverCode, isBusy } from '../engine/errors.ts'
 
@@ -15,7 +15,10 @@ export type Lock = { release(): void }
 export function acquireLock(path: string, waitMs = 0): Lock | undefined {
   let connection: SqliteConnection | undefined
   try {
-    connection = new SqliteConnection(path, { create: true })
+    // SQLite would create it with the permissions of any file. Nothing is kept in it.
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+    connection = new SqliteConnection(path)
     connection.run(`PRAGMA busy_timeout = ${waitMs}`)
     connection.run('PRAGMA locking_mode = EXCLUSIVE')
     connection.run('BEGIN EXCLUSIVE')

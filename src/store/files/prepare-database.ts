@@ -1,12 +1,13 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import type { OnStep } from '../../shared/progress.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
-import { createDataKeys, openDataKeys } from './data-keys.ts'
+import { createDataKeys, openDataKeys, writeMeta } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -35,7 +36,7 @@ const busyTimeoutMs = 5_000
  */
 export function prepareDatabase(
   dataDir: string,
-  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
 ): { isNew: boolean; migrated: string[]; backup: string | undefined } {
   const files = dataFiles(dataDir)
   requirePrivate(files.database)
@@ -71,7 +72,7 @@ function requireOtpdDatabase(path: string): void {
 function bringUpToDate(
   connection: SqliteConnection,
   dataDir: string,
-  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
 ) {
   const applied = readAppliedMigrations(connection)
   if (applied.length > 0) requireNotMoved(connection)
@@ -85,13 +86,16 @@ function bringUpToDate(
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
     if (!isNew) backup = backUpBeforeMigration(dataDir, options)
-    migrateSqlite(connection, options.now, sqliteMigrations, () => {
+    const beforeCommit = () => {
       createDataKeys(connection, options.masterKey, options.now)
       if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
         const { dataKeys } = openDataKeys(connection, [options.masterKey]) ?? { dataKeys: [] }
         startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
       }
-    })
+    }
+    // The tables of a new database are made at once.
+    const onStep = isNew ? undefined : options.onStep
+    migrateSqlite(connection, options.now, sqliteMigrations, beforeCommit, onStep)
   }
   // A new database is not reported as migrated.
   const migrated = isNew ? [] : pending.map(({ name }) => name)
@@ -101,7 +105,7 @@ function bringUpToDate(
 /** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */
 function backUpBeforeMigration(
   dataDir: string,
-  { masterKey, now }: { masterKey: Uint8Array; now: number },
+  { masterKey, now, onStep }: { masterKey: Uint8Array; now: number; onStep?: OnStep | undefined },
 ): string {
   const { database, backups: folder } = dataFiles(dataDir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -110,8 +114,8 @@ function backUpBeforeMigration(
   const draft = join(folder, 'before-migration.part')
   try {
     rmSync(draft, { force: true })
-    copyDatabase(database, draft)
-    writeMacFile(path, computeFileMac(draft, masterKey))
+    copyDatabase(database, draft, onStep)
+    writeMacFile(path, computeFileMac(draft, masterKey, onStep))
     renameSync(draft, path)
     fsyncPath(folder)
   } finally {
@@ -159,8 +163,36 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   return error
 }
 
-/** Tells whether the last process ended without closing the database, which deletes the write-ahead log. */
-export function wasUncleanStop(dataDir: string): boolean {
+const cleanStop = 'clean_stop'
+
+/** Records that the server has closed the database. Call it with the lock of the data directory. */
+export function markCleanStop(path: string): void {
+  const connection = connect(path, 0)
+  try {
+    writeMeta(connection, cleanStop, 'yes')
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Tells whether the last server ended without closing the database, and forgets how it ended.
+ *
+ * @param hadWal whether there was a write-ahead log before the database was opened. The last process that closes the
+ *   database deletes it; that may be another one, such as a program that copies it.
+ */
+export function takeUncleanStop(path: string, hadWal: boolean): boolean {
+  const connection = connect(path, 0)
+  try {
+    const { changes } = connection.run('delete from meta where name = ?', [cleanStop])
+    return hadWal && changes === 0
+  } finally {
+    connection.close()
+  }
+}
+
+/** Tells whether a database has a write-ahead log with content. */
+export function hasWal(dataDir: string): boolean {
   const wal = `${dataFiles(dataDir).database}-wal`
   return existsSync(wal) && statSync(wal).size > 0
 }

@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import type { OnStep } from '../../shared/progress.ts'
 import { computeFileMac, copyAndCheckMac, macFile, writeMacFile } from './backup-mac.ts'
 import { createDataKeys, findMasterKey, openDataKeys, replaceDataKeys } from './data-keys.ts'
 import { requireOwnSchema, SchemaError } from './schema.ts'
@@ -32,6 +33,8 @@ export type RestoreOptions = {
   allowUnauthenticated?: boolean | undefined
   /** Used in the file name of the old database. */
   now: number
+  /** Called as the work goes on. */
+  onStep?: OnStep | undefined
 }
 
 /**
@@ -69,12 +72,13 @@ function copyBackup(file: string, copy: string, draft: string, options: RestoreO
   }
   if (!statSync(file).isFile()) throw invalidBackup(file)
   try {
-    const { masterKey, backupMasterKey, allowUnauthenticated = false } = options
-    const mac = copyAndCheckMac(file, copy, backupMasterKey ? [backupMasterKey, masterKey] : [masterKey])
+    const { masterKey, backupMasterKey, allowUnauthenticated = false, onStep } = options
+    const masterKeys = backupMasterKey ? [backupMasterKey, masterKey] : [masterKey]
+    const mac = copyAndCheckMac(file, copy, masterKeys, onStep)
     if (mac === 'wrong') throw forgedBackup(file)
     if (mac === 'missing' && !allowUnauthenticated) throw unauthenticatedBackup(file)
     // A database that another tool copied may need the write-ahead log next to it.
-    copyDatabase(mac === 'missing' ? file : copy, draft)
+    copyDatabase(mac === 'missing' ? file : copy, draft, onStep)
   } catch (error) {
     if (error instanceof OperationRefused)
       throw error.reason === 'DATABASE_DAMAGED' ? invalidBackup(file, error) : error
@@ -157,13 +161,18 @@ function adoptMasterKey(draft: string, options: RestoreOptions): boolean {
   }
 }
 
-function replaceDatabase(dataDir: string, draft: string, { masterKey, now }: RestoreOptions): string | null {
+function replaceDatabase(
+  dataDir: string,
+  draft: string,
+  { masterKey, now, onStep }: RestoreOptions,
+): string | null {
   const files = dataFiles(dataDir)
   const exclusiveConnection = existsSync(files.database) ? openExclusively(files.database) : undefined
   try {
     const keptAs = existsSync(files.database) ? keepPreviousDatabase(dataDir, now) : null
     // A damaged database cannot be restored anyway.
-    if (keptAs !== null && exclusiveConnection) writeMacFile(keptAs, computeFileMac(keptAs, masterKey))
+    if (keptAs !== null && exclusiveConnection)
+      writeMacFile(keptAs, computeFileMac(keptAs, masterKey, onStep))
     // The old database's WAL must never be applied to the new database.
     for (const log of walFiles(files.database)) rmSync(log, { force: true })
     fsyncPath(dataDir)

@@ -22,7 +22,7 @@ export type Value = string | number | null
 /** Leases and circuits of the process that used the file; nodes make their own. */
 const leftOut = ['provider_circuits', 'leases', 'nodes']
 /** Facts about the SQLite file. */
-const ownMeta = ['phone_index_until', 'phone_key_deleted', 'moved_to']
+const ownMeta = ['phone_index_until', 'phone_key_deleted', 'moved_to', 'clean_stop']
 
 /** Rows that are read at a time. */
 const pageRows = 2_000

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import { verifyChains, type AuditSteps, type AuditVerification } from '../files/audit-verification.ts'
 
@@ -6,10 +7,11 @@ import { verifyChains, type AuditSteps, type AuditVerification } from '../files/
 export async function verifySharedTrail(
   client: ClientBase,
   keys: Pick<Keys, 'audit'>,
+  onStep?: OnStep,
 ): Promise<AuditVerification> {
   await client.query('begin transaction isolation level repeatable read read only')
   try {
-    return await runSteps(client, verifyChains(keys))
+    return await runSteps(client, verifyChains(keys, onStep))
   } finally {
     await client.query('rollback')
   }

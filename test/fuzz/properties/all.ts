@@ -1,5 +1,6 @@
 import { codeProperties } from './codes.ts'
 import { configProperties } from './config.ts'
+import { facadeProperties } from './facades.ts'
 import { networkProperties } from './network.ts'
 import { guardProperties } from './guard.ts'
 import { httpProperties } from './http.ts'
@@ -22,4 +23,5 @@ export const properties = [
   ...codeProperties,
   ...webhookProperties,
   ...configProperties,
+  ...facadeProperties,
 ]

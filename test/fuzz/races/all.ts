@@ -1,5 +1,6 @@
 import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
+import { facadeRaces } from './facades.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
@@ -8,6 +9,7 @@ import { tokenRaces } from './tokens.ts'
 
 export const races = [
   ...otpRaces,
+  ...facadeRaces,
   ...identityRaces,
   ...limitRaces,
   ...phoneRaces,

@@ -46,6 +46,42 @@ export const otpRaces: Race[] = [
     }),
   ),
 
+  otpRace(`${concurrentCalls} with the right code by phone cause exactly one success`, (fixture) => ({
+    async round(_, random) {
+      const { otp, application, countEvents } = fixture
+      const phone = fixture.newPhone()
+      const { requestId } = await otp.sendOrThrow(application, { phone })
+      const code = await otp.getCode(requestId)
+      const responses = await runConcurrently(concurrentCalls, random, () =>
+        otp.verifyByPhone(application, phone, code),
+      )
+      expect(countByOutcome(responses)).toEqual({ '200': 1, '404 NOT_FOUND': concurrentCalls - 1 })
+      expect(await countEvents(requestId)).toEqual({ 'otp.sent': 1, 'otp.verified': 1 })
+    },
+  })),
+
+  otpRace('verifications by phone between sends: each code succeeds at most once', (fixture) => ({
+    async round(_, random) {
+      const { otp, application, findRow } = fixture
+      const phone = fixture.newPhone()
+      const first = await otp.sendOrThrow(application, { phone })
+      const code = await otp.getCode(first.requestId)
+      const sent: string[] = [first.requestId]
+      const responses = await runConcurrently(concurrentCalls, random, async (index) => {
+        if (index % 10 > 0) return otp.verifyByPhone(application, phone, code)
+        const response = await otp.send(application, { phone })
+        sent.push(response.data.requestId)
+        return response
+      })
+      const verified = responses.filter(({ status }) => status === 200).length
+      const rows = await Promise.all(sent.map(findRow))
+      expect(rows.filter((row) => row?.status === 'verified')).toHaveLength(verified)
+      expect(verified).toBeLessThanOrEqual(1)
+      const compared = responses.filter(({ error }) => error?.code === 'INVALID_CODE').length
+      expect(rows.reduce((sum, row) => sum + (row?.attempts ?? 0), 0)).toBe(compared + verified)
+    },
+  })),
+
   otpRace(
     `${concurrentCalls} wrong guesses are compared five times and fail the request once`,
     (fixture) => ({

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
-import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+import {
+  hasWal,
+  markCleanStop,
+  prepareDatabase,
+  takeUncleanStop,
+} from '../../../src/store/files/prepare-database.ts'
 
 const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
 let dataDir: string
@@ -60,4 +65,16 @@ describe('a database that was changed outside of otpd', () => {
     connection.close()
     expect(prepareDatabase(dataDir, options).migrated).toEqual([])
   })
+})
+
+test('a clean stop is told from a crash, also while a program that copies the database keeps its write-ahead log', () => {
+  prepareDatabase(dataDir, options)
+  const { database } = dataFiles(dataDir)
+  const copier = connect(database, 0)
+  copier.run('begin')
+  copier.query('select count(*) from meta').get()
+  markCleanStop(database)
+  expect(hasWal(dataDir)).toBe(true)
+  expect([0, 1].map(() => takeUncleanStop(database, hasWal(dataDir)))).toEqual([false, true])
+  copier.close()
 })

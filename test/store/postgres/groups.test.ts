@@ -93,8 +93,8 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     const mixed = Array.from({ length: 60 }, async (_, i) => {
       const otp = nodes[i % 2] as (typeof nodes)[number]
       const { requestId } = await otp.send(application(i), { phone: phones[i % phones.length] ?? '' })
-      if (i % 3 === 0) await otp.cancel(application(i), requestId)
-      else await otp.verify(application(i), requestId, await code(requestId, i % 2))
+      if (i % 3 === 0) await otp.cancel(application(i), { requestId })
+      else await otp.verify(application(i), { requestId }, await code(requestId, i % 2))
       if (i % 5 === 0) await otp.resend(application(i), { requestId })
     })
     const failures = (await Promise.allSettled(mixed)).flatMap((one) =>

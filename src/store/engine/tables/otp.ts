@@ -32,6 +32,7 @@ export function defineOtpTables(c: ColumnKit) {
     lane: c.text('lane').$type<'known' | 'stranger'>(),
     contexts: c.text('contexts'),
     history: c.text('history').notNull().default(''),
+    compat: c.text('compat'),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
 

@@ -1,0 +1,67 @@
+import { Option, type Command } from 'commander'
+import {
+  clientSystems,
+  clientVariables,
+  describeLimits,
+  envLines,
+  type ClientSystem,
+} from '../client/app-env.ts'
+import { findAppCredentials, readEnvFile } from '../client/credentials.ts'
+import { findApplication } from '../client/find.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { usageError } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
+
+/** Option that names the system whose client the lines are for. */
+export const systemOption = () =>
+  new Option('--for <system>', 'whose client the lines are for').choices(clientSystems)
+
+/** Registers `otpd app env`. */
+export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
+  app
+    .command('env')
+    .argument('<app>', 'id or name of the application')
+    .description('print the environment variables of a client: its own, or that of another system')
+    .addOption(systemOption().default('otpd'))
+    .option('--env-file <path>', 'file with the secret and the API key, from otpd app create')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd app env web --env-file .env.otpd',
+        'otpd app env web --for twilio-verify --env-file .env.otpd',
+        'otpd app env web --for supabase',
+      ),
+    )
+    .action((idOrName: string, options: { for: ClientSystem; envFile?: string }, command: Command) =>
+      runCommand(command, async ({ io, connect, output }) => {
+        const { api, server } = connect()
+        const id = await findApplication(api, idOrName)
+        const params = { params: { id } }
+        const { data: app } = await api.asDeveloper('GET', '/v1/applications/:id', params)
+        const { data } = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', params)
+        const { clientId } = app
+        const secrets = options.envFile === undefined ? noSecrets : readSecrets(io, options.envFile, clientId)
+        const credentials = { id, clientId, ...secrets, webhookSecret: data.webhookSecret }
+        const values = clientVariables(options.for, credentials, server.url)
+        const comment = output.json ? '' : await describeLimits(api, app)
+        output.printResult(JSON.stringify({ data: values }), () => envLines(values, comment))
+        if (options.envFile === undefined && options.for !== 'supabase')
+          output.warn(
+            'The secret and the API key are shown only once, so they are missing here. Name the file they were saved in: --env-file FILE',
+          )
+      }),
+    )
+}
+
+const noSecrets = { clientSecret: undefined, apiKey: undefined }
+
+/** @throws usage error when the file has no credentials, or those of another application */
+function readSecrets(io: Io, path: string, expectedClientId: string) {
+  const { clientId, clientSecret, apiKey } = findAppCredentials(io, readEnvFile(io, path))
+  if (clientId === expectedClientId) return { clientSecret, apiKey }
+  throw usageError(
+    `${path} has the credentials of another application.`,
+    'Name the file that otpd app create saved for this one: --env-file FILE',
+  )
+}

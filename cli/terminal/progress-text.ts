@@ -1,0 +1,55 @@
+import type { ProgressStep } from '../../src/shared/progress.ts'
+import { formatRemaining } from './text.ts'
+
+export type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
+  done: number | null
+  total: number | null
+  elapsedMs: number
+}
+
+const barColumns = 20
+
+/**
+ * Formats the progress of a step: what is done, the rate, and the time that is left.
+ *
+ * @param columns width to fit; null for a line without a bar
+ */
+export function formatProgress(state: ProgressState, columns: number | null): string {
+  const { step, unit = 'bytes', done, total, elapsedMs } = state
+  if (done === null || total === null || total === 0) {
+    const size = total !== null && total > 0 && unit === 'bytes' ? ` (${formatBytes(total)})` : ''
+    return `${step}${size}, ${formatRemaining(elapsedMs).replace('now', '0 s')} so far`
+  }
+  const share = Math.min(1, done / total)
+  const rate = elapsedMs === 0 ? 0 : (1000 * done) / elapsedMs
+  const left = done === 0 ? '' : `, ${formatRemaining(Math.max(0, total - done) / (rate / 1000))} left`
+  const amounts =
+    unit === 'bytes'
+      ? `${formatBytes(done)} of ${formatBytes(total)}, ${formatBytes(rate)}/s`
+      : `${formatCount(done)} of ${formatCount(total)} ${unit}, ${formatCount(rate)}/s`
+  const percent = `${Math.floor(100 * share)}%`.padStart(5)
+  const filled = Math.round(barColumns * share)
+  const bar = `[${'#'.repeat(filled)}${'.'.repeat(barColumns - filled)}]`
+  const text = `${percent}  ${amounts}${share === 1 ? '' : left.replace('now left', 'almost done')}`
+  if (columns === null) return `${step}:${text}`
+  const full = `${bar}${text}  ${step}`
+  return full.length < columns ? full : `${text.trimStart()}  ${step}`.slice(0, Math.max(0, columns - 1))
+}
+
+const formatElapsed = (ms: number) =>
+  (ms < 1000 ? 'now' : `for ${formatRemaining(ms)}`).replace('now', 'begun')
+
+const formatCount = (count: number) => Math.round(count).toLocaleString('en-US')
+
+const units = ['B', 'KB', 'MB', 'GB', 'TB']
+
+/** Formats a number of bytes with two digits or more: `312 MB`, `7.1 GB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000
+    unit++
+  }
+  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit] ?? ''}`
+}

@@ -1,0 +1,108 @@
+import { Elysia } from 'elysia'
+import type { AppAuth } from '../../../domain/apps/authentication.ts'
+import type { ApplicationService } from '../../../domain/apps/applications.ts'
+import type { CallingApplication } from '../../../domain/model/application.ts'
+import type { Clock } from '../../../domain/model/clock.ts'
+import { notFound, ServiceError } from '../../../domain/model/errors.ts'
+import type { OtpService } from '../../../domain/otp/otp.ts'
+import type { ReadIdempotency } from '../../idempotency.ts'
+import { routeNotFound } from '../../route-errors.ts'
+import { readTrace } from '../../trace.ts'
+import { readAppSecret } from './credentials.ts'
+import { readNumber, readQuery } from './fields.ts'
+import { presentService, presentServices } from './present.ts'
+import { findResource, isServiceOf, type Resource } from './resources.ts'
+import { createVerificationCalls, type Call } from './verifications.ts'
+
+export type TwilioVerifyServices = {
+  appAuth: AppAuth
+  applications: Pick<ApplicationService, 'get'>
+  clock: Clock
+  otp: OtpService
+  readIdempotency: ReadIdempotency
+  /** URL under which callers reach this server. */
+  publicUrl: () => string
+}
+
+type Handler<R extends Resource> = (call: Call, resource: R) => Promise<object>
+type Methods<R extends Resource> = Partial<Record<'GET' | 'POST' | 'DELETE', Handler<R>>>
+type Handlers = { [K in Resource['kind']]: Methods<Extract<Resource, { kind: K }>> }
+
+const pageSizeDefault = 50
+const pageSizeMax = 1000
+const pageMax = 1_000_000
+
+/**
+ * Answers as Twilio Verify v2: its services are applications, its verifications OTP requests. A caller authenticates
+ * before anything else is looked at, an unknown path included.
+ */
+export function twilioVerifyRoutes(services: TwilioVerifyServices) {
+  const { applications, publicUrl } = services
+  const getApplication = ({ application: { developerId, id } }: Call) =>
+    applications.get({ id: developerId }, id)
+  const refuseChange = () => {
+    throw new ServiceError('FORBIDDEN', 'Services are applications.', { reason: 'SERVICES_ARE_APPLICATIONS' })
+  }
+
+  const handlers: Handlers = {
+    services: {
+      async GET(call) {
+        const query = readQuery(call.request, ['PageSize', 'Page', 'PageToken'])
+        const pageSize = readNumber('PageSize', query.PageSize, {
+          min: 1,
+          max: pageSizeMax,
+          otherwise: pageSizeDefault,
+        })
+        const page = readNumber('Page', query.Page, { min: 0, max: pageMax, otherwise: 0 })
+        return presentServices(await getApplication(call), { page, pageSize }, publicUrl())
+      },
+      POST: refuseChange,
+    },
+    service: {
+      GET: async (call) => presentService(await getApplication(call), publicUrl()),
+      POST: refuseChange,
+      DELETE: refuseChange,
+    },
+    ...createVerificationCalls(services),
+  }
+
+  async function answer(call: Call): Promise<object> {
+    const { request, application } = call
+    const resource = findResource(new URL(request.url).pathname)
+    if (!resource) throw routeNotFound()
+    if ('service' in resource && !isServiceOf(application.id, resource.service)) throw notFound('otpRequest')
+    const methods: Record<string, Handler<never> | undefined> = handlers[resource.kind]
+    const handler = methods[request.method === 'HEAD' ? 'GET' : request.method]
+    if (!handler) throw methodNotAllowed(Object.keys(methods))
+    call.set.headers['content-type'] = 'application/json'
+    return handler(call, resource as never)
+  }
+
+  type Incoming = { headers: Record<string, string | undefined>; request: Request }
+  const authenticate = async ({ headers, request }: Incoming) => {
+    const { applicationId, secret } = readAppSecret(headers['authorization'])
+    const application: CallingApplication = await services.appAuth.authenticateJoined(applicationId, secret)
+    const trace = readTrace(request)
+    return { application: trace ? { ...application, traceparent: trace.traceparent } : application }
+  }
+  const options = { parse: 'none' as const, detail: { hide: true } }
+  const routes = new Elysia({ name: 'twilio-verify' }).derive(authenticate)
+  // The patterns are for the log; `findResource` decides.
+  for (const path of paths) routes.all(path, (call) => answer(call), options)
+  return routes
+}
+
+const paths = [
+  '/v2/Services',
+  '/v2/Services/:service',
+  '/v2/Services/:service/Verifications',
+  '/v2/Services/:service/Verifications/:item',
+  '/v2/Services/:service/VerificationCheck',
+  '/v2/*',
+  '/v3/*',
+]
+
+function methodNotAllowed(methods: string[]): ServiceError {
+  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted().join(', ')
+  return new ServiceError('METHOD_NOT_ALLOWED', `Use ${allowed}.`, { metadata: { allowed } })
+}
