@@ -209,7 +209,7 @@ describe('user and analytics', () => {
     await otpd('otp', 'verify', requestId, '424242', ...envFile)
     expect(await otpd('user', 'list')).toMatchObject(done(/^\+14155550104 +US +1 /m))
     expect(await otpd('user', 'get', '+14155550104')).toMatchObject(done(/Verifications +1\n/))
-    expect(await otpd('analytics', '--range', '7d')).toMatchObject(done(/^verified +⎽{6}█ +1 +1/m))
+    expect(await otpd('analytics', '--range', '7d')).toMatchObject(done(/^verified +·{6}█ +1 +1/m))
     expect(await otpd('analytics', 'summary')).toMatchObject(done(/^Verified +1 \(\d+%\)$/m))
     const { stdout } = await otpd('analytics', 'timeseries', '--csv')
     expect(stdout.trimEnd().split('\n')).toHaveLength(31)

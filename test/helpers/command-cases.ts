@@ -179,7 +179,7 @@ export const commandCases: [
   ['user list', () => ({ args: [], stdout: /^PHONE .*COUNT +LAST.* +ID\n.*idn_/ })],
   ['user get', () => ({ args: ['+14155550100'], stdout: /^\+14155550100\n(.*\n)+ {2}Verifications +1\n/ })],
   ['logs', () => ({ args: [], stdout: /^TIME .*\n(.*\n)*.*✓ otp\.verified .*otp_\w/ })],
-  ['analytics', () => ({ args: [], stdout: /^Last 30 days +total +today\nsent +⎽/ })],
+  ['analytics', () => ({ args: [], stdout: /^Last 30 days +total +today\nsent +·/ })],
   [
     'webhook create',
     ({ receiverUrl }) => ({

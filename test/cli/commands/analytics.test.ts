@@ -35,7 +35,7 @@ describe('analytics', () => {
       'Last 7 days          total   today',
       'sent      ▂▃▄▅▆▇█    2,800     700',
       'verified  ▂▃▄▅▆▇█    2,520     630  90%',
-      'failed    ⎽⎽⎽⎽⎽⎽█        7       7   0%',
+      'failed    ······█        7       7   0%',
       'applications 3, active users 8,214, success 93% overall',
       '',
     ])
@@ -115,12 +115,12 @@ describe('analytics', () => {
 })
 
 describe('a sparkline', () => {
-  test('distinguishes zero from a small count', () => expect(sparkline([0, 1, 1000], 10)).toBe('⎽▁█'))
+  test('distinguishes zero from a small count', () => expect(sparkline([0, 1, 1000], 10)).toBe('·▁█'))
 
   test('sums neighbours when there are too few columns, with a full group in the last bar', () =>
     expect(sparkline([4, 1, 1, 1, 1], 3)).toBe('█▄▄'))
 
-  test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('⎽⎽'))
+  test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('··'))
 })
 
 describe('analytics --by', () => {

@@ -25,6 +25,7 @@ const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: { id: 'dev_1', limits: {} } })
+  if (path.startsWith('/v1/guard')) return Response.json({ data: { mode: 'off', rules: [], alerts: [] } })
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
   if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)
   return pageResponse()
@@ -42,9 +43,9 @@ function renderApp() {
 
 test('no screen, and not the help, writes while it renders', async () => {
   const app = renderApp()
-  for (const [index, name] of screenNames.entries()) {
+  for (const name of screenNames) {
     const heading = `── ${screens[name].title} ─`
-    app.press(String(index + 1))
+    app.console.go(name)
     await app.waitForText(heading)
     app.press('?')
     await app.waitForText('── Keys ─')
