@@ -7,7 +7,7 @@ import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import type { Size } from '../helpers/screen.ts'
 
-// What a support person and a new user do first, in a real terminal.
+// First things of a support person and of a new user, in a real terminal.
 
 // Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
