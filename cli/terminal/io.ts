@@ -1,5 +1,12 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
-import type { ProgressView } from './progress.ts'
+
+/** Where progress is drawn. */
+export type ProgressView = {
+  /** Width of the terminal; null for lines in a pipe. */
+  columns: number | null
+  /** Pause between two lines in a pipe. */
+  lineEveryMs: number
+}
 
 /** The process as a command sees it: environment, streams, terminal and clock. Tests pass a fake. */
 export type Io = {

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { ProgressStep } from '../../src/shared/progress.ts'
 import { drawnWord, lockState, lockWord } from './progress-lock.ts'
 import { formatProgress } from './progress-text.ts'
-import type { ProgressView } from './progress.ts'
+import type { ProgressView } from './io.ts'
 
 // Draws progress in a thread of its own: SQLite copies and checks a database in one call, for minutes, in which the main
 // thread runs no timer.

@@ -3,7 +3,8 @@ import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
-import type { BreakdownDimension, BreakdownRange, BreakdownRow, DayCounts } from '../store/analytics.ts'
+import type { BreakdownDimension } from '../model/breakdown.ts'
+import type { BreakdownRange, BreakdownRow, DayCounts } from '../store/analytics.ts'
 
 const activeDays = 30
 

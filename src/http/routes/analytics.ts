@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
-import { breakdownDimensions } from '../../domain/store/analytics.ts'
+import { breakdownDimensions } from '../../domain/model/breakdown.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { consoleErrors, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
