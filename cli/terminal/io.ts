@@ -1,12 +1,5 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
-
-/** Where progress is drawn. */
-export type ProgressView = {
-  /** Width of the terminal; null for lines in a pipe. */
-  columns: number | null
-  /** Pause between two lines in a pipe. */
-  lineEveryMs: number
-}
+import type { ProgressView } from './progress-view.ts'
 
 /** The process as a command sees it: environment, streams, terminal and clock. Tests pass a fake. */
 export type Io = {

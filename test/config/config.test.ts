@@ -30,7 +30,6 @@ test('works without any configuration', () => {
     adminEmail: null,
     trustedProxies: [],
     corsOrigins: [],
-    compat: [],
     webhooks: { allow: { hosts: [], cidrs: [] }, endpointsMax: 20 },
     budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
     plans: {
@@ -203,11 +202,7 @@ describe('config show', () => {
     expect(rows).toContainEqual(['server.trustedProxies', '10.0.0.0/8, ::1/128', 'OTPD_TRUSTED_PROXIES'])
     expect(rows).toContainEqual(['server.corsOrigins', '-', 'default'])
     expect(JSON.stringify(rows)).not.toMatch(/00112233|correct horse/)
-    expect(settingRows(load().settings)).toContainEqual([
-      'masterKey',
-      '(not set)',
-      'master.key in the data directory',
-    ])
+    expect(settingRows(load().settings)).toContainEqual(['masterKey', '(not set)', 'default'])
   })
 
   test('marks a value that is not valid', () => {
