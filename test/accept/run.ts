@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util'
+import { openapiClients } from './openapi-clients.ts'
+import { openapiLint } from './openapi-lint.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -14,7 +16,7 @@ export type AcceptCheck = {
   run(print: (line: string) => void): Promise<void>
 }
 
-const checks: AcceptCheck[] = [...twilioChecks]
+const checks: AcceptCheck[] = [openapiLint, openapiClients, ...twilioChecks]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({
