@@ -163,7 +163,7 @@ describe('imports', () => {
     const users = program.filter(({ imports }) =>
       imports.some(({ target }) => target === '@elysiajs/swagger'),
     )
-    expect(users.map(({ path }) => path).filter((path) => path !== 'src/http/docs.ts')).toEqual([])
+    expect(users.map(({ path }) => path).filter((path) => path !== 'src/http/openapi/build.ts')).toEqual([])
   })
 })
 

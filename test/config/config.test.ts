@@ -30,6 +30,7 @@ test('works without any configuration', () => {
     adminEmail: null,
     trustedProxies: [],
     corsOrigins: [],
+    compat: [],
     webhooks: { allow: { hosts: [], cidrs: [] }, endpointsMax: 20 },
     budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
     plans: {

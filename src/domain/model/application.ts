@@ -105,6 +105,6 @@ export type CallingApplication = Pick<
   plan: string
   /** Epoch in which the credentials were checked; see `ApplicationStore.credentialEpoch`. */
   epoch?: number | undefined
-  /** The caller's W3C trace context of this call, which providers and webhooks get too. */
+  /** W3C trace context of this call, passed to providers and webhooks. */
   traceparent?: string | undefined
 }
