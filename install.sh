@@ -2,6 +2,9 @@
 # Installs otpd, a single file, for the user who runs this script. Never asks for more privileges than that user has.
 set -eu
 
+# Public key of the releases; `npm run release` puts it here.
+release_key=''
+
 usage() {
   cat <<'END'
 Installs otpd as PREFIX/bin/otpd.

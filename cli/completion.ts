@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander'
+import { shownCommands } from './help.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
@@ -22,7 +23,7 @@ export function completionScript(program: Command, shell: Shell): string {
 }
 
 function collectNodes(command: Command, path: string, globalFlags: CommandNode['flags']): CommandNode[] {
-  const subcommands = command.commands
+  const subcommands = shownCommands(command)
   const children = subcommands.map((subcommand) => ({
     names: [subcommand.name(), ...subcommand.aliases()],
     name: subcommand.name(),

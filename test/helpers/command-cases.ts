@@ -58,6 +58,7 @@ export const commandCases: [
       json: 'own',
     }),
   ],
+  ['man', () => ({ args: [], stdout: /^\.TH OTPD 1 "/, json: 'same', isWide: true })],
   ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
   [
     'admin create',
