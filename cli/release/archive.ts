@@ -34,8 +34,9 @@ function tarHeader(name: string, size: number, mode: number, seconds: number): U
   writeOctal(0, 116, 7)
   writeOctal(size, 124, 11)
   writeOctal(seconds, 136, 11)
-  // The checksum counts its own field as spaces.
-  header.write('        0ustar\x0000root', 148)
+  // The checksum counts its own field as spaces; 0 is the type of a file.
+  header.write('        0', 148)
+  header.write('ustar\x0000root', 257)
   header.write('root', 297)
   const checksum = header.reduce((sum, byte) => sum + byte, 0)
   header.write(`${checksum.toString(8).padStart(6, '0')}\0 `, 148)

@@ -35,7 +35,8 @@ export function listBundledPackages(root: string, metafile: Bun.BuildMetafile): 
     throw new Error(
       `Licences that are not on the list of cli/release/licences.ts:\n${refused.map(({ name, licence }) => `  ${name}: ${licence}`).join('\n')}`,
     )
-  return packages.toSorted((a, b) => (`${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1))
+  const byKey = new Map(packages.map((one) => [`${one.name}@${one.version}`, one]))
+  return [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
 }
 
 /** Accepts `MIT`, and `(A OR B)` if one of both is on the list. */
