@@ -43,7 +43,7 @@ const embeddedPath = (file: string) => `/$bunfs/root/${parse(file).name}.js`
 
 const guides = await renderGuides()
 // Always the same path, because it is in the executable.
-const guideFolder = join(root, 'node_modules/.cache/otpd-guides')
+const guideFolder = join(root, 'dist/.guides')
 mkdirSync(guideFolder, { recursive: true })
 for (const [name, text] of Object.entries(guides)) writeFileSync(join(guideFolder, name), text)
 

@@ -8,6 +8,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -35,8 +36,9 @@ try {
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2), process.env['OTPD_RELEASE_KEY'])
   const inputs = readInputs()
-  if (options.verify !== null)
-    return await withWorkFolder('dist', (work) => verify(resolve(options.verify ?? ''), inputs, work))
+  const { verify: released } = options
+  if (released !== null)
+    return await withWorkFolder(join(root, 'dist'), (work) => verify(released, inputs, work))
   if (!options.isSnapshot) requireTag(root, version)
   return await withWorkFolder(options.out, (work) => release(options, inputs, work))
 }
@@ -62,6 +64,7 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   renameSync(folder, destination)
   copyFileSync(join(destination, 'install.sh'), join(out, 'install.sh'))
   writeFileSync(join(out, 'latest'), `${version}\n`)
+  writeFileSync(join(out, 'versions'), listVersions(out).join(''))
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
   if (untried.length > 0) print(`${isSnapshot ? 'Not tried' : 'Left out'}: ${untried.join(', ')}.`)
@@ -69,6 +72,13 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
     print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
   return untried.length > 0 || (key === null && !isSnapshot) ? 8 : 0
 }
+
+/** Lists the versions in the folder of releases, newest first, as lines. */
+const listVersions = (out: string) =>
+  readdirSync(out)
+    .filter((name) => /^\d+\.\d+\.\d+/.test(name))
+    .toSorted((a, b) => Bun.semver.order(b, a))
+    .map((name) => `${name}\n`)
 
 /** Builds the targets of a release again and compares. */
 async function verify(released: string, inputs: ReleaseInputs, work: string): Promise<number> {

@@ -29,7 +29,7 @@ export function commonFiles(root: string, licences: string, date: string): Archi
 /** Runs otpd from source: the executable of another machine does not run here. */
 function runOtpd(root: string, date: string, ...args: string[]): Uint8Array {
   const command = [process.execPath, join(root, 'cli/main.ts'), ...args]
-  const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', OTPD_BUILD_DATE: date }
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', OTPD_BUILD_DATE: date }
   const { success, stdout, stderr } = Bun.spawnSync(command, {
     env,
     stdin: 'ignore',

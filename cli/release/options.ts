@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { git } from './git.ts'
 import { findTarget, targetNames, type Target } from './targets.ts'
@@ -45,8 +46,15 @@ export function readOptions(args: string[], key: string | undefined): ReleaseOpt
     if (!target) throw new UsageError(`There is no target ${name}. There are: ${targetNames.join(', ')}.`)
     return target
   })
-  const { out, verify = null, snapshot: isSnapshot } = values
-  return { targets: found, out, verify, isSnapshot, key: isSnapshot ? null : (key ?? null) }
+  const { out, verify, snapshot: isSnapshot } = values
+  const verifyFolder = verify === undefined ? null : resolve(verify)
+  return {
+    targets: found,
+    out: resolve(out),
+    verify: verifyFolder,
+    isSnapshot,
+    key: isSnapshot ? null : (key ?? null),
+  }
 }
 
 function parse<T>(read: () => T): T {
