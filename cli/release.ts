@@ -74,11 +74,12 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
 }
 
 /** Lists the versions in the folder of releases, newest first, as lines. */
-const listVersions = (out: string) =>
-  readdirSync(out)
+function listVersions(out: string): string[] {
+  return readdirSync(out)
     .filter((name) => /^\d+\.\d+\.\d+/.test(name))
     .toSorted((a, b) => Bun.semver.order(b, a))
     .map((name) => `${name}\n`)
+}
 
 /** Builds the targets of a release again and compares. */
 async function verify(released: string, inputs: ReleaseInputs, work: string): Promise<number> {
