@@ -11,6 +11,7 @@ export const commandCases: [
 ][] = [
   ['version', () => ({ args: [], stdout: /^otpd \d+\.\d+\.\d+ \(.+\)\n$/, json: 'own' })],
   ['docs', () => ({ args: [], stdout: /^GUIDE +TITLE\n/, stderr: nextHint('otpd docs'), json: 'own' })],
+  ['man', () => ({ args: [], stdout: /^\.TH OTPD 1 "/, json: 'same', isWide: true })],
   ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
   [
     'admin create',

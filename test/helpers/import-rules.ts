@@ -319,7 +319,10 @@ const importRules: readonly ImportRule[] = [
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
     area: 'cli/commands',
-    imports: [...cliBase, ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'webhooks')],
+    imports: [
+      ...cliBase,
+      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'webhooks'),
+    ],
     types: [
       'src/config/config.ts',
       'src/delivery/text/template-lint.ts',
@@ -349,10 +352,14 @@ const importRules: readonly ImportRule[] = [
     packages: anyPackage,
   },
   // The build is the one program that runs it.
-  { area: 'cli/build.ts', imports: ['cli/guides/render.ts'], packages: anyPackage },
-  { area: 'cli/completion.ts', imports: cliBase, packages: anyPackage },
+  { area: 'cli/build.ts', imports: ['cli/guides/render.ts', 'cli/release'], packages: anyPackage },
+  // The files of a release: a program of its own, which runs the build. Nothing of otpd is loaded.
+  { area: 'cli/release', packages: anyPackage },
+  { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
+  { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
   { area: 'cli/help.ts', packages: anyPackage },
+  { area: 'cli/man.ts', imports: cli('help.ts'), packages: anyPackage },
   // The program itself: it collects the commands.
   {
     area: 'cli',
