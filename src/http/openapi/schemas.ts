@@ -52,7 +52,8 @@ export function createSchemaConverter(components: SchemaComponents) {
   function nameInner(schema: unknown, owner: string, property: string): unknown {
     if (!isRecord(schema) || owner === '') return schema
     if (isRecord(schema['properties'])) return addComponent(`${owner}${toPascalCase(property)}`, schema)
-    const { items } = schema
+    const { items, anyOf } = schema
+    if (Array.isArray(anyOf)) return { ...schema, anyOf: anyOf.map((one) => nameInner(one, owner, property)) }
     if (!isRecord(items) || !isRecord(items['properties'])) return schema
     return { ...schema, items: addComponent(`${owner}${toPascalCase(property).replace(/s$/, '')}`, items) }
   }
@@ -165,6 +166,8 @@ function joinAlternatives(schema: JsonSchema): JsonSchema {
   const areWords = nonNull.every((member) => Array.isArray(member['enum']))
   const [single] = areWords ? [{ type: 'string', enum: words }] : nonNull
   if (!single || (!areWords && nonNull.length > 1) || typeof single['type'] !== 'string') return schema
+  // Becomes a component, which is easier to use if it is never null.
+  if ('properties' in single) return schema
   if (nonNull.length === members.length) return { ...rest, ...single }
   const values = single['enum']
   return {
