@@ -187,9 +187,13 @@ describeEachDatabase('the events of a request', (database) => {
     const { data } = await events(requestId)
     expect(data.map(({ type }) => type)).toEqual(['otp.sent', 'delivery.attempted'])
     expect(data[1]).toMatchObject({ outcome: 'accepted', providerMessageId: null })
-    const { data: request } = await service.request<{ deliveryStatus: string }>('GET', `/v1/otp/${requestId}`, {
-      as: owner,
-    })
+    const { data: request } = await service.request<{ deliveryStatus: string }>(
+      'GET',
+      `/v1/otp/${requestId}`,
+      {
+        as: owner,
+      },
+    )
     expect(request.deliveryStatus).toBe('sent')
   })
 
