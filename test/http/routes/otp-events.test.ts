@@ -136,6 +136,19 @@ describeEachDatabase('the events of a request', (database) => {
     expect((await events(requestId)).data).toEqual(after)
   })
 
+  test('keep their ids while the log has only the newer ones', async () => {
+    const requestId = await liveThrough()
+    const before = (await events(requestId)).data
+    const wrongCode = before.findIndex(({ type }) => type === 'otp.attempt_failed')
+    const until = Date.parse(before[wrongCode]?.at ?? '')
+    while (await service.store.write((tx) => tx.events.deleteOldest(until, 1_000)));
+    const inLog = (await logs('?limit=200')).data
+    expect(inLog.length).toBeGreaterThan(1)
+    const after = (await events(requestId)).data
+    expect(after.filter(({ type }) => type !== 'delivery.attempted').slice(-inLog.length)).toEqual(inLog)
+    expect(after.slice(wrongCode + 1)).toEqual(before.slice(wrongCode + 1))
+  })
+
   test('lose the ids of messages with the phone number', async () => {
     const requestId = await liveThrough()
     const history = async () => (await service.store.read.otpRequests.find(requestId))?.history ?? ''
