@@ -3,7 +3,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
   { section: 'Start', pages: ['index', 'quickstart', 'sending', 'webhooks', 'testing', 'twilio'] },
   {
     section: 'Run',
-    pages: ['operating', 'providers', 'messages', 'guard', 'data', 'many-nodes', 'troubleshooting'],
+    pages: ['install', 'operating', 'providers', 'messages', 'guard', 'data', 'many-nodes', 'troubleshooting'],
   },
   { section: 'Use', pages: ['console', 'accounts'] },
   { section: 'Reference', pages: ['errors', 'events', 'limits', 'configuration', 'commands'] },
