@@ -170,7 +170,11 @@ check_download() {
 
 # Downloads URL $1 to file $2.
 download() {
-  if [ "$fetch" = curl ]; then curl -fsSL --proto-redir '=https' -o "$2" "$1"
+  if [ "$fetch" = curl ]; then
+    # The program is large: on a terminal curl draws a bar.
+    quiet=-sS
+    case $2 in *.tar.gz) if [ -t 2 ]; then quiet=--progress-bar; fi ;; esac
+    curl -fL "$quiet" --proto-redir '=https' -o "$2" "$1"
   else wget_https "$1" "$2"
   fi
 }

@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander'
+import { eventKinds, logTypes } from '../src/shared/event-kinds.ts'
 import { shownCommands } from './help.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
@@ -10,14 +11,42 @@ type CommandNode = {
   path: string
   /** Subcommands with their aliases, and the path of each. */
   children: { names: string[]; name: string; about: string; path: string }[]
-  flags: { names: string[]; about: string; takesValue: boolean; values: readonly string[] }[]
-  /** Allowed values of its arguments, if they are a closed list. */
-  values: readonly string[]
+  flags: { names: string[]; about: string; takesValue: boolean; value: Value }[]
+  /** Values of its arguments. */
+  value: Value
 }
+
+/** Candidates for a value: a closed list, names of resources of a server, or files. */
+type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean }
+
+/** Resources whose names a server is asked for. */
+export const completionKinds = ['app', 'project', 'webhook', 'token', 'otp'] as const
+export type CompletionKind = (typeof completionKinds)[number]
+
+/** Kinds by the name of a value or of its flag. */
+const kindsByName: Partial<Record<string, CompletionKind>> = {
+  app: 'app',
+  '--app': 'app',
+  project: 'project',
+  '--project': 'project',
+  webhook: 'webhook',
+  token: 'token',
+  'request-id': 'otp',
+  'request-id|phone': 'otp',
+  '--request': 'otp',
+}
+
+/** Values that may be joined by commas, so that they are no closed list for the parser. */
+const wordsByFlag: Partial<Record<string, readonly string[]>> = {
+  '--events': [...eventKinds, '*'],
+  '--type': logTypes,
+}
+
+const noValue: Value = { values: [], kind: null, isFile: false }
 
 /** Generates the script that completes commands, flags and closed lists of values in a shell. */
 export function completionScript(program: Command, shell: Shell): string {
-  const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, values: [] }
+  const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, value: noValue }
   const nodes = collectNodes(program, 'otpd', [...visibleFlags(program), help])
   return { bash, zsh, fish }[shell](nodes)
 }
@@ -31,9 +60,16 @@ function collectNodes(command: Command, path: string, globalFlags: CommandNode['
     path: `${path} ${subcommand.name()}`,
   }))
   const ownFlags = command.parent === null ? [] : visibleFlags(command)
-  const values = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+  const given = command.registeredArguments.map((argument) =>
+    describeValue(argument.name(), argument.argChoices),
+  )
+  const value = {
+    values: given.flatMap(({ values }) => values),
+    kind: given.find(({ kind }) => kind !== null)?.kind ?? null,
+    isFile: given.some(({ isFile }) => isFile),
+  }
   return [
-    { path, children, flags: [...ownFlags, ...globalFlags], values },
+    { path, children, flags: [...ownFlags, ...globalFlags], value },
     ...subcommands.flatMap((subcommand) =>
       collectNodes(subcommand, `${path} ${subcommand.name()}`, globalFlags),
     ),
@@ -43,11 +79,18 @@ function collectNodes(command: Command, path: string, globalFlags: CommandNode['
 const visibleFlags = (command: Command): CommandNode['flags'] =>
   command.options.filter(({ hidden }) => !hidden).map(toFlag)
 
-const toFlag = ({ short, long, description, required, optional, argChoices }: Option) => ({
+const toFlag = ({ flags, short, long, description, required, optional, argChoices }: Option) => ({
   names: [long, short].filter((name) => name !== undefined),
   about: description,
   takesValue: required || optional,
-  values: argChoices ?? [],
+  value: describeValue(/<(.+)>/.exec(flags)?.[1] ?? '', argChoices, long ?? ''),
+})
+
+/** Only what is a file is completed by files: a shell that offers them for the name of an application misleads. */
+const describeValue = (name: string, choices: readonly string[] | undefined, flag = ''): Value => ({
+  values: choices ?? wordsByFlag[flag] ?? [],
+  kind: kindsByName[flag] ?? kindsByName[name] ?? null,
+  isFile: /file|path|dir/.test(name) || flag === '--data',
 })
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
@@ -66,58 +109,64 @@ const commandCases = (nodes: CommandNode[]) =>
   )
 
 /** Cases that map a command path and a flag to the allowed values of that flag. */
-const flagValueCases = (nodes: CommandNode[], renderValues: (values: readonly string[]) => string) =>
+const flagValueCases = (nodes: CommandNode[], renderValues: (value: Value) => string) =>
   nodes.flatMap(({ path, flags }) =>
     flags
       .filter(({ takesValue }) => takesValue)
-      .map(({ names, values }) => [names.map((name) => `${path} ${name}`), renderValues(values)] as const),
+      .map(({ names, value }) => [names.map((name) => `${path} ${name}`), renderValues(value)] as const),
   )
 
 const primaryFlagNames = ({ flags }: CommandNode) => flags.flatMap(({ names }) => names.slice(0, 1))
 
+const bashValue = (words: readonly string[], { kind, isFile }: Value) =>
+  `words=${quote(words.join(' '))} ask=${kind ?? ''} files=${isFile ? 1 : ''}`
+
 const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at \${COMP_WORDS[i]}" in
 ${caseClauses(commandCases(nodes), '      ')}
     esac
   done
-  # With an empty reply the shell offers files.
   case "$at $prev" in
 ${caseClauses(
-  flagValueCases(nodes, (values) =>
-    values.length > 0 ? `COMPREPLY=($(compgen -W ${quote(values.join(' '))} -- "$cur")); return` : 'return',
-  ),
+  flagValueCases(nodes, (value) => bashValue(value.values, value)),
   '    ',
 )}
-  esac
-  case "$at" in
+    *)
+      case "$at" in
 ${caseClauses(
   nodes.map((node) => {
-    const candidates = [...node.children.map(({ name }) => name), ...node.values]
+    const candidates = [...node.children.map(({ name }) => name), ...node.value.values]
     return [
       [node.path],
-      `words=${quote(candidates.join(' '))} flags=${quote(primaryFlagNames(node).join(' '))}`,
+      `${bashValue(candidates, node.value)} flags=${quote(primaryFlagNames(node).join(' '))}`,
     ]
   }),
-  '    ',
+  '        ',
 )}
+      esac ;;
   esac
-  if [[ $cur == -* ]]; then words=$flags; fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  if [[ $cur == -* && -n $flags ]]; then words=$flags ask= files=; fi
+  if [[ -n $ask ]]; then words="$words $(otpd __complete "$ask" 2>/dev/null)"; fi
+  COMPREPLY=($(set -f; compgen -W "$words" -- "$cur"))
+  if [[ -n $files ]]; then compopt -o default 2>/dev/null || COMPREPLY+=($(compgen -f -- "$cur")); fi
 }
-complete -o default -F _otpd otpd
+complete -F _otpd otpd
 `
 
 /** Formats `name:description` for zsh's _describe. */
 const describeEntry = (name: string, about: string) => quote(`${name.replaceAll(':', '\\:')}:${about}`)
 
+/** Names of a kind of resources, one a line. */
+const askServer = (kind: CompletionKind) => `\${(f)"$(otpd __complete ${kind} 2>/dev/null)"}`
+
 const zsh = (nodes: CommandNode[]) => `#compdef otpd
 # otpd in zsh. In ~/.zshrc, after compinit: source <(otpd completion zsh)
 _otpd() {
-  local at=otpd i
+  local at=otpd ask= files= i
   local -a answers flags
   for ((i = 2; i < CURRENT; i++)); do
     case "$at \${words[i]}" in
@@ -126,9 +175,11 @@ ${caseClauses(commandCases(nodes), '      ')}
   done
   case "$at \${words[CURRENT - 1]}" in
 ${caseClauses(
-  flagValueCases(nodes, (values) =>
-    values.length > 0 ? `compadd -- ${values.map(quote).join(' ')}; return` : '_files; return',
-  ),
+  flagValueCases(nodes, ({ values, kind, isFile }) => {
+    const asked = kind === null ? [] : [`compadd -- ${askServer(kind)}`]
+    const listed = values.length > 0 ? [`compadd -- ${values.map(quote).join(' ')}`] : []
+    return [...listed, ...asked, ...(isFile ? ['_files'] : []), 'return'].join('; ')
+  }),
   '    ',
 )}
   esac
@@ -137,20 +188,22 @@ ${caseClauses(
   nodes.map((node) => {
     const answers = [
       ...node.children.map(({ name, about }) => describeEntry(name, about)),
-      ...node.values.map(quote),
+      ...node.value.values.map(quote),
     ]
     const flags = node.flags.map(({ names, about }) => describeEntry(names[0] ?? '', about))
-    return [[node.path], `answers=(${answers.join(' ')}) flags=(${flags.join(' ')})`]
+    const { kind, isFile } = node.value
+    const rest = `${kind === null ? '' : ` ask=${kind}`}${isFile ? ' files=1' : ''}`
+    return [[node.path], `answers=(${answers.join(' ')}) flags=(${flags.join(' ')})${rest}`]
   }),
   '    ',
 )}
   esac
   if [[ \${words[CURRENT]} == -* ]]; then
     _describe -o flag flags
-  elif (( \${#answers} )); then
-    _describe command answers
   else
-    _files
+    if [[ -n $ask ]]; then answers+=(\${(f)"$(otpd __complete $ask 2>/dev/null)"}); fi
+    if (( \${#answers} )); then _describe command answers; fi
+    if [[ -n $files ]]; then _files; fi
   fi
 }
 # Autoloaded from $fpath, this file is the body of the function, and the first call must complete at once.
@@ -181,13 +234,14 @@ const fish = (nodes: CommandNode[]) =>
       const condition = `complete -c otpd -n ${fishQuote(`__otpd_at "${node.path}"`)}`
       return [
         ...node.children.map(({ name, about }) => `${condition} -f -a ${name} -d ${fishQuote(about)}`),
-        ...(node.values.length > 0 ? [`${condition} -f -a ${fishQuote(node.values.join(' '))}`] : []),
-        ...node.flags.map(({ names, about, takesValue, values }) =>
+        ...fishValues(node.value).map((words) => `${condition} -f -a ${words}`),
+        ...(node.value.isFile || node.children.length > 0 ? [] : [`${condition} -f`]),
+        ...node.flags.map(({ names, about, takesValue, value }) =>
           [
             condition,
             ...names.map((name) => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`)),
-            ...(takesValue ? ['-r'] : []),
-            ...(values.length > 0 ? [`-f -a ${fishQuote(values.join(' '))}`] : []),
+            ...(takesValue ? [value.isFile ? '-r' : '-x'] : []),
+            ...fishValues(value).map((words) => `-a ${words}`),
             `-d ${fishQuote(about)}`,
           ].join(' '),
         ),
@@ -195,5 +249,11 @@ const fish = (nodes: CommandNode[]) =>
     }),
     '',
   ].join('\n')
+
+/** Words that complete a value in fish. */
+const fishValues = ({ values, kind }: Value) => [
+  ...(values.length > 0 ? [fishQuote(values.join(' '))] : []),
+  ...(kind === null ? [] : [fishQuote(`(otpd __complete ${kind} 2>/dev/null)`)]),
+]
 
 const fishQuote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

@@ -7,7 +7,7 @@ import { addAppCommands } from './commands/app.ts'
 import { addRotateCommand } from './commands/app-credentials.ts'
 import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
-import { addCompletionCommand } from './commands/completion.ts'
+import { addCompleteCommand, addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
 import { addConsoleCommand, openConsoleOrHintAtHelp } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
@@ -159,6 +159,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['api'], register: addApiCommand },
       // Without a name, so that these build the whole tree: the script and the page list every command.
       { names: [], register: addCompletionCommand },
+      { names: ['__complete'], register: addCompleteCommand },
       { names: [], register: addManCommand },
       { names: ['version'], register: addVersionCommand },
     ],

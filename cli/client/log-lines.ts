@@ -60,7 +60,7 @@ export function createLogLines(
       pad(type, widths.type),
       pad(phone, widths.phone),
       ...(hasApp ? [pad(truncate(app, appWidth, '…'), appWidth)] : []),
-      ...[truncate(detail, Math.max(0, detailSpace), '…'), paint.dim(requestText)].filter(
+      ...[truncate(detail, Math.max(0, detailSpace), '…'), requestText && paint.dim(requestText)].filter(
         (text) => text !== '',
       ),
     ]

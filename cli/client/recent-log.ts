@@ -5,6 +5,7 @@ export type LogSearch = {
   appId?: string | undefined
   /** Only entries of this OTP request. */
   requestId?: string | undefined
+  environment?: 'live' | 'test' | undefined
   type?: string | undefined
   /** Only entries of phone numbers that end with these digits. */
   phoneEnd?: string | undefined
@@ -38,7 +39,7 @@ export const matchesSearch = (entry: LogEntry, { requestId, phoneEnd, sinceMs }:
  * here, over at most fifty pages.
  */
 export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog> {
-  const { appId, requestId, type, phoneEnd, sinceMs, limit } = search
+  const { appId, environment, requestId, type, phoneEnd, sinceMs, limit } = search
   const isPlain = phoneEnd === undefined && sinceMs === undefined
   const pageLimit = isPlain ? Math.min(limit, pageLimitMax) : pageLimitMax
   let entries: LogEntry[] = []
@@ -48,7 +49,14 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   let isDone = false
   for (let pageCount = 0; pageCount < pagesMax && !isDone; pageCount++) {
     const page: ApiResponse<LogEntry[]> = await api.asDeveloper('GET', '/v1/logs', {
-      query: { limit: String(pageLimit), appId, requestId, type, ...(cursor !== null && { cursor }) },
+      query: {
+        limit: String(pageLimit),
+        appId,
+        environment,
+        requestId,
+        type,
+        ...(cursor !== null && { cursor }),
+      },
     })
     firstPage ??= page
     newestId ??= page.data.at(-1)?.id ?? null

@@ -5,15 +5,20 @@ import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/er
 import { examples } from '../help.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Output } from '../terminal/output.ts'
-import type { DayCounts, Summary } from '../client/resources.ts'
+import { findApplication } from '../client/find.ts'
+import type { BreakdownRow, DayCounts, Summary } from '../client/resources.ts'
 import { sparkline } from '../terminal/sparkline.ts'
-import { formatFacts } from '../terminal/text.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
+import { environmentOption } from './environment-option.ts'
 
 type View = 'summary' | 'timeseries'
 type Range = '7d' | '30d' | '90d'
-type Options = { range?: Range; watch?: true; csv?: true }
+type Key = (typeof keys)[number]
+type Options = { range?: Range; app?: string; by?: Key; env?: 'live' | 'test'; watch?: true; csv?: true }
 
 const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
+const keys = ['application', 'country', 'channel', 'provider'] as const
 const rangeDefault = '30d'
 const watchIntervalMs = 5000
 const countKeys = ['sent', 'verified', 'failed'] as const
@@ -30,12 +35,17 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     )
     .description('count codes sent, verified and failed, by UTC day')
     .addOption(new Option('--range <days>', `${ranges.join(', ')} (default ${rangeDefault})`).choices(ranges))
+    .option('--app <id|name>', 'only codes of this application')
+    .addOption(new Option('--by <key>', `one line for each ${keys.join(', ')}`).choices(keys))
+    .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')
     .option('-w, --watch', 'redraw every 5 seconds, until Ctrl-C')
     .addHelpText(
       'after',
       examples(
         'otpd analytics',
+        'otpd analytics --by country --range 7d',
+        'otpd analytics --app web',
         'otpd analytics summary --json',
         'otpd analytics timeseries --range 30d --csv',
       ),
@@ -49,17 +59,24 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
 
 async function printOnce({ connect, output }: Context, view: View | undefined, options: Options) {
   if (options.csv === true && output.json) throw usageError('--csv and --json cannot be combined.')
-  if (view === 'summary') refuseRange(options)
+  refuseUnused(view, options)
   const { api } = connect()
+  const scope = await readScope(api, options)
+  if (options.by !== undefined) {
+    const { body, data } = await fetchBreakdown(api, options.by, scope)
+    return output.printResult(body, () =>
+      options.csv === true ? toCsv(data) : breakdownText(options.by ?? '', data, output),
+    )
+  }
   if (view === undefined && !output.json && options.csv !== true) {
-    const text = await chartText(api, options.range ?? rangeDefault, output)
+    const text = await chartText(api, scope, output)
     return output.printResult('', () => text)
   }
   if (view === 'summary') {
-    const { body, data } = await api.asDeveloper('GET', '/v1/analytics/summary')
+    const { body, data } = await fetchSummary(api, scope)
     return output.printResult(body, () => (options.csv === true ? toCsv([data]) : summaryText(data, output)))
   }
-  const { body, data } = await fetchDays(api, options.range ?? rangeDefault)
+  const { body, data } = await fetchDays(api, scope)
   output.printResult(body, () => (options.csv === true ? toCsv(data) : daysText(data, output)))
 }
 
@@ -74,14 +91,15 @@ async function printRepeatedly(
       '--watch needs a terminal, and cannot be combined with --json or --csv.',
       'Leave out --watch, or run the command repeatedly.',
     )
-  if (view === 'summary') refuseRange(options)
+  refuseUnused(view, options)
   const { api } = connect()
-  const range = options.range ?? rangeDefault
+  const scope = await readScope(api, options)
+  const { by } = options
   const draw = async () => {
-    if (view === 'summary')
-      return summaryText((await api.asDeveloper('GET', '/v1/analytics/summary')).data, output)
-    if (view === 'timeseries') return daysText((await fetchDays(api, range)).data, output)
-    return await chartText(api, range, output)
+    if (by !== undefined) return breakdownText(by, (await fetchBreakdown(api, by, scope)).data, output)
+    if (view === 'summary') return summaryText((await fetchSummary(api, scope)).data, output)
+    if (view === 'timeseries') return daysText((await fetchDays(api, scope)).data, output)
+    return await chartText(api, scope, output)
   }
   return await runUntilInterrupted(io, async (signal) => {
     const interruption = whenAborted(signal)
@@ -109,12 +127,34 @@ async function printRepeatedly(
   })
 }
 
-function refuseRange({ range }: Options) {
-  if (range !== undefined) throw usageError('--range does not apply to the summary, which covers all time.')
+/** Refuses options that the view would ignore. */
+function refuseUnused(view: View | undefined, { range, app, by }: Options) {
+  if (by !== undefined && view !== undefined) throw usageError(`--by does not apply to ${view}.`)
+  if (by !== undefined && app !== undefined)
+    throw usageError('--by and --app cannot be combined.', 'Use --by application.')
+  if (view === 'summary' && range !== undefined)
+    throw usageError('--range does not apply to the summary, which covers all time.')
+  if (view === 'summary' && app !== undefined)
+    throw usageError('--app does not apply to the summary.', 'Use: otpd analytics timeseries --app APP')
 }
 
-const fetchDays = (api: Api, range: Range) =>
-  api.asDeveloper('GET', '/v1/analytics/timeseries', { query: { range } })
+/** Codes that are counted. */
+type Scope = { range: Range; appId: string | undefined; environment: 'live' | 'test' | undefined }
+
+const readScope = async (api: Api, { range = rangeDefault, app, env }: Options): Promise<Scope> => ({
+  range,
+  appId: app === undefined ? undefined : await findApplication(api, app),
+  environment: env,
+})
+
+const fetchDays = (api: Api, scope: Scope) =>
+  api.asDeveloper('GET', '/v1/analytics/timeseries', { query: scope })
+
+const fetchSummary = (api: Api, { environment }: Scope) =>
+  api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })
+
+const fetchBreakdown = (api: Api, by: Key, { range, environment }: Scope) =>
+  api.asDeveloper('GET', '/v1/analytics/breakdown', { query: { by, range, environment } })
 
 const formatNumber = (value: number) => value.toLocaleString('en-US')
 
@@ -125,11 +165,8 @@ const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
 const percentText = (part: number, sent: number) =>
   sent === 0 ? null : `${Math.round((100 * part) / sent)}%`
 
-async function chartText(api: Api, range: Range, { paint, columns }: Output) {
-  const [days, summary] = await Promise.all([
-    fetchDays(api, range),
-    api.asDeveloper('GET', '/v1/analytics/summary'),
-  ])
+async function chartText(api: Api, scope: Scope, { paint, columns }: Output) {
+  const [days, summary] = await Promise.all([fetchDays(api, scope), fetchSummary(api, scope)])
   const { data } = days
   const title = `Last ${data.length} days`
   if (summary.data.otpRequests === 0) return 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
@@ -161,10 +198,15 @@ async function chartText(api: Api, range: Range, { paint, columns }: Output) {
   return [
     `${paint.bold(title)}${' '.repeat(leftWidth - title.length)}${paint.dim(`${'total'.padStart(9)}${'today'.padStart(8)}`)}`,
     ...chart,
-    paint.dim(
-      `applications ${formatNumber(summary.data.applications)}, active users ${formatNumber(summary.data.activeUsers)}, ` +
-        `success ${summary.data.successRate}% overall`,
-    ),
+    // These count all applications.
+    ...(scope.appId === undefined
+      ? [
+          paint.dim(
+            `applications ${formatNumber(summary.data.applications)}, active users ${formatNumber(summary.data.activeUsers)}, ` +
+              `success ${summary.data.successRate}% overall`,
+          ),
+        ]
+      : []),
   ].join('\n')
 }
 
@@ -184,11 +226,41 @@ function daysText(days: DayCounts[], { formatTable }: Output) {
     ...countKeys.map((key) => formatNumber(day[key])),
     percentText(day.verified, day.sent) ?? '',
   ])
-  return formatTable(['DAY', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
+  return formatTable(['DAY (UTC)', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
 }
 
-/** Formats CSV. The cells are numbers and dates, so none needs quotes. */
-const toCsv = (rows: Record<string, string | number>[]) =>
+function breakdownText(by: string, rows: BreakdownRow[], { formatTable }: Output) {
+  if (rows.length === 0) return 'No codes in this time.'
+  const count = (value: number | null) => (value === null ? '-' : formatNumber(value))
+  return formatTable(
+    [
+      by.toUpperCase(),
+      kept('SENT'),
+      optional('DELIVERED'),
+      optional('UNDELIVERED'),
+      kept('VERIFIED'),
+      kept('FAILED'),
+      kept('CONVERSION'),
+    ],
+    rows.map(({ key, name, sent, delivered, undelivered, verified, failed, conversion }) => [
+      printable(name ?? key ?? 'unknown'),
+      formatNumber(sent),
+      count(delivered),
+      count(undelivered),
+      formatNumber(verified),
+      formatNumber(failed),
+      conversion === null ? '-' : `${Math.round(conversion)}%`,
+    ]),
+  )
+}
+
+/** Formats CSV (RFC 4180). */
+const toCsv = (rows: Record<string, string | number | null>[]) =>
   [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
-    .map((cells) => cells.join(','))
+    .map((cells) => cells.map(toCsvCell).join(','))
     .join('\n')
+
+function toCsvCell(value: string | number | null) {
+  const text = String(value ?? '')
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

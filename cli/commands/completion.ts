@@ -1,7 +1,77 @@
 import { Argument, type Command } from 'commander'
-import { completionScript, shells, type Shell } from '../completion.ts'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Api } from '../client/api.ts'
+import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
+import { completionKinds, completionScript, shells, type CompletionKind, type Shell } from '../completion.ts'
+import { createContext, type Context } from '../context.ts'
+import { credentialsPath } from '../session/credentials-file.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
+
+const whereToPut = `
+Where to put it:
+  bash  source <(otpd completion bash)                 in ~/.bashrc
+  zsh   source <(otpd completion zsh)                  in ~/.zshrc, after compinit
+  fish  otpd completion fish > ~/.config/fish/completions/otpd.fish`
+
+/** How long answers of the server are used again, in milliseconds: a person presses tab several times. */
+const cacheMs = 10_000
+/** A shell waits for the answer. */
+const timeout = '2s'
+const itemsMax = 200
+
+/** Registers the command that completion scripts call for the names of resources. It never fails. */
+export function addCompleteCommand(program: Command, runCommand: RunCommand) {
+  program
+    .command('__complete', { hidden: true })
+    .addArgument(new Argument('<kind>', completionKinds.join(', ')).choices(completionKinds))
+    .description('names for completion')
+    .addHelpText('after', examples('otpd __complete app'))
+    .action((kind: CompletionKind, _options: unknown, command: Command) =>
+      runCommand(command, async ({ io, flags, output }) => {
+        const words = await readWords(createContext(io, { ...flags, timeout }, output), kind).catch(() => [])
+        if (words.length > 0) io.writeOut(`${words.join('\n')}\n`)
+      }),
+    )
+}
+
+/** Reads names from the cache, or asks the server. */
+async function readWords(context: Context, kind: CompletionKind): Promise<string[]> {
+  const { io } = context
+  const { api, server } = context.connect()
+  const path = join(dirname(credentialsPath(io)), `completion-${kind}.json`)
+  const cached = parseJson(
+    await Bun.file(path)
+      .text()
+      .catch(() => ''),
+  )
+  if (isRecord(cached) && cached.server === server.url && Math.abs(io.now() - Number(cached.at)) < cacheMs)
+    return Array.isArray(cached.words) ? cached.words.map(String) : []
+  const words = (await listNames(api, kind)).filter((word) => /^[\w.@+:-]+$/.test(word))
+  const text = JSON.stringify({ server: server.url, at: io.now(), words })
+  writeFileSync(path, text, { mode: 0o600 })
+  return words
+}
+
+/** Lists names; ids for resources without a name, or with one that a shell would split. */
+async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
+  const name = (resource: { id: string; name: string }) =>
+    /^[\w.@+:-]+$/.test(resource.name) ? resource.name : resource.id
+  switch (kind) {
+    case 'app':
+      return (await listApplications(api)).map(name)
+    case 'project':
+      return (await listProjects(api)).map(name)
+    case 'token':
+      return (await listTokens(api)).map(name)
+    case 'webhook':
+      return (await listWebhooks(api)).map(({ id }) => id)
+    case 'otp':
+      return (await listOtpRequests(api, itemsMax)).map(({ id }) => id)
+  }
+}
 
 /** Registers the completion command. */
 export function addCompletionCommand(program: Command, runCommand: RunCommand) {
@@ -10,6 +80,7 @@ export function addCompletionCommand(program: Command, runCommand: RunCommand) {
     .description('print a completion script for a shell')
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(shells))
     .addHelpText('after', examples('otpd completion bash > otpd.bash', 'otpd completion fish'))
+    .addHelpText('after', whereToPut)
     .action((shell: Shell, _options: unknown, command: Command) =>
       runCommand(command, async ({ output }) => {
         const script = completionScript(program, shell)

@@ -34,11 +34,16 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
     .action((flags: HostFlags & { deep?: true }, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
+        const isDeep = flags.deep === true
         const loaded = await loadServerConfig(flags)
         const running = await findRunning(loaded)
         const connection = tryConnect(context, running?.url)
         const localServer = await withProgress(context, (onStep) =>
-          inspectLocalServer(loaded, running, connection, { isDeep: flags.deep === true, onStep }),
+          inspectLocalServer(loaded, running, connection, {
+            isDeep,
+            // Scripts wait for a deep check only.
+            ...((isDeep || !output.json) && { onStep }),
+          }),
         )
         const checks = [
           ...localServerChecks(context, localServer),
@@ -102,7 +107,7 @@ async function inspectLocalServer(
   loaded: LoadedConfig,
   running: RunningServer | null,
   connection: ReturnType<typeof tryConnect>,
-  options: { isDeep: boolean; onStep: OnStep },
+  options: { isDeep: boolean; onStep?: OnStep },
 ): Promise<LocalServer | null> {
   const { config, settings } = loaded
   const dataDirSetting = settings.find(({ setting }) => setting === 'server.dataDir')

@@ -9,12 +9,15 @@ import { createLogLines } from '../client/log-lines.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
 import { formatDuration } from '../terminal/text.ts'
+import { logTypes } from '../../src/shared/event-kinds.ts'
+import { environmentOption, type Environment } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
 
 type Options = {
   tail?: true
   follow?: true
   app?: string
+  env?: Environment
   request?: string
   type?: string
   phone?: string
@@ -38,7 +41,8 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
     .option('-f, --follow', 'same as --tail')
     .option('--request <request-id>', 'only events of this code, with each attempt to deliver it')
     .option('--app <id|name>', 'only events of this application')
-    .option('--type <types>', 'only these event types, like otp.verified,otp.failed')
+    .addOption(environmentOption('only events of'))
+    .option('--type <types>', `only these event types, separated by commas: ${logTypes.join(', ')}`)
     .option('--phone <number>', 'only events of this phone number, or of its last digits')
     .option(sinceFlags, `only events since this time: ${sinceHelp}`)
     .option(
@@ -67,11 +71,16 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const { api, server } = connection
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
   const requestId = options.request === undefined ? undefined : await findOtpRequest(api, options.request)
-  const search: LogSearch = { ...parsedOptions, appId, requestId }
+  const search: LogSearch = { ...parsedOptions, appId, requestId, environment: options.env }
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
-  const appNames = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
+  const isFiltered = isTail && options.env !== undefined
+  const apps = needsNames || isFiltered ? await listApplications(api) : []
+  const appNames = new Map(apps.map(({ id, name }) => [id, name]))
+  // The stream has no filter for it. Applications that are created later are shown.
+  const others = new Set(apps.flatMap(({ id, environment }) => (environment === options.env ? [] : [id])))
+  const isOfOther = ({ appId: id }: LogEntry) => isFiltered && id !== null && others.has(id)
   const lines = createLogLines(appNames, output)
   const formatEntry = (entry: LogEntry) => lines.entry(entry, io.now())
   if (recentLog.isTruncated)
@@ -96,7 +105,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
         output.note(
           connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
         )
-      else if (matchesSearch(event.entry, search))
+      else if (matchesSearch(event.entry, search) && !isOfOther(event.entry))
         output.printResult(event.json, () => formatEntry(event.entry))
     }
   })
@@ -106,15 +115,15 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
 export const connectionNotice = ({ output }: Context, text: string) =>
   output.paintError.yellow(`── ${text} ──`)
 
-const emptyText = ({ app, request, type, phone, since }: Options) =>
-  [app, request, type, phone, since].every((filter) => filter === undefined)
+const emptyText = ({ app, env, request, type, phone, since }: Options) =>
+  [app, env, request, type, phone, since].every((filter) => filter === undefined)
     ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
     : 'No matching events. See all of them: otpd logs'
 
 function readOptions(
   { type, phone, since, limit }: Options,
   nowMs: number,
-): Omit<LogSearch, 'appId' | 'requestId'> {
+): Omit<LogSearch, 'appId' | 'environment' | 'requestId'> {
   if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))
     throw usageError(`--limit must be a number from 1 to ${limitMax}.`)
   const phoneEnd = phone?.replaceAll(/[\s().-]/g, '').replace(/^00/, '+')

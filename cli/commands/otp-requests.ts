@@ -174,7 +174,10 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output) {
     ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
     ['Application', `${request.appId} (${request.environment})`],
     ['Country', request.country],
-    ['Sent', `${formatTime(request.createdAt)} by ${way.join(' ')}${delivery}`],
+    [
+      'Sent',
+      `${formatTime(request.createdAt)}, ${provider === 'inbox' ? 'into the inbox' : `by ${way.join(' ')}${delivery}`}`,
+    ],
     ['Resends', request.resends === 0 ? null : String(request.resends)],
     ['Attempts', `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],

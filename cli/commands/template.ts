@@ -65,6 +65,11 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
         output.note(
           `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
         )
+        const { locale } = options
+        if (locale !== undefined && !isSameLanguage(locale, message.locale))
+          output.warn(
+            `There is no text for ${printable(locale)}, so codes are sent in ${message.locale}. See: otpd template lint`,
+          )
         if (message.leftOut.length > 0)
           output.warn(`Left out because they do not fit into one SMS: ${message.leftOut.join(' and ')}.`)
         if (size.parts > 1)
@@ -72,6 +77,10 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 }
+
+/** Whether a text is in the language that was asked for, perhaps of another region: `pt` for `pt-BR`. */
+const isSameLanguage = (asked: string, found: string) =>
+  asked.split('-')[0]?.toLowerCase() === found.split('-')[0]?.toLowerCase()
 
 /** Loads the operator's own templates from the configuration. */
 async function loadTemplates({ config }: ConfigFlag) {

@@ -4,19 +4,29 @@ import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
+import { findPhone } from '../client/find.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { environmentOption } from './environment-option.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
+
+type Options = ListOptions & { env?: 'live' | 'test' }
 
 /** Registers the commands for verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {
   const user = program.command('user').alias('users').description('verified phones')
 
   addListOptions(user.command('list').alias('ls').description('list verified phones, newest first'))
-    .addHelpText('after', examples('otpd user list', 'otpd user list --limit 10 --json'))
-    .action((options: ListOptions, command: Command) =>
+    .addOption(environmentOption('only phones that were verified by'))
+    .addHelpText('after', examples('otpd user list', 'otpd user list --env live --limit 10 --json'))
+    .action((options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const query = listQuery(options)
+        const query = { ...listQuery(options), environment: options.env }
         const response = await connect().api.asDeveloper('GET', '/v1/users', { query })
-        output.printResult(response.body, () => listText(response.data, output))
+        output.printResult(
+          response.body,
+          () => listText(response.data, output),
+          response.data.map(({ id }) => id),
+        )
         printNextPageHint(output, response)
       }),
     )
@@ -24,19 +34,24 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
   user
     .command('get')
     .alias('show')
-    .argument('<phone>', 'with country code, like +14155550100')
+    .argument('<phone>', 'with country code, like +14155550100, or the id of the user')
     .description('show when, how often and through which applications a phone was verified')
     .addHelpText('after', examples('otpd user get +14155550100'))
-    .action((phoneNumber: string, _options: unknown, command: Command) =>
+    .addOption(environmentOption('as'))
+    .action((phone: string, options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const params = { phoneNumber }
-        const response = await connect().api.asDeveloper('GET', '/v1/users/:phoneNumber', { params })
-        output.printResult(response.body, () => userText(response.data, output))
+        const { api } = connect()
+        const call = {
+          params: { phoneNumber: await findPhone(api, phone) },
+          query: { environment: options.env },
+        }
+        const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
+        output.printResult(response.body, () => userText(response.data, output), [response.data.id])
       }),
     )
 }
 
-function listText(users: User[], { formatTable, formatTime }: Output) {
+function listText(users: User[], { formatTable, formatTime, timeHeading }: Output) {
   if (users.length === 0)
     return 'No phones verified yet. Send a code and verify it:\n  otpd otp send PHONE --env-file FILE'
   const rows = users.map((user) => [
@@ -44,15 +59,28 @@ function listText(users: User[], { formatTable, formatTime }: Output) {
     user.country ?? '',
     String(user.verificationCount),
     formatTime(user.lastVerifiedAt),
+    user.environment,
     String(user.applications.length),
     user.id,
   ])
-  return formatTable(['PHONE', 'COUNTRY', 'COUNT', 'LAST', 'APPS', 'ID'], rows)
+  return formatTable(
+    [
+      kept('PHONE'),
+      optional('COUNTRY'),
+      kept('COUNT'),
+      kept(timeHeading('LAST')),
+      optional('ENV'),
+      optional('APPS'),
+      'ID',
+    ],
+    rows,
+  )
 }
 
 function userText(user: User, { paint, formatTime }: Output) {
   const lines: [string, string | null][] = [
     ['Id', user.id],
+    ['Environment', user.environment],
     ['Country', user.country],
     ['Verifications', String(user.verificationCount)],
     ['First', formatTime(user.firstVerifiedAt)],

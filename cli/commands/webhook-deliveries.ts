@@ -17,7 +17,7 @@ type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[numbe
 
 const webhookHelp = 'id of the endpoint, whk_…'
 
-const statuses = ['pending', 'delivered', 'failed'] as const satisfies readonly Status[]
+const statuses = ['pending', 'delivered', 'failed', 'skipped'] as const satisfies readonly Status[]
 
 /** Registers the commands for deliveries to an endpoint. */
 export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
@@ -153,6 +153,7 @@ const marks = {
   pending: { text: '… pending', colour: 'cyan' },
   delivered: { text: '✓ delivered', colour: 'green' },
   failed: { text: '✗ failed', colour: 'red' },
+  skipped: { text: '○ skipped', colour: 'yellow' },
 } as const satisfies Record<Status, { text: string; colour: keyof Paint }>
 
 const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour](marks[status].text)

@@ -7,14 +7,17 @@ import { FormDialog } from './components/FormDialog.tsx'
 import { Header } from './components/Header.tsx'
 import { Help } from './components/Help.tsx'
 import { Lines } from './components/Lines.tsx'
+import { Palette } from './components/Palette.tsx'
+import { PickBox } from './components/PickBox.tsx'
 import { Rule } from './components/Rule.tsx'
-import { useConsole, type Console } from './console-context.ts'
+import { useConsole, type Console, type Dialog, type Environment } from './console-context.ts'
 import { ApplicationsContext, usePolledApplications } from './hooks/use-applications.ts'
 import { useKeys } from './hooks/use-keys.ts'
 import { useNow } from './hooks/use-now.ts'
 import { usePollServerState } from './hooks/use-poll-server-state.ts'
 import { useShell } from './hooks/use-shell.ts'
-import { keyName, screenNames } from './keymap.ts'
+import { keyName } from './key-names.ts'
+import { digitScreens, screenNames } from './keymap.ts'
 import { screens } from './screens.ts'
 import { justify, displayWidth, type Line } from './spans.ts'
 import { useStore } from './store.ts'
@@ -61,11 +64,27 @@ const characterKeys: Partial<Record<string, string>> = {
 }
 
 function useGlobalKeys() {
-  const { keys, shell, go, quit, refresh, crash, context } = useConsole()
+  const { keys, shell, go, openDialog, quit, refresh, crash, context } = useConsole()
   const { suspendTerminal } = useApp()
-  const { isPaused, isUnmasked } = useShell()
-  useKeys('screens', Object.fromEntries(screenNames.map((name) => [name, () => go(name)])))
+  const { isPaused, isUnmasked, onlyEnvironment } = useShell()
+  useKeys('screens', Object.fromEntries(digitScreens.map((name) => [name, () => go(name)])))
+  const move = (offset: number) => {
+    const index = screenNames.indexOf(shell.get().screen) + offset
+    const name = screenNames.at(index % screenNames.length)
+    if (name !== undefined) go(name)
+  }
+  useKeys('move', { next: () => move(1), previous: () => move(-1) })
   useKeys('everywhere', {
+    palette: () => openDialog({ kind: 'palette', bindings: keys.activeBindings() }),
+    find: () => go('otp', { isSearching: true }),
+    environment: {
+      run: () =>
+        shell.set((previous) => ({
+          ...previous,
+          onlyEnvironment: nextEnvironment(previous.onlyEnvironment),
+        })),
+      label: environmentLabels[onlyEnvironment ?? 'both'],
+    },
     refresh,
     pause: {
       run: () => shell.set((previous) => ({ ...previous, isPaused: !previous.isPaused })),
@@ -80,6 +99,12 @@ function useGlobalKeys() {
     quit: () => quit(exitCodes.done),
   })
 }
+
+/** Labels of `E`, by the environment that is shown now. */
+const environmentLabels = { both: 'only live', live: 'only test', test: 'live and test' } as const
+
+const nextEnvironment = (current: Environment | null): Environment | null =>
+  current === null ? 'live' : current === 'live' ? 'test' : null
 
 /**
  * Suspends the process group as Ctrl-Z does in other programs; the shell's `fg` resumes it. In an orphaned process group
@@ -110,7 +135,7 @@ const chromeHeight = 5
 
 function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   const { theme } = useConsole()
-  const { screen, visit, target, dialog, help, breadcrumbs, toast } = useShell()
+  const { screen, visit, target, dialog, help, dialogNumber, breadcrumbs, toast } = useShell()
   const isCompact = width < 80 || rows < 24
   const height = rows - chromeHeight
   const currentScreen = screens[screen]
@@ -135,8 +160,7 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
             target={target}
           />
         </Box>
-        {dialog?.kind === 'confirm' && <ConfirmDialog dialog={dialog} width={width} height={height} />}
-        {dialog?.kind === 'form' && <FormDialog dialog={dialog} width={width} height={height} />}
+        {dialog !== null && <DialogView key={dialogNumber} dialog={dialog} width={width} height={height} />}
       </Box>
       {toast === null ? (
         <StatusLine width={width} />
@@ -146,6 +170,21 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
       <Footer width={width} />
     </Box>
   )
+}
+
+function DialogView({ dialog, ...size }: { dialog: Dialog; width: number; height: number }) {
+  const { shell } = useConsole()
+  const close = () => shell.set((previous) => ({ ...previous, dialog: null }))
+  switch (dialog.kind) {
+    case 'confirm':
+      return <ConfirmDialog dialog={dialog} {...size} />
+    case 'form':
+      return <FormDialog dialog={dialog} {...size} />
+    case 'pick':
+      return <PickBox {...dialog} {...size} close={close} />
+    case 'palette':
+      return <Palette {...dialog} {...size} screens={screens} close={close} />
+  }
 }
 
 /** Shows when the data was last updated, or the error that prevents it. An unreachable server is shown in the header. */

@@ -1,5 +1,5 @@
 import { createContext, useContext } from 'react'
-import type { Api } from '../client/api.ts'
+import type { Api, AppCredentials } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import type { CliError, ExitCode } from '../terminal/errors.ts'
 import type { ScreenName } from './keymap.ts'
@@ -14,7 +14,28 @@ export type Target = {
   requestId?: string
   webhookId?: string
   type?: string
+  /** The search is open, ready for a phone number. */
+  isSearching?: true
 }
+
+/** An option of a picker. */
+export type Choice = {
+  /** Kind of the option, in one word: `screen`, `app`. Shown dimmed at the right. */
+  kind: string
+  label: string
+  /** Shown after the label, and searched as well. */
+  detail?: string
+  /** Searched as well, but not shown. */
+  search?: string
+  /** Why it cannot be chosen now; null if it can. */
+  unavailable?: string | null
+  run(): void
+}
+
+/** The two secrets of an application; one alone after only that one was rotated. */
+export type AppSecrets = Partial<Pick<AppCredentials, 'clientSecret' | 'apiKey'>>
+
+export type Environment = 'live' | 'test'
 
 export type Field = {
   name: string
@@ -51,6 +72,10 @@ export type Dialog =
       verb: string
       submit(values: Readonly<Record<string, string>>): Promise<void>
     }
+  /** Offers options, narrowed by typing. */
+  | { kind: 'pick'; title: string; choices: readonly Choice[] }
+  /** Command palette, with the actions that were possible when it was opened. */
+  | { kind: 'palette'; bindings: readonly ActiveBinding[] }
 
 export type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
 
@@ -69,6 +94,8 @@ export type ListState = {
   isFollowing: boolean
 }
 
+export const initialListState: ListState = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
+
 /** State of the shell, which surrounds every screen. */
 export type Shell = {
   screen: ScreenName
@@ -82,9 +109,14 @@ export type Shell = {
   server: ServerState
   toast: Toast | null
   dialog: Dialog | null
+  /** Number of dialogs that were opened, so that each starts with its own state. */
+  dialogNumber: number
   /** Path after the title of the screen: `storefront`, `web`. */
   breadcrumbs: readonly string[]
-  environment: 'live' | 'test' | null
+  /** Environment of the application or request on the screen; null if it shows neither. */
+  environment: Environment | null
+  /** Only this environment is shown; null shows both. */
+  onlyEnvironment: Environment | null
 }
 
 /** The services that every screen uses. The object itself never changes; changing state is in its stores. */
@@ -114,8 +146,12 @@ export type Console = {
   /** State that is kept while another screen is open, by name. */
   savedState: Map<string, unknown>
   now(): number
+  /** Secrets of applications that were created or rotated here, or typed, by client id. Never saved. */
+  appCredentials: Map<string, AppSecrets>
   /** Opens a screen, at `target` if given. */
   go(screen: ScreenName, target?: Target): void
+  /** Opens the requests that match a text, as if it was typed into their search. */
+  findRequests(text: string): void
   /** Shows a line at the bottom for a few seconds. */
   toast(text: string, tone?: Toast['tone']): void
   /** Opens a dialog. It closes when its `submit` resolves, and shows the error if it rejects. */

@@ -3,8 +3,9 @@ import type { DeveloperProfile } from '../client/resources.ts'
 import type { Context } from '../context.ts'
 import type { CliError, ExitCode } from '../terminal/errors.ts'
 import { isUtf8Locale } from '../terminal/io.ts'
-import type { Console, ListState, Shell } from './console-context.ts'
+import { initialListState, type Console, type ListState, type Shell } from './console-context.ts'
 import { createKeyRouter } from './key-router.ts'
+import { requestListName, requestSearchName } from './request-search.ts'
 import { createStore } from './store.ts'
 import { createTheme } from './theme.ts'
 
@@ -32,8 +33,10 @@ const initialShell: Shell = {
   server: 'operational',
   toast: null,
   dialog: null,
+  dialogNumber: 0,
   breadcrumbs: [],
   environment: null,
+  onlyEnvironment: null,
 }
 
 /** Creates the console's state and services, and starts its clock. `stop` ends the clock and other timers. */
@@ -48,6 +51,13 @@ export function createConsole({ context, connection, developer, options, exit }:
     shell.set((previous) => ({ ...previous, toast: { text, tone } }))
     toastTimer = setTimeout(() => shell.set((previous) => ({ ...previous, toast: null })), toastMs)
   }
+  const listStates = createStore<ReadonlyMap<string, ListState>>(new Map())
+  const savedState = new Map<string, unknown>()
+  const go: Console['go'] = (screen, target) =>
+    shell.set((previous) => {
+      if (previous.screen === screen && target === undefined) return previous
+      return { ...previous, screen, target: target ?? null, visit: previous.visit + 1 }
+    })
   const console: Console = {
     api: connection.api,
     context,
@@ -62,16 +72,19 @@ export function createConsole({ context, connection, developer, options, exit }:
     clock,
     listPosition: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
-    listStates: createStore<ReadonlyMap<string, ListState>>(new Map()),
-    savedState: new Map(),
+    listStates,
+    savedState,
+    appCredentials: new Map(),
     now: io.now,
-    go: (screen, target) =>
-      shell.set((previous) => {
-        if (previous.screen === screen && target === undefined) return previous
-        return { ...previous, screen, target: target ?? null, visit: previous.visit + 1 }
-      }),
+    go,
+    findRequests(text) {
+      listStates.set((states) => new Map(states).set(requestListName, { ...initialListState, filter: text }))
+      savedState.set(requestSearchName, text)
+      go('otp', {})
+    },
     toast,
-    openDialog: (dialog) => shell.set((previous) => ({ ...previous, dialog })),
+    openDialog: (dialog) =>
+      shell.set((previous) => ({ ...previous, dialog, dialogNumber: previous.dialogNumber + 1 })),
     refresh: () => refreshCounter.set((previous) => previous + 1),
     copy(text, name) {
       io.writeOut(`\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`)

@@ -1,4 +1,5 @@
 import type { Application, CreatedApplication } from '../client/resources.ts'
+import type { Environment } from './console-context.ts'
 
 /** A credential. `label` is short, so that the whole value fits next to it. */
 export type Credential = { name: string; label: string; variable: string; value: string }
@@ -6,7 +7,7 @@ export type Credential = { name: string; label: string; variable: string; value:
 /** Credentials that were just created. The server never returns their secrets again. */
 export type IssuedCredentialSet = {
   appName: string
-  environment: 'live' | 'test'
+  environment: Environment
   title: string
   about: string
   /** First line of the file that they are saved to. */

@@ -15,15 +15,18 @@ export type Binding = {
 }
 
 /**
- * The keys of each screen. The order of the screens is that of the tabs in the header, and gives them their digits.
+ * The keys of each screen. The order of the screens is that of the tabs in the header; the first six have a digit.
  */
 const screenKeymap = {
   overview: {
+    app: { keys: ['a'], label: 'app', about: 'count only one application' },
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
     open: { keys: ['enter'], label: 'open', about: 'open the request behind the selected failure' },
     webhook: { keys: ['w'], label: 'webhook', about: 'open the failing webhook' },
   },
   apps: {
+    verify: { keys: ['V'], label: 'verify', about: 'verify the code that was sent here', mutates: true },
+    send: { keys: ['S'], label: 'send a code', about: 'send a code and verify it here', mutates: true },
     open: { keys: ['enter'], label: 'open' },
     show: { keys: ['v'], label: 'show', about: 'reveal the webhook secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
@@ -47,20 +50,21 @@ const screenKeymap = {
     send: {
       keys: ['S'],
       label: 'send',
-      about: 'send a code as the application in OTPD_CLIENT_ID',
+      about: 'send a code as one of your applications',
       mutates: true,
     },
     verify: { keys: ['V'], label: 'verify', about: 'verify the code', mutates: true },
     resend: { keys: ['R'], label: 'resend', about: 'send the same code again', mutates: true },
     cancel: { keys: ['D'], label: 'cancel', about: 'cancel the pending code', mutates: true },
-    app: { keys: ['a'], label: 'app', about: 'filter by application; in a request, open its application' },
+    app: { keys: ['a'], label: 'app', about: 'pick an application; in a request, open its application' },
+    phone: { keys: ['f'], label: 'same phone', about: 'list all requests of this phone number' },
     status: { keys: ['s'], label: 'status', about: 'filter by status: pending, verified and so on' },
     copy: { keys: ['y'], label: 'copy id' },
   },
   logs: {
     filter: { keys: ['f'], label: 'filter by', about: 'filter by application, type or phone' },
     type: { keys: ['t'], label: 'type', about: 'filter by type: failures, deliveries and so on' },
-    app: { keys: ['a'], label: 'this app', about: "filter by this entry's application, or show all" },
+    app: { keys: ['a'], label: 'app', about: 'pick an application' },
     open: { keys: ['enter'], label: 'detail', about: 'show the details of the entry' },
     request: { keys: ['o'], label: 'request', about: 'open the OTP request of the entry' },
     copy: { keys: ['y'], label: 'copy' },
@@ -87,6 +91,24 @@ const screenKeymap = {
     copy: { keys: ['y'], label: 'copy code' },
     open: { keys: ['enter'], label: 'open request' },
   },
+  users: {
+    open: { keys: ['enter'], label: 'requests', about: 'list the requests of this phone number' },
+    copy: { keys: ['y'], label: 'copy id' },
+  },
+  audit: {
+    open: { keys: ['enter'], label: 'detail', about: 'show the details of the entry' },
+    copy: { keys: ['y'], label: 'copy id' },
+  },
+  providers: {
+    copy: { keys: ['y'], label: 'copy name' },
+  },
+  guard: {
+    open: { keys: ['enter'], label: 'open request' },
+  },
+  profile: {
+    edit: { keys: ['e'], label: 'edit', about: 'edit your name and company', mutates: true },
+    copy: { keys: ['y'], label: 'copy id' },
+  },
 } as const satisfies Record<string, Record<string, Binding>>
 
 export type ScreenName = keyof typeof screenKeymap
@@ -96,11 +118,15 @@ const isScreenName = (name: string): name is ScreenName => name in screenKeymap
 /** The screens, in the order of the tabs. */
 export const screenNames: readonly ScreenName[] = Object.keys(screenKeymap).filter(isScreenName)
 
-/** Returns the digit that opens a screen. */
-export const screenDigit = (name: ScreenName) => String(screenNames.indexOf(name) + 1)
+/** The first screens have a digit each; the others are reached by tab and palette. */
+export const digitScreens = screenNames.slice(0, 6)
+
+/** Returns the digit that opens a screen; an empty text if it has none. */
+export const screenDigit = (name: ScreenName) =>
+  digitScreens.includes(name) ? String(digitScreens.indexOf(name) + 1) : ''
 
 const digitBindings: Record<string, Binding> = Object.fromEntries(
-  screenNames.map((name) => [
+  digitScreens.map((name) => [
     name,
     { keys: [screenDigit(name)], label: name, isHelpOnly: true } satisfies Binding,
   ]),
@@ -115,9 +141,16 @@ export const keymap = {
   ...screenKeymap,
   screens: digitBindings,
   everywhere: {
-    refresh: { keys: ['r'], label: 'refresh', about: 'fetch from the server now' },
+    palette: { keys: [':'], label: 'go to', about: 'search screens, applications, requests and actions' },
+    find: { keys: ['/'], label: 'find', about: 'find the requests of a phone number' },
     pause: { keys: ['p'], label: 'pause', about: 'pause or resume updates' },
     unmask: { keys: ['m'], label: 'phones', about: 'show or mask phone numbers' },
+    environment: {
+      keys: ['E'],
+      label: 'live/test',
+      about: 'show live and test, only live, or only test',
+    },
+    refresh: { keys: ['r'], label: 'refresh', about: 'fetch from the server now' },
     suspend: {
       keys: ['ctrl-z'],
       label: 'suspend',
@@ -126,6 +159,10 @@ export const keymap = {
     },
     help: { keys: ['?'], label: 'keys', about: 'list the active keys', isPinned: true },
     quit: { keys: ['q'], label: 'quit', isPinned: true },
+  },
+  move: {
+    next: { keys: ['tab', 'right'], label: 'next screen', isHelpOnly: true },
+    previous: { keys: ['shift-tab', 'left'], label: 'previous screen', isHelpOnly: true },
   },
   list: {
     down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
@@ -145,8 +182,8 @@ export const keymap = {
     back: { keys: ['esc'], label: 'back', isPinned: true },
     show: { keys: ['v'], label: 'show', about: 'reveal the secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
-    nextPane: { keys: ['tab'], label: 'pane', about: 'switch to the other pane', isPinned: true },
-    previousPane: { keys: ['shift-tab'], label: 'previous pane', isHelpOnly: true },
+    nextPane: { keys: ['right'], label: 'pane', about: 'switch to the next pane' },
+    previousPane: { keys: ['left'], label: 'pane', about: 'switch to the pane before', isHelpOnly: true },
   },
   help: {
     down: { keys: ['j', 'down'], label: 'down' },
@@ -159,6 +196,12 @@ export const keymap = {
     accept: { keys: ['enter'], label: 'done' },
     nextField: { keys: ['tab', 'down'], label: 'next field', isHelpOnly: true },
     previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isHelpOnly: true },
+    cancel: { keys: ['esc'], label: 'cancel' },
+  },
+  pick: {
+    accept: { keys: ['enter'], label: 'choose' },
+    down: { keys: ['down', 'tab'], label: 'down' },
+    up: { keys: ['up', 'shift-tab'], label: 'up', isHelpOnly: true },
     cancel: { keys: ['esc'], label: 'cancel' },
   },
   tooSmall: {
@@ -181,64 +224,12 @@ export type Action<S extends Section> = Extract<keyof (typeof keymap)[S], string
 export const sectionBindings = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
   Object.entries<Binding>(keymap[section])
 
-const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help'])
+const modalSections: ReadonlySet<Section> = new Set(['dialog', 'pick', 'filter', 'help'])
 
 /** Dispatch priority of a section: among the active ones, the highest gets a key first. */
 export function priorityOf(section: Section) {
-  if (section === 'everywhere' || section === 'screens') return 0
+  if (section === 'everywhere' || section === 'screens' || section === 'move') return 0
   if (section === 'list' || section === 'detail') return 1
   if (section === 'tooSmall') return 4
   return modalSections.has(section) ? 3 : 2
-}
-
-const keyLabels: Partial<Record<string, string>> = {
-  enter: 'enter',
-  up: '↑',
-  down: '↓',
-  left: '←',
-  right: '→',
-  pagedown: 'PgDn',
-  pageup: 'PgUp',
-  'shift-tab': 'S-tab',
-}
-
-/** Formats a key for the screen: `^C`, `PgDn`, `↑`. */
-export const formatKey = (key: string, isAscii: boolean) =>
-  key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && keyLabels[key]) || key
-
-type PressedKey = {
-  upArrow: boolean
-  downArrow: boolean
-  leftArrow: boolean
-  rightArrow: boolean
-  pageDown: boolean
-  pageUp: boolean
-  home: boolean
-  end: boolean
-  return: boolean
-  escape: boolean
-  ctrl: boolean
-  shift: boolean
-  tab: boolean
-  backspace: boolean
-  delete: boolean
-  meta: boolean
-}
-
-/** Names a key press that Ink reports. Text is its own name; with Alt it becomes `alt-x`, which nothing is bound to. */
-export function keyName(input: string, key: PressedKey): string {
-  if (key.upArrow) return 'up'
-  if (key.downArrow) return 'down'
-  if (key.leftArrow) return 'left'
-  if (key.rightArrow) return 'right'
-  if (key.pageDown) return 'pagedown'
-  if (key.pageUp) return 'pageup'
-  if (key.home) return 'home'
-  if (key.end) return 'end'
-  if (key.return) return 'enter'
-  if (key.escape) return 'esc'
-  if (key.tab) return key.shift ? 'shift-tab' : 'tab'
-  if (key.backspace || key.delete) return 'backspace'
-  if (key.ctrl) return `ctrl-${input}`
-  return key.meta ? `alt-${input}` : input
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import type { Target } from './console-context.ts'
+import type { ScreenName } from './keymap.ts'
 
 /**
  * A screen of the console. To add one, write `screens/Name.tsx`, its keys as a section of `screenKeymap` in `keymap.ts`,
@@ -36,6 +37,8 @@ export type Screen = {
   commands: readonly string[]
   View(props: ScreenProps): ReactNode
 }
+
+export type ScreenTitles = Readonly<Record<ScreenName, Pick<Screen, 'title'>>>
 
 export type ScreenProps = {
   width: number

@@ -5,6 +5,11 @@ import { inboxScreen } from './screens/Inbox.tsx'
 import { logsScreen } from './screens/Logs.tsx'
 import { otpScreen } from './screens/Otp.tsx'
 import { overviewScreen } from './screens/Overview.tsx'
+import { usersScreen } from './screens/Users.tsx'
+import { auditScreen } from './screens/Audit.tsx'
+import { providersScreen } from './screens/Providers.tsx'
+import { guardScreen } from './screens/Guard.tsx'
+import { profileScreen } from './screens/Profile.tsx'
 import { webhooksScreen } from './screens/Webhooks.tsx'
 
 /** Every screen, by the name of its keymap section. The keymap also decides their order. */
@@ -15,4 +20,9 @@ export const screens: Readonly<Record<ScreenName, Screen>> = {
   logs: logsScreen,
   webhooks: webhooksScreen,
   inbox: inboxScreen,
+  users: usersScreen,
+  audit: auditScreen,
+  providers: providersScreen,
+  guard: guardScreen,
+  profile: profileScreen,
 }

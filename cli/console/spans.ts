@@ -39,6 +39,21 @@ export function drawLine(line: Line, width: number, ellipsis: string): string {
   return output
 }
 
+/**
+ * Formats a selected line: a bar over the whole width, in one colour, since colours of its own would become patches of
+ * background. Without colours its pointer alone shows the selection.
+ */
+export const selectionBar = (
+  line: Line,
+  width: number,
+  { paint, symbols }: { paint: Record<'bold' | 'inverse', Painter>; symbols: { ellipsis: string } },
+): Line => {
+  const { text } = toText(fitSpan(plainText(line), width, symbols.ellipsis))
+  return { text, paint: (value) => paint.inverse(paint.bold(value)) }
+}
+
+const toText = (span: Span) => (typeof span === 'string' ? { text: span } : span)
+
 const identity: Painter = (text) => text
 
 /** Pads or cuts a span to exactly `width` columns. */

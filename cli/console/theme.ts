@@ -94,6 +94,7 @@ const toneByStatus: Partial<Record<string, Tone>> = {
   expired: 'off',
   canceled: 'off',
   disabled: 'off',
+  skipped: 'off',
 }
 
 /** Returns the tone of an API `status`, of any resource. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Config, Flags, LoadedConfig } from '../../src/config/config.ts'
-import type { Log, RunningServer } from '../../src/server/start.ts'
+import type { DevLine, Log, RunningServer } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
 import { exitCodes, type ExitCode } from '../terminal/errors.ts'
 import { startRefusedError } from './commands.ts'
@@ -10,7 +10,7 @@ import { loadServerConfig, requireConfig } from './config.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import type { OnStep } from '../../src/shared/progress.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
+import { localTime, formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 /**
@@ -31,7 +31,8 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   const { settings } = loaded
   const progress = createProgress(context)
   const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
-  const server = await startServer(config, { log, version, settings, onStep })
+  const onDevLine = (line: DevLine) => io.writeError(`${formatDevLine(line, config, output, io.now())}\n`)
+  const server = await startServer(config, { log, version, settings, onStep, onDevLine })
     .catch((error: unknown) => {
       throw startRefusedError(error) ?? error
     })
@@ -72,6 +73,18 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   await server.stop()
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
+}
+
+/** Formats a request or a code of the inbox. Only development mode has such lines. */
+function formatDevLine(line: DevLine, { log }: Config, { paintError: paint }: Output, nowMs: number) {
+  const time = new Date(nowMs).toISOString()
+  if (log.format === 'json') return JSON.stringify({ level: 'info', msg: line.kind, ...line, time })
+  const clock = paint.dim(localTime(time).slice(11))
+  if (line.kind === 'code')
+    return `${clock} ${paint.bold(line.code)} for ${line.phone}  ${line.requestId ?? ''}`
+  const { method, route, status, durationMs } = line
+  const colour = status >= 500 ? paint.red : status >= 400 ? paint.yellow : paint.green
+  return `${clock} ${colour(String(status))} ${method} ${route ?? '(unknown path)'}  ${durationMs} ms`
 }
 
 /** Writes a line for each step at once: the log writes when this thread is free, which is after the migration. */

@@ -58,7 +58,19 @@ function findRunner({ name, os, arch, isMusl }: Target): Runner {
   if (Bun.which('bwrap') === null) return { missing: 'bwrap (apt-get install bubblewrap)' }
   return {
     command: (binary, folder) => [
-      ...['bwrap', '--ro-bind', alpine, '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--die-with-parent'],
+      ...[
+        'bwrap',
+        '--ro-bind',
+        alpine,
+        '/',
+        '--dev',
+        '/dev',
+        '--proc',
+        '/proc',
+        '--tmpfs',
+        '/tmp',
+        '--die-with-parent',
+      ],
       ...['--ro-bind', binary, '/tmp/otpd', '--bind', folder, folder, '/tmp/otpd'],
     ],
   }

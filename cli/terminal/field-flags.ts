@@ -27,7 +27,8 @@ export function flagForField(command: Command, field: string): string | null {
   const candidates = [toKebabCase(field), names[field]].filter((name) => name !== undefined)
   for (const name of candidates) {
     if (command.options.some(({ long }) => long === `--${name}`)) return `--${name}`
-    if (command.registeredArguments.some((argument) => argument.name() === name)) return `<${name}>`
+    const argument = command.registeredArguments.find((one) => one.name().split('|').includes(name))
+    if (argument !== undefined) return `<${argument.name()}>`
   }
   return null
 }

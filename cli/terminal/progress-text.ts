@@ -36,9 +36,6 @@ export function formatProgress(state: ProgressState, columns: number | null): st
   return full.length < columns ? full : `${text.trimStart()}  ${step}`.slice(0, Math.max(0, columns - 1))
 }
 
-const formatElapsed = (ms: number) =>
-  (ms < 1000 ? 'now' : `for ${formatRemaining(ms)}`).replace('now', 'begun')
-
 const formatCount = (count: number) => Math.round(count).toLocaleString('en-US')
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB']

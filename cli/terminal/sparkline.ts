@@ -1,7 +1,7 @@
 /** Bars, lowest first. `zero` is lower still, so that zero differs from a small count. */
 export type BarSet = { zero: string; bars: readonly string[] }
 
-const blocks: BarSet = { zero: '⎽', bars: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] }
+const blocks: BarSet = { zero: '·', bars: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] }
 
 /**
  * Draws one bar per number, scaled to the largest. If there are more numbers than columns, neighbours are summed.

@@ -16,7 +16,8 @@ export const urlColumn = (title: string): Heading => ({ title, fit: 'url' })
 
 type Column = {
   title: string
-  fit: Fit | 'id'
+  fit: Fit
+  hasIds: boolean
   cells: string[]
   /** Width of the widest cell. */
   natural: number
@@ -70,20 +71,15 @@ const cellAt =
 function toColumn(heading: Heading, rows: string[][], index: number): Column {
   const { title, fit } = typeof heading === 'string' ? { title: heading, fit: 'text' as const } : heading
   const cells = rows.map((row) => row[index] ?? '')
-  const isId = fit !== 'kept' && cells.some((cell) => shortenIds(cell) !== cell)
-  return measure({ title, fit: isId ? 'id' : fit, cells })
+  return measure({ title, fit, cells, hasIds: cells.some((cell) => shortenIds(cell) !== cell) })
 }
 
-function measure({ title, fit, cells }: Pick<Column, 'title' | 'fit' | 'cells'>): Column {
+function measure({ title, fit, cells, hasIds }: Omit<Column, 'natural' | 'readable'>): Column {
   const natural = Math.max(title.length, ...cells.map((cell) => Bun.stringWidth(cell)))
-  const readable = {
-    kept: natural,
-    id: natural,
-    url: Math.max(title.length, ...cells.map(hostWidth)),
-    text: Math.min(natural, Math.max(readableWidth, title.length)),
-    optional: Math.min(natural, Math.max(readableWidth, title.length)),
-  }[fit]
-  return { title, fit, cells, natural, readable: Math.min(natural, readable) }
+  const isWhole = fit === 'kept' || (fit === 'text' && hasIds)
+  const textWidth = fit === 'url' ? Math.max(...cells.map(hostWidth)) : readableWidth
+  const readable = isWhole ? natural : Math.min(natural, Math.max(title.length, textWidth))
+  return { title, fit, cells, hasIds, natural, readable }
 }
 
 /** Width of a URL up to the end of its host, with the character that shows that it was cut. */
@@ -96,7 +92,9 @@ const unlimited = (columns: Column[]): Fitted => ({ columns, widths: columns.map
 
 function fitColumns(columns: Column[], width: number): Fitted {
   const short = columns.map((column) =>
-    column.fit === 'id' ? measure({ ...column, cells: column.cells.map(shortenIds) }) : column,
+    column.hasIds && column.fit !== 'kept'
+      ? measure({ ...column, cells: column.cells.map(shortenIds) })
+      : column,
   )
   const attempts: [columns: Column[], widthMin: (column: Column) => number][] = [
     [columns, ({ natural, readable }) => Math.min(natural, Math.max(readable, comfortableWidth))],
@@ -110,7 +108,8 @@ function fitColumns(columns: Column[], width: number): Fitted {
   const required = short.filter(({ fit }) => fit !== 'optional')
   attempts.push([
     required,
-    ({ fit, readable }) => (fit === 'text' ? Math.min(readable, columnWidthMin) : readable),
+    ({ fit, hasIds, readable }) =>
+      fit === 'text' && !hasIds ? Math.min(readable, columnWidthMin) : readable,
   ])
   let fitted = unlimited(columns)
   for (const [candidates, widthMin] of attempts) {

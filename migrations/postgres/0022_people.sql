@@ -37,3 +37,12 @@ alter table daily_counts add column test_active integer not null default 0;
 -- Users are listed by environment.
 drop index phones_by_identity;
 create index phones_by_identity on phones (developer_id, environment, identity_id) where identity_id is not null;
+
+-- Deliveries of events that were skipped because the endpoint was disabled, and requests as they were sent (JSON).
+alter table webhook_deliveries drop constraint webhook_deliveries_status_check;
+alter table webhook_deliveries add constraint webhook_deliveries_status_check
+  check (status in ('pending', 'delivered', 'failed', 'skipped'));
+drop index webhook_deliveries_failed;
+create index webhook_deliveries_ended on webhook_deliveries (endpoint_id, id)
+  where (status = 'failed' or status = 'skipped');
+alter table webhook_attempts add column request text;

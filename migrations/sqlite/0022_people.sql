@@ -41,3 +41,38 @@ alter table daily_counts add column test_sent integer not null default 0;
 alter table daily_counts add column test_verified integer not null default 0;
 alter table daily_counts add column test_failed integer not null default 0;
 alter table daily_counts add column test_active integer not null default 0;
+
+-- Deliveries of events that were skipped because the endpoint was disabled, and requests as they were sent (JSON).
+create table new_webhook_deliveries (
+  id text primary key not null,
+  endpoint_id text not null references webhook_endpoints (id) on delete cascade,
+  event_seq integer not null,
+  type text not null,
+  status text not null check (
+    status = 'pending' or status = 'delivered' or status = 'failed' or status = 'skipped'
+  ),
+  attempts integer not null default 0,
+  claims integer not null default 0,
+  failures integer not null default 0,
+  last_status_code integer,
+  last_error text,
+  next_attempt_at integer,
+  lease_owner text,
+  lease_until integer,
+  created_at integer not null,
+  delivered_at integer
+) strict, without rowid;
+insert into new_webhook_deliveries
+  select id, endpoint_id, event_seq, type, status, attempts, claims, failures, last_status_code, last_error,
+    next_attempt_at, lease_owner, lease_until, created_at, delivered_at
+  from webhook_deliveries
+  order by id;
+drop table webhook_deliveries;
+alter table new_webhook_deliveries rename to webhook_deliveries;
+create index webhook_deliveries_by_endpoint on webhook_deliveries (endpoint_id, id);
+create index webhook_deliveries_waiting on webhook_deliveries (endpoint_id, next_attempt_at)
+  where status = 'pending' and lease_owner is null;
+create index webhook_deliveries_leased on webhook_deliveries (endpoint_id, lease_until) where lease_owner is not null;
+create index webhook_deliveries_ended on webhook_deliveries (endpoint_id, id)
+  where (status = 'failed' or status = 'skipped');
+alter table webhook_attempts add column request text;

@@ -59,7 +59,7 @@ export async function rotateMasterKey(
   return completeRotation(openStore(dataDir, config), config, rotation)
 }
 
-/** What follows each step on disk. */
+/** Names the work that follows each step on disk. */
 const stepTexts = {
   opened: 'writing the new master key',
   written: 'encrypting the data keys again',

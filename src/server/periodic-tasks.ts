@@ -74,3 +74,13 @@ export function createUnreadableReporter(log: Log): (value: UnreadableValue) => 
     log.error('a stored value cannot be decrypted: it was changed, or its key is missing', { column, row })
   }
 }
+
+/** Drops calls that follow another too soon, so that callers cannot flood the log. */
+export function atMostEvery(ms: number, clock: Clock, call: () => void): () => void {
+  let nextAt = -Infinity
+  return () => {
+    if (clock.now() < nextAt) return
+    nextAt = clock.now() + ms
+    call()
+  }
+}

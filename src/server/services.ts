@@ -43,6 +43,7 @@ export type ServiceNeeds = {
   config: Pick<
     Config,
     | 'oidc'
+    | 'publicUrl'
     | 'signup'
     | 'requireTotp'
     | 'tokenMaxHours'
@@ -155,6 +156,7 @@ export function createServices(needs: ServiceNeeds) {
     newId,
     version,
     corsOrigins: config.corsOrigins,
+    configuredUrl: config.publicUrl,
     compat: config.compat,
     publicUrl: needs.publicUrl,
     analytics: createAnalyticsService(base),

@@ -21,7 +21,8 @@ import {
   withLoginMetrics,
   type ServerMetrics,
 } from './metrics.ts'
-import { createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
+import { createCodeReporter, requestReporter, type DevLine } from './dev-lines.ts'
+import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { withoutOutages } from './outage-log.ts'
@@ -37,6 +38,7 @@ import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
+export type { DevLine } from './dev-lines.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
 /** The part of the configuration that a running server takes over. */
@@ -63,6 +65,8 @@ export type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock
+  /** Called in development mode with each request and each code in an inbox. */
+  onDevLine?: (line: DevLine) => void
   /** Called as a migration goes on. */
   onStep?: OnStep
   /** Settings with their origins, for `otpd config show`. */
@@ -153,7 +157,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
         )
       },
     })
-    wakeStreams = services.logStreams.wake
+    const reportCodes =
+      config.dev && needs.onDevLine ? createCodeReporter(() => services.inbox, needs.onDevLine) : undefined
+    wakeStreams = (developerId) => {
+      services.logStreams.wake(developerId)
+      reportCodes?.(developerId)
+    }
     const movedIdentities = await moveIdentities({ store, keys: services.keys, random: fillRandom })
     if (movedIdentities > 0) log.info('users moved to the new table of phones', { users: movedIdentities })
     // The clock of a shared database is not this node's, and is the other nodes' too.
@@ -194,7 +203,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
     if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
-    const listener = startListener({ config, services, metrics, readiness, log, cleanups })
+    const { onDevLine } = needs
+    const listener = startListener({ config, services, metrics, readiness, log, cleanups, onDevLine })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
@@ -236,16 +246,6 @@ function watchEvents(store: Store, { logStreams }: Services, webhookWorker: Webh
   return startPeriodicTask(eventWatchMs, log, look)
 }
 
-/** Drops calls that follow another too soon, so that callers cannot flood the log. */
-function atMostEvery(ms: number, clock: Clock, call: () => void): () => void {
-  let nextAt = -Infinity
-  return () => {
-    if (clock.now() < nextAt) return
-    nextAt = clock.now() + ms
-    call()
-  }
-}
-
 /** Binds the HTTP listener, and adds the cleanups that drain it. */
 function startListener(needs: {
   config: Config
@@ -254,14 +254,12 @@ function startListener(needs: {
   readiness: ReturnType<typeof createReadiness>
   log: Log
   cleanups: Cleanups
+  onDevLine: ((line: DevLine) => void) | undefined
 }): Listener {
-  const { config, services, metrics, readiness, log, cleanups } = needs
+  const { config, services, metrics, readiness, log, cleanups, onDevLine } = needs
   const { logStreams, newId } = services
   const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
-  const onResponse = requestObserver(
-    metrics,
-    config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
-  )
+  const onResponse = requestObserver(metrics, requestReporter(config, log, onDevLine))
   const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
   const { presentError } = createErrorPresenter(config.compat)
   const listener = bindOrExplain(config.listen, '--listen', () =>

@@ -1,4 +1,4 @@
-import { count, eq, sql } from 'drizzle-orm'
+import { count, eq, sql, type SQL } from 'drizzle-orm'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { DeliveryQueue, LeasedDelivery, WebhookOutboxStore } from '../domain/store/webhook-outbox.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -37,7 +37,7 @@ export function createDeliveryInsertion(
           else ${p('now')} end`,
       })
       .where(eq(endpoints.id, p('endpointId')))
-      .returning({ dueAt: endpoints.dueAt }),
+      .returning({ dueAt: endpoints.dueAt, status: endpoints.status }),
   )
   // The condition on `lease_until` is explained at `leasedDeliveries`.
   const countLeased = database.prepare(() =>
@@ -46,6 +46,8 @@ export function createDeliveryInsertion(
       .from(deliveries)
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
+  const isEnabled = (endpointId: SQL) =>
+    sql`exists (select from ${endpoints} where ${endpoints.id} = ${endpointId} and ${endpoints.status} = 'enabled')`
   const insert = database.writeRows(executor, {
     kind: 'insert',
     table: deliveries,
@@ -65,6 +67,10 @@ export function createDeliveryInsertion(
       eventSeq: (offset) => afterLastSeq(database, offset),
       attempts: () => sql`0`,
       failures: () => sql`0`,
+      // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
+      status: (status, valueOf) =>
+        sql`case when ${isEnabled(valueOf('endpointId'))} then ${status} else 'skipped' end`,
+      nextAttemptAt: (time, valueOf) => sql`case when ${isEnabled(valueOf('endpointId'))} then ${time} end`,
     },
     // The endpoint may have been deleted after its subscription was read. `makeDue` has locked it.
     onlyIf: (value) => sql`exists (select from ${endpoints} where ${endpoints.id} = ${value('endpointId')})`,
@@ -95,6 +101,10 @@ export function createDeliveryInsertion(
       const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
       // The endpoint was deleted concurrently, after its subscription was read.
       if (!endpoint) return
+      if (endpoint.status === 'disabled') {
+        noteDelivery(database, delivery, 'skipped')
+        return void (await insert({ ...row, ...unleased, status: 'skipped', nextAttemptAt: null }))
+      }
       noteDelivery(database, delivery, 'added')
       const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
       const [leased] = canBeLeased ? await countLeased({ endpointId }) : []

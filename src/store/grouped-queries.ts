@@ -92,7 +92,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
       executor
         .select({ owner, id: endpoints.id, events: endpoints.events })
         .from(endpoints)
-        .where(sql`${isAny(owner, 'ids')} and ${endpoints.status} = 'enabled'`)
+        .where(isAny(owner, 'ids'))
         .orderBy(endpoints.id),
     )
   const subscribersOfApplications = subscribers(endpoints.appId)

@@ -122,7 +122,7 @@ export const deliveryLists = (filter: { status?: string | undefined; type?: stri
 
 const deliveryChanges = new Map<string, ListChange>()
 
-/** @param to `added` is pending, and was in no list before */
+/** @param to `added` is pending; that and `skipped` were in no list before */
 export function noteDelivery(
   database: Database,
   delivery: { id: string; endpointId: string; type: string },
@@ -136,7 +136,7 @@ export function noteDelivery(
     const otherLists = webhookDeliveryStatuses.filter((one) => one !== status)
     change = {
       add: to === 'deleted' ? [] : [deliveryList(status, type)],
-      remove: to === 'added' ? [] : otherLists.map((one) => deliveryList(one, type)),
+      remove: to === 'added' || to === 'skipped' ? [] : otherLists.map((one) => deliveryList(one, type)),
     }
     deliveryChanges.set(name, change)
   }

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, type SQL } from 'drizzle-orm'
-import type { Facade } from '../domain/model/compat.ts'
-import type { Channel, CompatRecord, OtpRequest, OtpStatus } from '../domain/model/request.ts'
+import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import { unknownPlace } from '../domain/model/request-history.ts'
+import { formatCompat, parseCompat } from './compat-columns.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -33,24 +33,6 @@ export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
   }
 }
-
-/** Reads `twilio-verify sms:TIME voice:TIME`, with times in base 36. */
-function parseCompat(text: string): CompatRecord {
-  const [facade, ...messages] = text.split(' ')
-  return {
-    facade: facade as Facade,
-    messages: messages.map((message) => {
-      const [channel, time = ''] = message.split(':')
-      return { channel: channel as Channel, sentAt: parseInt(time, 36) }
-    }),
-  }
-}
-
-const formatCompat = (compat: CompatRecord | null): string | null =>
-  compat &&
-  [compat.facade, ...compat.messages.map(({ channel, sentAt }) => `${channel}:${sentAt.toString(36)}`)].join(
-    ' ',
-  )
 
 type PageFilter = OwnerShortId & {
   environment: Environment | undefined

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
 import type { Sealing } from './engine/sealing.ts'
+import type { SentRequest } from '../domain/model/webhook-delivery.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -80,6 +81,13 @@ export function createWebhookDeliveryStore(
 
   const isInTransaction = executor !== database.read
 
+  /** Locks an endpoint, so that a worker that recomputes its due time sees the requeued deliveries. */
+  const lockEndpoint = (endpointId: string) =>
+    executor
+      .update(endpoints)
+      .set({ dueAt: sql`due_at` })
+      .where(eq(endpoints.id, endpointId))
+
   function listRows(endpointId: string, query: Query) {
     const { listIndex } = database
     const { status, type, limit, before } = query
@@ -107,15 +115,17 @@ export function createWebhookDeliveryStore(
     },
 
     async attempts(id) {
-      const { number, at, statusCode, error, durationMs, body } = webhookAttempts
+      const { number, at, statusCode, error, durationMs, body, request } = webhookAttempts
       const rows = await executor
-        .select({ number, at, statusCode, error, durationMs, body })
+        .select({ number, at, statusCode, error, durationMs, body, request })
         .from(webhookAttempts)
         .where(eq(webhookAttempts.deliveryId, id))
         .orderBy(asc(webhookAttempts.number))
       return rows.map(({ number, ...attempt }) => ({
         ...attempt,
         body: sealing.openText(attemptBodyColumn, attemptRow(id, number), attempt.body),
+        // Written by `prepareRecordAttempt`.
+        request: attempt.request === null ? null : (JSON.parse(attempt.request) as SentRequest),
       }))
     },
 
@@ -160,20 +170,16 @@ export function createWebhookDeliveryStore(
       return true
     },
 
-    async requeueFailed(endpointId, { since, until, after, limit }, now) {
-      // Locks the endpoint, so that a worker that recomputes its due time sees the requeued deliveries.
-      await executor
-        .update(endpoints)
-        .set({ dueAt: sql`due_at` })
-        .where(eq(endpoints.id, endpointId))
-      const failedDeliveries = executor
+    async requeueEnded(endpointId, { since, until, after, limit }, now) {
+      await lockEndpoint(endpointId)
+      const endedDeliveries = executor
         .select({ id: deliveries.id })
         .from(deliveries)
         .where(
           and(
             eq(deliveries.endpointId, endpointId),
-            // A literal: SQLite uses the partial index of failed deliveries only if it sees the same text.
-            sql`${deliveries.status} = 'failed'`,
+            // The text of the partial index, which SQLite uses only if it sees the same.
+            sql`(${deliveries.status} = 'failed' or ${deliveries.status} = 'skipped')`,
             // Skips older rows by id: an id is generated at almost the same time as `createdAt`.
             gt(deliveries.id, after ?? lowestId('dlv', Math.max(0, since - idSlackMs))),
             gte(deliveries.createdAt, since),
@@ -185,12 +191,42 @@ export function createWebhookDeliveryStore(
       const requeued = await executor
         .update(deliveries)
         .set({ status: 'pending', failures: 0, nextAttemptAt: now })
-        .where(inArray(deliveries.id, failedDeliveries))
+        .where(inArray(deliveries.id, endedDeliveries))
         .returning({ id: deliveries.id, type: deliveries.type })
       for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, 'pending')
       await recomputeDueAt(database, executor, [endpointId])
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
+    },
+
+    async hurryRetries(endpointId, { since, until, after, limit }, now) {
+      await lockEndpoint(endpointId)
+      // Those that are due at this time are sent anyway: every id is below `~`.
+      const [afterTime, afterId] = after ?? [now, '~']
+      const waiting = await executor
+        .select({ id: deliveries.id, nextAttemptAt: deliveries.nextAttemptAt })
+        .from(deliveries)
+        .where(
+          and(
+            eq(deliveries.endpointId, endpointId),
+            // The text of the partial index.
+            sql`${deliveries.status} = 'pending' and ${deliveries.leaseOwner} is null`,
+            sql`(${deliveries.nextAttemptAt}, ${deliveries.id}) > (${afterTime}, ${afterId})`,
+            gte(deliveries.createdAt, since),
+            lte(deliveries.createdAt, until),
+          ),
+        )
+        .orderBy(asc(deliveries.nextAttemptAt), asc(deliveries.id))
+        .limit(limit)
+      const ids = waiting.map(({ id }) => id)
+      await executor
+        .update(deliveries)
+        .set({ failures: 0, nextAttemptAt: now })
+        .where(inArray(deliveries.id, ids))
+      await recomputeDueAt(database, executor, [endpointId])
+      const last = waiting.at(-1)
+      if (last) onDelivery()
+      return { count: ids.length, last: last && [last.nextAttemptAt ?? now, last.id] }
     },
 
     async deleteOldest(until, batchSize) {

@@ -60,11 +60,13 @@ export function prepareRecordAttempt(database: Database, executor: QueryExecutor
       error: p('error'),
       durationMs: p('durationMs'),
       body: p('body'),
+      request: p('request'),
     }),
   )
   return async (deliveryId: string, number: number, attempt: WebhookAttempt): Promise<void> => {
     const body = sealing.sealText(attemptBodyColumn, attemptRow(deliveryId, number), attempt.body)
-    await insert({ ...attempt, deliveryId, number, body })
+    const request = attempt.request && JSON.stringify(attempt.request)
+    await insert({ ...attempt, deliveryId, number, body, request })
   }
 }
 

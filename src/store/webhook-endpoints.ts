@@ -30,14 +30,14 @@ export function createWebhookEndpointStore(
     executor
       .select({ id: endpoints.id, events: endpoints.events })
       .from(endpoints)
-      .where(and(eq(endpoints.appId, textParam('appId')), sql`${endpoints.status} = 'enabled'`))
+      .where(eq(endpoints.appId, textParam('appId')))
       .orderBy(endpoints.id),
   )
   const subscribersOfDeveloper = database.prepare(() =>
     executor
       .select({ id: endpoints.id, events: endpoints.events })
       .from(endpoints)
-      .where(and(eq(endpoints.developerId, textParam('developerId')), sql`${endpoints.status} = 'enabled'`))
+      .where(eq(endpoints.developerId, textParam('developerId')))
       .orderBy(endpoints.id),
   )
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)

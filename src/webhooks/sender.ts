@@ -1,6 +1,11 @@
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../domain/model/clock.ts'
-import type { SendWebhook, WebhookError, WebhookMessage } from '../domain/model/webhook-delivery.ts'
+import {
+  maskedValue,
+  type SendWebhook,
+  type WebhookError,
+  type WebhookMessage,
+} from '../domain/model/webhook-delivery.ts'
 import { createConnections, type Connections, type Target } from './connections.ts'
 import { exchange } from './exchange.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
@@ -69,21 +74,37 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     const addresses = typeof checked === 'string' ? checked : await findAddresses(checked)
     if (typeof checked === 'string' || typeof addresses === 'string') {
       const error = typeof addresses === 'string' ? addresses : 'blocked_address'
-      return { statusCode: null, error, body: null, retryAfterMs: null, durationMs: elapsedMs() }
+      return {
+        request: null,
+        statusCode: null,
+        error,
+        body: null,
+        retryAfterMs: null,
+        durationMs: elapsedMs(),
+      }
     }
     // A slow look-up, or a process that was paused in it: the lease of the delivery may be over.
     if (elapsedMs() >= exchangeTimeoutMs)
-      return { statusCode: null, error: 'timeout', body: null, retryAfterMs: null, durationMs: elapsedMs() }
+      return {
+        request: null,
+        statusCode: null,
+        error: 'timeout',
+        body: null,
+        retryAfterMs: null,
+        durationMs: elapsedMs(),
+      }
+    const headers = buildHeaders(checked, message, `otpd/${version}`, clock.now())
     const { retryAfter, ...response } = await exchange({
       connections,
       target: { ...checked, addresses },
-      request: encodeRequest(checked, message, `otpd/${version}`, clock.now()),
+      request: encodeRequest(checked, headers, message.body),
       connectTimeoutMs,
       timeoutMs: exchangeTimeoutMs - elapsedMs(),
       abort,
     })
     const retryAfterMs = readRetryAfter(retryAfter, clock.now())
-    return { ...response, retryAfterMs, durationMs: elapsedMs() }
+    const request = { url: message.url, headers: { ...headers, ...maskValues(message.headers) } }
+    return { request, ...response, retryAfterMs, durationMs: elapsedMs() }
   }
 }
 
@@ -118,33 +139,38 @@ function parseUrl(guard: TargetGuard, url: URL): CheckedUrl {
   }
 }
 
+const buildHeaders = (
+  { authority }: CheckedUrl,
+  message: WebhookMessage,
+  userAgent: string,
+  now: number,
+): Record<string, string> => ({
+  ...message.headers,
+  ...traceHeader(message.body),
+  host: authority,
+  'content-type': 'application/json',
+  'content-length': String(Buffer.byteLength(message.body)),
+  'user-agent': userAgent,
+  ...signatureHeaders(message.secret, message, now),
+})
+
+/** An endpoint's own headers have none of the names that otpd sets. */
+const maskValues = (headers: Record<string, string>) =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, maskedValue]))
+
 /**
  * Encodes the POST of a webhook. The URL parser has encoded line breaks and spaces of the path.
  *
  * @throws TypeError a header has a character that could end it
  */
-function encodeRequest(
-  { authority, path }: CheckedUrl,
-  message: WebhookMessage,
-  userAgent: string,
-  now: number,
-): Buffer {
-  const headers: Record<string, string> = {
-    ...message.headers,
-    ...traceHeader(message.body),
-    host: authority,
-    'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(message.body)),
-    'user-agent': userAgent,
-    ...signatureHeaders(message.secret, message, now),
-  }
+function encodeRequest({ path }: CheckedUrl, headers: Record<string, string>, body: string): Buffer {
   let head = `POST ${path} HTTP/1.1\r\n`
   for (const name in headers) {
     const line = `${name}: ${headers[name]}`
     if (!headerLine.test(line)) throw new TypeError(`the webhook header ${name} has an invalid character`)
     head += `${line}\r\n`
   }
-  return Buffer.from(`${head}\r\n${message.body}`)
+  return Buffer.from(`${head}\r\n${body}`)
 }
 
 /** The trace context of the call that caused the event, which is the last property of the event. */

@@ -62,13 +62,20 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
       if (!allowsPort(url)) {
         return 'Expected port 443, 80 or one above 1023 that no database or cluster uses. The operator of this service can allow others.'
       }
-      if (ipaddr.isValid(host) && !allows(host, host)) {
-        return 'Expected a public address. The operator of this service can allow others.'
+      const isLocal = ipaddr.isValid(host) ? !allows(host, host) : isLocalName(host) && !isExempt(host)
+      if (isLocal) {
+        return 'Expected a public host: no delivery can reach this one. To receive webhooks on your own machine, run `otpd webhook listen`. The operator of this service can allow a private host with OTPD_WEBHOOK_ALLOW.'
       }
       return undefined
     },
   }
 }
+
+/**
+ * Tells whether a name is loopback or private by definition: `localhost` (RFC 6761 §6.3), mDNS (RFC 6762 §3), and the names
+ * that ICANN reserved for private networks.
+ */
+const isLocalName = (host: string) => /(^|\.)localhost$|\.(local|internal)$/i.test(host)
 
 const normalizedHost = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 

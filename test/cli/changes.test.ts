@@ -136,6 +136,7 @@ const sampleValue = (flags: string) =>
 /** Changes one field of a form at a time, and names the properties whose values follow. */
 async function findFormProperties(dialog: Dialog) {
   const submit = async (values: Record<string, string>): Promise<Record<string, unknown>> => {
+    if (!('submit' in dialog)) throw new Error(`A dialog of the kind ${dialog.kind} has no form.`)
     await dialog.submit(values)
     return JSON.parse(cli.server.requests.at(-1)?.body ?? '{}')
   }

@@ -20,7 +20,7 @@ afterAll(home.remove)
 const runInShell = (shell: string, text: string) =>
   runToEnd([shell, '-c', text], {
     cwd: home.directory,
-    env: { PATH: process.env.PATH ?? '', HOME: home.directory },
+    env: { PATH: `${home.directory}:${process.env.PATH ?? ''}`, HOME: home.directory },
   })
 
 /** Returns what bash offers to complete the last of these words. */
@@ -50,17 +50,32 @@ describe('bash', () => {
     expect(await completionsFor('--server', 'http://127.0.0.1:1', 'app', 'cr')).toEqual(['create'])
   })
 
-  test('completes the values of closed lists, and leaves file names to the shell', async () => {
+  test('asks the server for names, and offers no files for them', async () => {
+    writeFileSync(join(home.directory, 'web-page.html'), '')
+    writeFileSync(
+      join(home.directory, 'otpd'),
+      '#!/bin/sh\n[ "$*" = "__complete app" ] && printf "web\\nshop\\n"\n',
+      { mode: 0o755 },
+    )
+    expect(await completionsFor('app', 'get', 'we')).toEqual(['web'])
+    expect(await completionsFor('otp', 'list', '--app', '')).toEqual(['web', 'shop'])
+    expect(await completionsFor('rotate', 'w')).toEqual(['webhook-secret', 'web'])
+    expect(await completionsFor('webhook', 'get', '')).toEqual([])
+    expect(await completionsFor('otp', 'send', '')).toEqual([])
+    expect(await completionsFor('logs', '--type', 'guard')).toEqual(['guard.alert', 'guard.flagged'])
+  })
+
+  test('completes the values of closed lists, and files where a file is wanted', async () => {
     expect(await completionsFor('app', 'create', '--env', '')).toEqual(['live', 'test'])
     expect(await completionsFor('completion', 'f')).toEqual(['fish'])
-    expect(await completionsFor('rotate', 'web', 's')).toEqual(['secret'])
-    expect(await completionsFor('serve', '--config', '')).toEqual([])
-    expect(await completionsFor('restore', '')).toEqual([])
+    expect(await completionsFor('rotate', 'web', 'sec')).toEqual(['secret'])
+    expect(await completionsFor('serve', '--config', 'otpd.z')).toEqual(['otpd.zsh'])
+    expect(await completionsFor('restore', 'otpd.f')).toEqual(['otpd.fish'])
   })
 
   test('takes the script the way its first line says', async () => {
     const result = await runInShell('bash', 'source <(cat otpd.bash) && complete -p otpd')
-    expect(result.stdout).toBe('complete -o default -F _otpd otpd\n')
+    expect(result.stdout).toBe('complete -F _otpd otpd\n')
   })
 })
 

@@ -34,6 +34,9 @@ const commands: Record<string, string> = {
   'POST /v1/developer/me/totp': 'profile totp enable',
   'DELETE /v1/developer/me/totp': 'profile totp disable',
   'POST /v1/developer/me/totp/confirm': 'profile totp enable',
+  // On the machine of the server; they say more there than developers may see.
+  'GET /v1/guard': 'guard status',
+  'GET /v1/providers': 'provider list',
   'GET /v1/health': 'health',
   'GET /v1/health/ready': 'health',
   'GET /v1/inbox': 'inbox',

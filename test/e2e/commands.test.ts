@@ -76,7 +76,10 @@ describe('project', () => {
     expectNegative(otpd('project', 'delete', projectId, '--yes', '--json'), 6, 'CONFLICT'))
 
   test('with an ambiguous name is rejected, and the ids to use are listed', async () => {
-    const ids = [await runForData('project', 'create', 'twin'), await runForData('project', 'create', 'twin')]
+    const ids = [
+      await runForData('project', 'create', 'twin'),
+      await runForData('project', 'create', 'twin', '--allow-duplicate'),
+    ]
     const result = await otpd('project', 'get', 'twin')
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     for (const { id } of ids) {
@@ -209,7 +212,7 @@ describe('user and analytics', () => {
     await otpd('otp', 'verify', requestId, '424242', ...envFile)
     expect(await otpd('user', 'list')).toMatchObject(done(/^\+14155550104 +US +1 /m))
     expect(await otpd('user', 'get', '+14155550104')).toMatchObject(done(/Verifications +1\n/))
-    expect(await otpd('analytics', '--range', '7d')).toMatchObject(done(/^verified +⎽{6}█ +1 +1/m))
+    expect(await otpd('analytics', '--range', '7d')).toMatchObject(done(/^verified +·{6}█ +1 +1/m))
     expect(await otpd('analytics', 'summary')).toMatchObject(done(/^Verified +1 \(\d+%\)$/m))
     const { stdout } = await otpd('analytics', 'timeseries', '--csv')
     expect(stdout.trimEnd().split('\n')).toHaveLength(31)

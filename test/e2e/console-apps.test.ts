@@ -42,7 +42,7 @@ describe('from an empty account', () => {
     await terminal.waitForText('No applications yet.')
     await terminal.waitForText(/Projects +1 of 3/)
     terminal.press('esc')
-    await terminal.waitForText('Press tab, then n to create one.')
+    await terminal.waitForText('Press enter, then n to create one.')
     await terminal.waitForText('Customer sign-in')
     await terminal.close()
   })
@@ -127,6 +127,8 @@ describe('from an empty account', () => {
 describe('projects and applications', () => {
   test('are edited, and an invalid field shows its error', async () => {
     const terminal = await openApps()
+    await terminal.waitForText('▸ All applications')
+    terminal.press('j')
     await terminal.waitForText('▸ shop')
     terminal.press('e')
     await terminal.waitForText('Edit project')
@@ -135,7 +137,7 @@ describe('projects and applications', () => {
     await terminal.waitForText('project saved')
     await terminal.waitForText('▸ shops')
     await terminal.waitForText('All of it')
-    terminal.press('tab')
+    terminal.press('right')
     await terminal.waitForText('Apps › shops')
     terminal.press('/', 'web', 'enter', 'e')
     await terminal.waitForText('Edit application')
@@ -199,15 +201,17 @@ describe('projects and applications', () => {
     terminal.press('esc')
     await terminal.waitForText('Leave without saving?')
     terminal.press('enter')
-    await terminal.waitForText(/▸ shops +3 │▸ quiet/)
+    await terminal.waitForText(/▸ quiet [^]*▸ shops +3 │/)
     terminal.press('D', 'quiet', 'enter')
     await terminal.waitForText('application deleted')
-    await terminal.waitForText(/▸ shops +2 │▸ /)
+    await terminal.waitForText(/│▸ [^]*▸ shops +2 │/)
     await terminal.close()
   })
 
   test('a project with applications cannot be deleted, and the key says why', async () => {
     const terminal = await openApps()
+    await terminal.waitForText('▸ All applications')
+    terminal.press('j')
     await terminal.waitForText('▸ shops')
     terminal.press('D')
     await terminal.waitForText('D is unavailable: the project still has 2 applications')
@@ -263,6 +267,8 @@ describe('projects and applications', () => {
 
   test('a small terminal shows one pane at a time, a larger one both', async () => {
     const terminal = await openApps([], { columns: 60, rows: 16 })
+    await terminal.waitForText('▸ All applications')
+    terminal.press('j')
     await terminal.waitForText('▸ shops')
     expect(terminal.text()).not.toContain('Applications in')
     terminal.press('enter')
@@ -273,13 +279,15 @@ describe('projects and applications', () => {
     await terminal.waitForText(/▸ ios .* app_[0-9a-z]{26}$/m)
     terminal.resize({ columns: 80, rows: 24 })
     await terminal.waitForTextGone(/▸ ios .* app_/)
-    terminal.press('shift-tab')
+    terminal.press('left')
     await terminal.waitForText(/^── shops ──/m)
     await terminal.close()
   })
 
   test('cannot be changed under --read-only', async () => {
     const terminal = await openApps(['--read-only'])
+    await terminal.waitForText('▸ All applications')
+    terminal.press('j')
     await terminal.waitForText('▸ shops')
     for (const key of ['n', 'e', 'D']) {
       terminal.press(key)

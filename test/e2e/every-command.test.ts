@@ -8,7 +8,8 @@ import { totpCode, totpStep } from '../../src/domain/model/totp.ts'
 import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
-import { commandCases, type CommandCase, type CommandContext } from '../helpers/command-cases.ts'
+import type { CommandCase, CommandContext } from '../helpers/command-case.ts'
+import { commandCases } from '../helpers/command-cases.ts'
 import { decodeBase32 } from '../helpers/base32.ts'
 import { runWithSeparateOutput } from '../helpers/separate-output.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
@@ -47,7 +48,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
     const env = {
       OTPD_SERVER: proxy.url,
       OTPD_DATA_DIR: server.dataDir,
-      OTPD_CONFIG: join(server.home, 'otpd.toml'),
+      OTPD_CONFIG: join(server.home, '.config/otpd/server.toml'),
       ...(path === 'restore' && { OTPD_MASTER_KEY_FILE: join(server.dataDir, 'master.key') }),
     }
     const interruptAfter = isEndless ? proxy.waitForStream() : undefined
@@ -63,11 +64,15 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
     receiver = await startReceiver()
     server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', OTPD_SEND_PER_MINUTE: '0' } })
     proxy = startRecordingProxy(server.url)
-    writeFileSync(join(server.home, 'twilio'), authToken)
+    const folder = join(server.home, '.config/otpd')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'twilio'), authToken)
     const { values } = createTwilioSettings('main', gateway.url)
     const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
     const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
-    writeFileSync(join(server.home, 'otpd.toml'), ['[[providers]]', ...lines].join('\n'))
+    writeFileSync(join(folder, 'server.toml'), ['[[providers]]', ...lines].join('\n'))
+    process.kill(server.pid, 'SIGHUP')
+    await server.waitForLog('delivery reloaded')
     context = createScene()
   })
 
@@ -158,12 +163,14 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       expect(result.stdout.split('\n').filter((line) => Bun.stringWidth(line) > 80)).toEqual([])
   }
 
-  function expectJson({ json, exitCode = 0 }: CommandCase, result: CommandResult) {
+  function expectJson({ json, exitCode = 0, hasSteps }: CommandCase, result: CommandResult) {
     expect(result.exitCode).toBe(exitCode)
     if (json === 'same') return
     const [output, emptyStream] =
       exitCode === 0 ? [result.stdout, result.stderr] : [result.stderr, result.stdout]
-    expect(emptyStream).toBe('')
+    const steps = emptyStream.split('\n').filter(Boolean)
+    if (hasSteps) expect(steps.map((line) => JSON.parse(line).step)).not.toContain(undefined)
+    else expect(emptyStream).toBe('')
     if (json === 'own' || proxy.bodies.length === 0) expect(JSON.parse(output)).toBeObject()
     else expect(proxy.bodies.map((body) => `${body}\n`)).toContain(output)
   }

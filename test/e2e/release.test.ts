@@ -53,11 +53,20 @@ test('every package of the list of contents has its licence in the archive', () 
   const bill = JSON.parse(readFileSync(join(folder, `otpd-${version}.cdx.json`), 'utf8'))
   const licences = readFileSync(unpacked('THIRD-PARTY-LICENSES'), 'utf8')
   const packages = (
-    bill.components as { name: string; version: string; purl: string; hashes?: unknown }[]
+    bill.components as {
+      name: string
+      version: string
+      purl: string
+      hashes?: unknown
+      description?: string
+    }[]
   ).filter(({ purl }) => purl.startsWith('pkg:npm/'))
   expect(packages.length).toBeGreaterThan(60)
+  expect(packages.map(({ name }) => name)).toEqual(expect.arrayContaining(['elysia', 'react', 'vue']))
   expect(packages.filter(({ name, version }) => !licences.includes(`\n${name} ${version} (`))).toEqual([])
-  expect(packages.filter(({ hashes }) => hashes === undefined)).toEqual([])
+  expect(
+    packages.filter(({ hashes, description }) => hashes === undefined && description === undefined),
+  ).toEqual([])
 })
 
 test('the executable knows its commit, target and schema, and the archive has the files of a package', async () => {

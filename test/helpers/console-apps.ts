@@ -14,8 +14,8 @@ export const createAppsScreen = (host: () => ConsoleHost) => {
   /** Opens the applications of the first project. */
   async function openProject(args: string[] = [], size?: Size) {
     const terminal = await openApps(args, size)
-    await terminal.waitForText('▸ ')
-    terminal.press('enter')
+    await terminal.waitForText('▸ All applications')
+    terminal.press('j', 'enter')
     await terminal.waitForText('Apps › ')
     return terminal
   }

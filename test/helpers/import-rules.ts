@@ -17,15 +17,14 @@ type ImportRule = {
 }
 
 const anyPackageExcept = (...names: string[]) => new RegExp(`^(?!(?:${names.join('|')})$)`)
-const httpPackages = ['elysia', '@elysiajs/swagger', '@elysia/eden', '@sinclair/typebox', 'swagger-ui-dist']
+const httpPackages = ['elysia', '@elysiajs/swagger', '@elysia/eden', '@sinclair/typebox']
 const databasePackages = ['drizzle-orm', 'bun:sqlite', 'pg']
 const cliPackages = ['commander', 'ink', 'react', 'picocolors', 'openid-client']
 const noPackage = /^(?!)/
 const anyPackage = /^/
 const neutralPackages = anyPackageExcept(...httpPackages, ...databasePackages, ...cliPackages)
 const storagePackages = /^(drizzle-orm|bun:sqlite|pg|node:[\w/]+)$/
-const httpLayerPackages =
-  /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|swagger-ui-dist(\/.*)?|node:[\w/]+)$/
+const httpLayerPackages = /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|node:[\w/]+)$/
 
 const domain = (...folders: string[]) => folders.map((folder) => `src/domain/${folder}`)
 const cli = (...names: string[]) => names.map((name) => `cli/${name}`)
@@ -154,6 +153,18 @@ const importRules: readonly ImportRule[] = [
     imports: [...domain('accounts', 'apps', 'limits', 'log', 'model'), 'src/docs'],
     packages: httpLayerPackages,
   },
+  // Serves the document, built on the first request, and the page that shows it.
+  {
+    area: 'src/http/docs.ts',
+    dynamic: ['src/http/openapi/build.ts'],
+    packages: /^(elysia|#scalar|node:crypto)$/,
+  },
+  // The OpenAPI document describes the routes from their schemas, and their errors from the domain's.
+  {
+    area: 'src/http/openapi',
+    imports: [...domain('model'), 'src/http'],
+    packages: httpLayerPackages,
+  },
   {
     area: 'src/http/routes',
     imports: [
@@ -179,6 +190,7 @@ const importRules: readonly ImportRule[] = [
     imports: [
       ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
       'src/http',
+      'src/http/docs.ts',
       'src/http/compat',
       'src/http/routes',
     ],
@@ -237,6 +249,9 @@ const importRules: readonly ImportRule[] = [
   { area: 'src/docs', packages: neutralPackages },
   // A few definitions that server and command line share. It depends on neither.
   { area: 'src/shared', packages: neutralPackages },
+
+  // The library for backends: it is delivered alone, so it imports nothing of ours.
+  { area: 'src/client', packages: noPackage },
 
   { area: 'cli/version.ts', imports: ['package.json'], packages: anyPackage },
   // Input, output, texts and errors, for people and for scripts. Knows no server.
@@ -331,7 +346,7 @@ const importRules: readonly ImportRule[] = [
       ...domain('guard', 'log', 'model'),
       'src/config/config.ts',
       'src/delivery/providers/all-provider-kinds.ts',
-      'src/http/error-examples.ts',
+      'src/http/openapi/error-catalogue.ts',
       'src/http/errors.ts',
     ],
     packages: anyPackage,

@@ -198,6 +198,7 @@ describe('a server with metrics', () => {
     const response = {
       statusCode: 500,
       error: 'bad_status',
+      request: null,
       durationMs: 1,
       body: null,
       retryAfterMs: null,

@@ -1,7 +1,7 @@
 export type Bar = { label: string; value: number; isOurs: boolean }
 
-const width = 760
-const labelWidth = 300
+const width = 840
+const labelWidth = 380
 const barHeight = 20
 const gap = 10
 

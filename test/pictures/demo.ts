@@ -11,7 +11,17 @@ const days = 13
 /** Codes per day: a shop that grows, with weekends. */
 const sendsPerDay = [21, 24, 23, 27, 31, 18, 16, 29, 33, 35, 34, 41, 26, 37]
 
-const countries = ['+1415555', '+4477009', '+4915212', '+3361234', '+3161234', '+5511912']
+/** Beginnings of mobile numbers; some countries have more of them. */
+const prefixes = [
+  '+1212736',
+  '+1212736',
+  '+44740012',
+  '+44740012',
+  '+44740012',
+  '+4915212',
+  '+3361234',
+  '+55119123',
+]
 
 export type Demo = Awaited<ReturnType<typeof startDemo>>
 
@@ -28,6 +38,7 @@ export async function startDemo() {
     hostname: '127.0.0.1',
     port: 0,
     async fetch(request) {
+      if (new URL(request.url).pathname === '/hook') return new Response()
       const { id, code }: { id: string; code: string } = JSON.parse(await request.text())
       codes.set(id, code)
       return Response.json({ id: `m${++accepted}` })
@@ -52,6 +63,7 @@ messageIdPath = "id"
     OTPD_VERIFY_PER_MINUTE: '0',
     OTPD_PHONE_SEND_BUDGET: 'off',
     OTPD_GUARD_MODE: 'monitor',
+    OTPD_WEBHOOK_ALLOW: '127.0.0.1',
   }
   const server = await startServer({ home, env })
 
@@ -67,6 +79,7 @@ messageIdPath = "id"
   )
   await run(['login', ...account], 'correct horse battery')
   await run(['project', 'create', 'shop'])
+  const random = createRandom()
   const applications: Record<string, string>[] = []
   for (const name of ['web', 'mobile', 'checkout']) {
     const created = await run(['app', 'create', name, '--project', 'shop', '--env', 'live', '--json'])
@@ -85,18 +98,19 @@ messageIdPath = "id"
     return data?.requestId ?? ''
   }
 
-  let sent = 0
+  const hook = ['--url', `http://127.0.0.1:${gateway.port}/hook`, '--events', 'otp.verified,otp.failed']
+  await run(['webhook', 'create', '--app', 'web', ...hook])
+
   async function sendOne() {
-    const headers = applications[sent % 5 < 3 ? 0 : sent % 5 === 3 ? 1 : 2] ?? {}
-    const phone = `${countries[(sent * 7) % countries.length]}${String(1000 + ((sent * 137) % 9000))}`
-    sent++
+    const headers = applications[[0, 0, 0, 1, 1, 2][random(6)] ?? 0] ?? {}
+    const phone = `${prefixes[random(prefixes.length)]}${1000 + random(9000)}`
     const requestId = await call('/v1/otp/send', headers, { phone })
     const code = codes.get(requestId) ?? '000000'
-    if (sent % 9 === 0) await call('/v1/otp/verify', headers, { requestId, code: '000000' })
-    if (sent % 23 === 0)
+    if (random(9) === 0) await call('/v1/otp/verify', headers, { requestId, code: '000000' })
+    if (random(23) === 0)
       for (let i = 0; i < 5; i++) await call('/v1/otp/verify', headers, { requestId, code: '000001' })
-    if (sent % 31 === 0) await call('/v1/otp/cancel', headers, { requestId })
-    if (sent % 5 !== 0) await call('/v1/otp/verify', headers, { requestId, code })
+    if (random(31) === 0) await call('/v1/otp/cancel', headers, { requestId })
+    if (random(5) > 0) await call('/v1/otp/verify', headers, { requestId, code })
   }
 
   for (const [day, sends] of sendsPerDay.entries()) {
@@ -130,5 +144,14 @@ messageIdPath = "id"
       clock.close()
       rmSync(home, { recursive: true, force: true })
     },
+  }
+}
+
+/** Creates random whole numbers below a bound, the same in each run (a linear congruential generator). */
+function createRandom() {
+  let state = 4711
+  return (bound: number) => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return Math.floor((state / 2 ** 31) * bound)
   }
 }

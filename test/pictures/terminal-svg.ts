@@ -69,7 +69,15 @@ function drawLine(buffer: IBuffer, row: number, columns: number): string {
   return runs.map((run) => drawRun(run, top)).join('')
 }
 
-type Style = { color: string; back: string | null; isBold: boolean; isDim: boolean; isUnderlined: boolean }
+type Style = {
+  color: string
+  back: string | null
+  isBold: boolean
+  isDim: boolean
+  isUnderlined: boolean
+  /** Whether it is a block element, which is drawn and not written. */
+  isBlock: boolean
+}
 
 function drawRun(
   { start, length, text: content, style }: { start: number; length: number; text: string; style: Style },
@@ -80,6 +88,8 @@ function drawRun(
     style.back === null
       ? ''
       : `<rect x="${round(x)}" y="${top}" width="${round(length * cellWidth)}" height="${lineHeight}" fill="${style.back}"/>`
+  // Drawn, because lines of text leave gaps between blocks, and fonts differ in them.
+  if (style.isBlock) return back + drawBlocks(content, x, top, style.color)
   const visible = content.trim()
   if (visible === '') return back
   const indent = content.length - content.trimStart().length
@@ -96,6 +106,16 @@ function drawRun(
   return `${back}<text ${attributes.join(' ')}>${escapeXml(visible).replaceAll(' ', '\u00a0')}</text>`
 }
 
+/** Draws block elements, from one eighth of a cell to all of it. */
+const drawBlocks = (content: string, x: number, top: number, color: string) =>
+  [...content]
+    .map((character, index) => {
+      const eighths = character.charCodeAt(0) - 0x2580
+      const height = (lineHeight * eighths) / 8
+      return `<rect x="${round(x + index * cellWidth)}" y="${round(top + lineHeight - height)}" width="${cellWidth + 0.3}" height="${round(height)}" fill="${color}"/>`
+    })
+    .join('')
+
 function styleOf(cell: IBufferCell): Style {
   const front = cell.isFgDefault() ? text : colorOf(cell.getFgColor(), cell.isFgRGB())
   const back = cell.isBgDefault() ? null : colorOf(cell.getBgColor(), cell.isBgRGB())
@@ -106,6 +126,7 @@ function styleOf(cell: IBufferCell): Style {
     isBold: cell.isBold() !== 0,
     isDim: cell.isDim() !== 0,
     isUnderlined: cell.isUnderline() !== 0,
+    isBlock: /[▁-█]/.test(cell.getChars()),
   }
 }
 
@@ -114,7 +135,8 @@ const isSameStyle = (a: Style, b: Style) =>
   a.back === b.back &&
   a.isBold === b.isBold &&
   a.isDim === b.isDim &&
-  a.isUnderlined === b.isUnderlined
+  a.isUnderlined === b.isUnderlined &&
+  a.isBlock === b.isBlock
 
 /** Converts a colour of the palette, of the cube of 216, of the 24 greys, or of 24 bits. */
 function colorOf(color: number, isRgb: boolean): string {

@@ -75,6 +75,7 @@ describeEachDatabase('sealed columns', (database) => {
         at: 0,
         statusCode: 500,
         error: 'bad_status' as const,
+        request: null,
         durationMs: 1,
         body: `got ${phone}`,
       }

@@ -63,6 +63,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
   const attemptResult = (statusCode: number) => ({
     statusCode,
     error: statusCode === 200 ? null : ('bad_status' as const),
+    request: null,
     durationMs: 1,
     body: '',
     retryAfterMs: null,

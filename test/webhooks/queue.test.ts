@@ -45,7 +45,7 @@ const insertDelivery = (
     message: { id: 'evt_inserted', body: '{}' },
   })
 
-const okResult = { statusCode: 200, error: null, durationMs: 1, body: '', retryAfterMs: null }
+const okResult = { statusCode: 200, error: null, request: null, durationMs: 1, body: '', retryAfterMs: null }
 
 describe('a delivery that is leased when it is inserted', () => {
   test('is sent after the commit, without a claim, and recorded like any other', async () => {

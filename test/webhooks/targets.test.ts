@@ -11,6 +11,8 @@ describe('a URL to register', () => {
     'https://bücher.example/',
     'https://8.8.8.8/',
     'https://[2606:4700::1111]/',
+    'https://internal.example.com/',
+    'https://mylocalhost.com/',
   ])('%s is accepted', (url) => {
     expect(strictGuard.findFault(url)).toBeUndefined()
   })
@@ -35,6 +37,12 @@ describe('a URL to register', () => {
     ['https://example.com/#', 'fragment'],
     ['https://127.0.0.1/', 'public'],
     ['https://10.1.2.3/', 'public'],
+    ['https://localhost/', 'otpd webhook listen'],
+    ['https://LOCALHOST./', 'OTPD_WEBHOOK_ALLOW'],
+    ['https://shop.localhost/hook', 'public'],
+    ['https://printer.local/', 'public'],
+    ['https://hooks.internal/', 'public'],
+    ['https://Metadata.Google.Internal/', 'public'],
     ['https://./', 'host name'],
     ['https://.', 'host name'],
     ['https://../', 'host name'],

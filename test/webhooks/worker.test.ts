@@ -134,7 +134,7 @@ describe('the worker', () => {
       send: async ({ id }) => {
         started.push(id)
         await gate.opened
-        return { statusCode: 200, error: null, durationMs: 1, body: '', retryAfterMs: null }
+        return { statusCode: 200, error: null, request: null, durationMs: 1, body: '', retryAfterMs: null }
       },
     })
     const app = await fixture.createApplication()

@@ -16,11 +16,8 @@ export function FilterLine({ list, width }: Props) {
   useKeys(
     'filter',
     {
-      keep: list.endFilter,
-      clear: () => {
-        list.setFilter('')
-        list.endFilter()
-      },
+      keep: () => list.endFilter(list.filter),
+      clear: () => list.endFilter(''),
     },
     {
       isModal: true,

@@ -1,6 +1,6 @@
 import { useConsole } from '../console-context.ts'
 import type { ActiveBinding } from '../key-router.ts'
-import { formatKey } from '../keymap.ts'
+import { formatKey } from '../key-names.ts'
 import { justify, displayWidth, type Span } from '../spans.ts'
 import { useStore } from '../store.ts'
 import type { Theme } from '../theme.ts'

@@ -1,9 +1,15 @@
-import { useConsole, type Console, type ServerState, type Shell } from '../console-context.ts'
+import {
+  useConsole,
+  type Console,
+  type Environment,
+  type ServerState,
+  type Shell,
+} from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useShell } from '../hooks/use-shell.ts'
-import { screenNames, type ScreenName } from '../keymap.ts'
-import type { Screen } from '../screen.ts'
+import { screenDigit, screenNames } from '../keymap.ts'
+import type { ScreenTitles } from '../screen.ts'
 import { justify, displayWidth, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
@@ -14,17 +20,16 @@ const serverTones: Record<ServerState, Tone> = {
   unreachable: 'bad',
 }
 
-type Screens = Readonly<Record<ScreenName, Pick<Screen, 'title'>>>
-
 /** Two lines: the server and its state, then the tabs of the screens. */
-export function Header({ screens, width }: { screens: Screens; width: number }) {
+export function Header({ screens, width }: { screens: ScreenTitles; width: number }) {
   const console = useConsole()
   const shell = useShell()
   const nowMs = useNow()
   const { data: applications = [] } = useApplications()
   const { theme } = console
-  const environments = shell.environment
-    ? [shell.environment]
+  const pageEnvironment = shell.environment ?? shell.onlyEnvironment
+  const environments = pageEnvironment
+    ? [pageEnvironment]
     : (['live', 'test'] as const).filter((candidate) =>
         applications.some(({ environment }) => environment === candidate),
       )
@@ -38,7 +43,7 @@ export function Header({ screens, width }: { screens: Screens; width: number }) 
     <Lines
       lines={[
         justify(connectionLine(console, shell, width - displayWidth(right)), right, width),
-        tabsLine(screens, shell, theme),
+        tabsLine(screens, shell, width, theme),
       ]}
       width={width}
     />
@@ -58,7 +63,7 @@ function connectionLine({ connection, email, theme }: Console, { server }: Shell
 }
 
 /** Names the environments in use. Live is red, since it reaches people and costs money. */
-const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Span[] =>
+const badge = (environments: readonly Environment[], { paint }: Theme): Span[] =>
   environments.length === 0
     ? []
     : [
@@ -69,14 +74,31 @@ const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Sp
         '  ',
       ]
 
-function tabsLine(screens: Screens, shell: Shell, { paint }: Theme): Line {
-  const tabs: Span[] = screenNames.map((name, index) => {
-    const { title } = screens[name]
-    return name === shell.screen
-      ? { text: `[${index + 1} ${title}]`, paint: paint.bold }
-      : { text: ` ${index + 1} ${title} `, paint: paint.dim }
-  })
-  return tabs
+/** Lists the tabs; if they do not all fit, those around the current one, and a mark where there are more. */
+function tabsLine(screens: ScreenTitles, shell: Shell, width: number, { paint, symbols }: Theme): Line {
+  const texts = screenNames.map((name) => `${screenDigit(name)} ${screens[name].title}`.trim())
+  const current = screenNames.indexOf(shell.screen)
+  const widths = texts.map((text) => text.length + 2)
+  const widthOf = (from: number, to: number) =>
+    widths.slice(from, to).reduce((sum, value) => sum + value, 0) +
+    (from > 0 ? 1 : 0) +
+    (to < texts.length ? 1 : 0)
+  let first = 0
+  while (widthOf(first, current + 1) > width) first++
+  let end = current + 1
+  while (end < texts.length && widthOf(first, end + 1) <= width) end++
+  const more = (isNeeded: boolean) => (isNeeded ? [{ text: symbols.ellipsis, paint: paint.dim }] : [])
+  return [
+    ...more(first > 0),
+    ...texts
+      .slice(first, end)
+      .map((text, index): Span =>
+        first + index === current
+          ? { text: `[${text}]`, paint: paint.bold }
+          : { text: ` ${text} `, paint: paint.dim },
+      ),
+    ...more(end < texts.length),
+  ]
 }
 
 const clockText = (ms: number) => {

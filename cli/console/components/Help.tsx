@@ -2,7 +2,8 @@ import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import type { ActiveBinding } from '../key-router.ts'
-import { formatKey, screenNames } from '../keymap.ts'
+import { formatKey } from '../key-names.ts'
+import { digitScreens } from '../keymap.ts'
 import type { Screen } from '../screen.ts'
 import { justify, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
@@ -20,8 +21,10 @@ export function Help({ screen, bindings, width, height }: Props) {
   const { paint } = theme
   const close = () => shell.set((previous) => ({ ...previous, help: null }))
   const { title, commands } = screen
-  const contextBindings = bindings.filter(({ section }) => section !== 'everywhere' && section !== 'screens')
-  const globalBindings = bindings.filter(({ section }) => section === 'everywhere')
+  const contextBindings = bindings.filter(
+    ({ section }) => section !== 'everywhere' && section !== 'screens' && section !== 'move',
+  )
+  const globalBindings = bindings.filter(({ section }) => section === 'move' || section === 'everywhere')
   const keyLine = ({ keys, label, about, unavailable }: ActiveBinding): Line => [
     '   ',
     {
@@ -38,7 +41,7 @@ export function Help({ screen, bindings, width, height }: Props) {
   const lines: Line[] = [
     ...(contextBindings.length > 0 ? [heading(`In ${title}`), ...contextBindings.map(keyLine), ''] : []),
     heading('Everywhere'),
-    ['   ', { text: `1 to ${screenNames.length}`.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
+    ['   ', { text: `1 to ${digitScreens.length}`.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
     ...globalBindings.map(keyLine),
     '',
     heading('Equivalent commands'),

@@ -3,7 +3,7 @@ import { useLayoutEffect } from 'react'
 import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
 import { useConsole } from '../console-context.ts'
 import type { List } from '../hooks/use-list.ts'
-import { toSpans, wrap, type Line, type Painter } from '../spans.ts'
+import { selectionBar, toSpans, wrap, type Line } from '../spans.ts'
 import { FilterLine } from './FilterLine.tsx'
 import { Lines } from './Lines.tsx'
 
@@ -29,11 +29,12 @@ export function ListTable<Row>({ list, columns, width, empty, renderLine }: Prop
     const ownLine = renderLine?.(row) ?? null
     const line =
       ownLine === null ? rowLine(fittedColumns, row, symbols.ellipsis, prefix) : [prefix, ...toSpans(ownLine)]
-    return isSelected && list.isActive ? applyPaint(line, paint.bold) : line
+    return isSelected && list.isActive ? selectionBar(line, width, theme) : line
   })
-  const emptyLines: readonly Line[] = list.hasFilter
-    ? ['', '  No matching rows.']
-    : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
+  const emptyLines: readonly Line[] =
+    list.hasFilter && !list.isServerFiltered
+      ? ['', '  No matching rows.']
+      : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
   const isLong = list.rows.length > list.height
   const position = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
   useLayoutEffect(() => {
@@ -55,9 +56,3 @@ function wrapSentence(text: string, width: number) {
   const indent = text.slice(0, text.search(/\S|$/))
   return wrap(text, width - indent.length).map((line) => indent + line)
 }
-
-const applyPaint = (line: Line, paint: Painter): Line =>
-  toSpans(line).map((span) => {
-    const { text, paint: ownPaint } = typeof span === 'string' ? { text: span } : span
-    return { text, paint: (value: string) => paint(ownPaint ? ownPaint(value) : value) }
-  })

@@ -2,6 +2,7 @@ import { createContext, useContext, useMemo } from 'react'
 import { listApplications } from '../../client/find.ts'
 import type { Application } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
+import { useOnlyEnvironment } from './use-shell.ts'
 import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
 
 export type Applications = Polled<Application[]> & {
@@ -17,6 +18,14 @@ export const ApplicationsContext = createContext<Applications>({
 
 /** Returns every application of the developer. All components share one poll. */
 export const useApplications = () => useContext(ApplicationsContext)
+
+/** Returns a function that tells whether an application belongs to the environment that is shown. */
+export function useApplicationFilter() {
+  const environment = useOnlyEnvironment()
+  const { data = [] } = useApplications()
+  return (appId: string | null) =>
+    environment === undefined || data.find(({ id }) => id === appId)?.environment === environment
+}
 
 /** Polls the applications; called once, by the root component. */
 export function usePolledApplications(): Applications {

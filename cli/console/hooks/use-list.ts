@@ -1,6 +1,6 @@
 import { useEffectEvent, useLayoutEffect, useState } from 'react'
 import { isDeepStrictEqual } from 'node:util'
-import { useConsole, type ListState } from '../console-context.ts'
+import { initialListState, useConsole, type ListState } from '../console-context.ts'
 import { useStore } from '../store.ts'
 import { useKeys } from './use-keys.ts'
 
@@ -19,8 +19,11 @@ export type List<Row> = {
   hasFilter: boolean
   /** The filter is being typed. */
   isFiltering: boolean
+  /** The rows are those that the server found for the filter. */
+  isServerFiltered: boolean
   setFilter(filter: string): void
-  endFilter(): void
+  /** Ends typing with this filter; an empty text shows all rows. */
+  endFilter(filter: string): void
   isActive: boolean
   /** The selection stays on the last row while rows are added. */
   isFollowing: boolean
@@ -37,13 +40,17 @@ type Options<Row> = {
   getRowId(row: Row): string
   /** Returns the text that the filter searches. Without it the list has no filter. */
   getFilterText?(row: Row): string
+  /** The filter is being typed from the start. */
+  isFilteringAtStart?: boolean
+  /** Called with the filter once it is typed, and with an empty text when it is cleared. */
+  onFilter?(text: string): void
+  /** The server has applied the filter to the rows, so they are all shown, unless it is being typed again. */
+  isServerFiltered?: boolean
   /** Whether the list takes keys; false for a pane that is not focused. */
   isActive?: boolean
   /** The list is a log: it starts at its end, where rows are added. */
   isTail?: boolean
 }
-
-const initialState: ListState = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
 
 /**
  * Manages the selection, the visible window and the filter of a list. The selection stays on its row while rows are added
@@ -55,12 +62,15 @@ export function useList<Row>({
   height,
   getRowId,
   getFilterText,
+  isFilteringAtStart = false,
+  onFilter,
+  isServerFiltered = false,
   isActive = true,
   isTail = false,
 }: Options<Row>): List<Row> {
   const { listStates } = useConsole()
-  const [isFiltering, setFiltering] = useState(false)
-  const state = useStore(listStates, (states) => states.get(name) ?? initialState)
+  const [isFiltering, setFiltering] = useState(isFilteringAtStart)
+  const state = useStore(listStates, (states) => states.get(name) ?? initialListState)
   const update = (changes: Partial<ListState>) =>
     listStates.set((states) => withChanges(states, name, changes))
 
@@ -68,7 +78,7 @@ export function useList<Row>({
   const visibleHeight = Math.max(1, hasFilter ? height - 1 : height)
   const filterText = state.filter.toLowerCase()
   const visibleRows =
-    filterText === '' || !getFilterText
+    filterText === '' || !getFilterText || (isServerFiltered && !isFiltering)
       ? rows
       : rows.filter((row) => getFilterText(row).toLowerCase().includes(filterText))
   const isFollowing = isTail && state.isFollowing
@@ -98,6 +108,11 @@ export function useList<Row>({
       isFollowing: targetIndex >= visibleRows.length - 1,
     })
   }
+  const endFilter = (filter: string) => {
+    if (filter !== state.filter) update({ filter })
+    setFiltering(false)
+    onFilter?.(filter)
+  }
   const pageSize = Math.max(1, visibleHeight - 1)
   useKeys(
     'list',
@@ -109,7 +124,7 @@ export function useList<Row>({
       top: () => move(0),
       bottom: () => move(visibleRows.length - 1),
       filter: getFilterText && (() => setFiltering(true)),
-      clear: state.filter === '' ? undefined : () => update({ filter: '' }),
+      clear: state.filter === '' ? undefined : () => endFilter(''),
     },
     { isActive },
   )
@@ -122,12 +137,13 @@ export function useList<Row>({
     filter: state.filter,
     hasFilter,
     isFiltering,
+    isServerFiltered: isServerFiltered && !isFiltering,
     isActive,
     isFollowing,
     getRowId,
     select: (id) => update({ id, isFollowing: false }),
     setFilter: (filter: string) => update({ filter }),
-    endFilter: () => setFiltering(false),
+    endFilter,
   }
 }
 
@@ -145,7 +161,7 @@ function withChanges(
   name: string,
   changes: Partial<ListState>,
 ): ReadonlyMap<string, ListState> {
-  const previous = states.get(name) ?? initialState
+  const previous = states.get(name) ?? initialListState
   const next = { ...previous, ...changes }
   return isDeepStrictEqual(next, previous) ? states : new Map(states).set(name, next)
 }

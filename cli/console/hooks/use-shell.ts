@@ -1,12 +1,12 @@
 import { useEffect } from 'react'
-import { useConsole, type Shell } from '../console-context.ts'
+import { useConsole, type Environment, type Shell } from '../console-context.ts'
 import { useStore } from '../store.ts'
 
 /** Returns the state of the shell, and renders the component when it changes. */
 export const useShell = (): Shell => useStore(useConsole().shell)
 
 /** Sets the path after the title of the screen, and the environment badge, while the component is mounted. */
-export function useBreadcrumbs(breadcrumbs: readonly string[], environment: 'live' | 'test' | null = null) {
+export function useBreadcrumbs(breadcrumbs: readonly string[], environment: Environment | null = null) {
   const { shell } = useConsole()
   const joined = breadcrumbs.join('\n')
   useEffect(() => {
@@ -18,6 +18,9 @@ export function useBreadcrumbs(breadcrumbs: readonly string[], environment: 'liv
     return () => shell.set((previous) => ({ ...previous, breadcrumbs: [], environment: null }))
   }, [shell, joined, environment])
 }
+
+/** Returns the environment that alone is shown, as a query parameter; undefined if both are. */
+export const useOnlyEnvironment = (): Environment | undefined => useShell().onlyEnvironment ?? undefined
 
 /** Returns a function that formats a phone number: masked (`+1415***2671`) until `m` is pressed. */
 export function usePhoneFormatter() {

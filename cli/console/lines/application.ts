@@ -4,12 +4,13 @@ import type { Application, Project } from '../../client/resources.ts'
 import { formatSetting } from '../../terminal/setting-text.ts'
 import { recentTime, relativeTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
+import type { Environment } from '../console-context.ts'
 import { factLines, type Fact } from './facts.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
 
 /** Formats the environment; live is red everywhere. */
-export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme): Span =>
+export const environmentSpan = (environment: Environment, { paint }: Theme): Span =>
   environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
 
 /** Formats the status of an application: `● active`. */
@@ -34,14 +35,37 @@ export const paneTitle = (
 export const amountText = (count: number, limit: number | undefined) =>
   limit === undefined ? String(count) : `${count} of ${limit}`
 
-export const projectColumns: Column<Project>[] = [
+/** A row of the list of projects: a project, or all of them together, whose `project` is null. */
+export type ProjectRow = Pick<Project, 'id' | 'name' | 'applicationCount'> & { project: Project | null }
+
+/** Returns the rows of the list of projects; the first one is all of them together. */
+export const projectRows = (projects: readonly Project[]): ProjectRow[] => [
+  ...(projects.length === 0 ? [] : [allProjects(projects)]),
+  ...projects.map((project) => ({ ...project, project })),
+]
+
+const allProjects = (projects: readonly Project[]): ProjectRow => ({
+  id: 'all',
+  name: 'All applications',
+  applicationCount: projects.reduce((sum, { applicationCount }) => sum + applicationCount, 0),
+  project: null,
+})
+
+export const projectColumns: Column<ProjectRow>[] = [
   { title: 'NAME', width: 12, grow: 1, cell: ({ name }) => name },
   { title: 'APPS', width: 4, align: 'right', cell: ({ applicationCount }) => String(applicationCount) },
 ]
 
-/** Returns the columns of a list of applications. */
-export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] => [
+/** Returns the columns of a list of applications; with their projects, if `projectName` tells them. */
+export const appColumns = (
+  theme: Theme,
+  nowMs: number,
+  projectName: ((app: Application) => string) | null,
+): Column<Application>[] => [
   { title: 'NAME', width: 12, grow: 1, maxWidth: 60, cell: ({ name }) => name },
+  ...(projectName === null
+    ? []
+    : [{ title: 'PROJECT', width: 8, grow: 1, maxWidth: 40, dropPriority: 3, cell: projectName }]),
   { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
   { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
   { title: 'CREATED', width: 11, dropPriority: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
@@ -93,5 +117,5 @@ export const emptyProjects = [
 export const emptyApps = (isActive: boolean) => [
   'No applications yet.',
   '',
-  isActive ? 'Press n to create one.' : 'Press tab, then n to create one.',
+  isActive ? 'Press n to create one.' : 'Press enter, then n to create one.',
 ]

@@ -17,12 +17,14 @@ const toneByType: Partial<Record<string, Tone>> = {
   'guard.alert': 'bad',
 }
 
+/** Returns the tone of an event type. */
+export const eventTone = (type: string): Tone => toneByType[type] ?? 'neutral'
+
 /** Event types that the server's analytics counts as failures. */
 export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'otp.blocked'] as const
 
 /** Formats the type of an entry: `✓ otp.verified`. */
-export const typeSpan = ({ type }: LogEntry, theme: Theme): Span =>
-  theme.status(toneByType[type] ?? 'neutral', type)
+export const typeSpan = ({ type }: LogEntry, theme: Theme): Span => theme.status(eventTone(type), type)
 
 /** Describes an entry in words: `failed: max attempts`. */
 export const eventText = ({ type, detail }: LogEntry) =>

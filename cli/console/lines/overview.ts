@@ -1,12 +1,12 @@
 import type { DayCounts, Summary } from '../../client/resources.ts'
+import { formatNumber } from './breakdown.ts'
+import type { Chart } from './chart.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
 import { fitSpan, wrap, type Line, type Painter, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
 export const ranges = ['7d', '30d', '90d'] as const
 export type Range = (typeof ranges)[number]
-
-const formatNumber = (value: number) => value.toLocaleString('en-US')
 
 /** Formats the five counts of the summary, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
@@ -82,6 +82,35 @@ export function chartLines(days: readonly DayCounts[], range: Range, width: numb
   ]
 }
 
+/** Returns the four charts of the overview: sent, verified and failed codes by day, and the share that was verified. */
+export function overviewCharts(days: readonly DayCounts[], { paint }: Theme): Chart[] {
+  const ends = [days[0]?.date ?? '', 'today'] as const
+  const total = sumCounts(days)
+  const today = days.at(-1)
+  const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
+  const shareText = (counts: Counts | undefined) =>
+    counts === undefined || counts.sent === 0 ? '-' : percent(verifiedPercent(counts))
+  return [
+    ...countKeys.map((key): Chart => ({
+      title: `${key[0]?.toUpperCase()}${key.slice(1)} by day`,
+      values: days.map((day) => day[key]),
+      paint: colours[key],
+      remark: `today ${formatNumber(today?.[key] ?? 0)}   total ${formatNumber(total[key])}`,
+      format: formatNumber,
+      ends,
+    })),
+    {
+      title: 'Conversion by day',
+      values: days.map((day) => (day.sent === 0 ? null : verifiedPercent(day))),
+      paint: paint.green,
+      remark: `today ${shareText(today)}   all ${shareText(total)}`,
+      ceiling: 100,
+      format: (value) => `${value}%`,
+      ends,
+    },
+  ]
+}
+
 type Counts = Pick<DayCounts, (typeof countKeys)[number]>
 
 const percent = (rate: number) => `${Math.round(rate)}%`
@@ -105,7 +134,8 @@ function groupDays(days: readonly Counts[], size: number): Counts[] {
 
 const rangesWidth = ranges.reduce((sum, range) => sum + range.length + 2, 0)
 
-const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
+/** Lists the ranges; the chosen one is in brackets. */
+export const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
   ranges.map((option) =>
     option === range ? { text: `[${option}]`, paint: bold } : { text: ` ${option} `, paint: dim },
   )

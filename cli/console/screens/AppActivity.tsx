@@ -12,7 +12,7 @@ import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan } from '../lines/log.ts'
 import type { TabProps } from './app-tab.ts'
 
-const empty = ['No activity yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
+const empty = ['No activity yet. Press S to send a code; or:', '', '  otpd otp send PHONE --env-file FILE']
 
 /** Tab with the application's log, newest first. */
 export function AppActivity({ app, keys, width, height }: TabProps) {

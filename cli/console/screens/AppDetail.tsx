@@ -4,7 +4,9 @@ import { appStatus, environmentSpan } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
+import { useApplicationCalls } from '../hooks/use-application-calls.ts'
 import { useKeys } from '../hooks/use-keys.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
@@ -14,20 +16,29 @@ import { fitSpan, justify, displayWidth, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
+import { AppSend } from './AppSend.tsx'
 import { AppWebhooks } from './AppWebhooks.tsx'
-import type { AppKeys } from './app-tab.ts'
+import type { AppKeys, SentCode } from './app-tab.ts'
 import { editAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
+import { sendDialog } from './otp-dialogs.ts'
 
 const tabTitles = {
   credentials: 'Credentials',
   activity: 'Activity',
   webhooks: 'Webhooks',
+  send: 'Test code',
   quickStart: 'Quick start',
 } as const
 
 export type AppTab = keyof typeof tabTitles
 
-const tabs = ['credentials', 'activity', 'webhooks', 'quickStart'] as const satisfies readonly AppTab[]
+const tabs = [
+  'credentials',
+  'activity',
+  'webhooks',
+  'send',
+  'quickStart',
+] as const satisfies readonly AppTab[]
 
 type Props = ScreenProps & {
   id: string
@@ -53,25 +64,27 @@ export function AppDetail(props: Props) {
   return <LoadedApp {...props} app={app.data} />
 }
 
-function LoadedApp({
-  app,
-  width,
-  height,
-  isCompact,
-  tab,
-  setTab,
-  onIssued,
-  close,
-}: Props & { app: Application }) {
+function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props & { app: Application }) {
   const console = useConsole()
   const { theme, openDialog } = console
   const { paint } = theme
   const tabIndex = tabs.indexOf(tab)
   const moveTab = (offset: number) =>
     setTab(tabs[(tabIndex + offset + tabs.length) % tabs.length] ?? 'credentials')
+  const callAsApplication = useApplicationCalls()
+  const [sent, setSent] = usePersistentState<SentCode | null>(`apps sent ${app.id}`, null)
   const keys: AppKeys = {
     nextTab: () => moveTab(1),
     previousTab: () => moveTab(-1),
+    send: () =>
+      callAsApplication(app, (credentials) =>
+        openDialog(
+          sendDialog(console, app, credentials, (answer) => {
+            setSent(answer)
+            setTab('send')
+          }),
+        ),
+      ),
     edit: () => openDialog(editAppDialog(console, app)),
     toggle: {
       run: () => openDialog(toggleAppDialog(console, app)),
@@ -86,9 +99,11 @@ function LoadedApp({
       ? { text: `[${tabTitles[tabName]}]`, paint: paint.bold }
       : { text: ` ${tabTitles[tabName]} `, paint: paint.dim },
   )
+  const idText = `${app.id} `
+  const hasRoom = displayWidth(heading) + idText.length < width
   const headerLines = [
     [' ', fitSpan({ text: app.name, paint: paint.bold }, nameWidth, theme.symbols.ellipsis), ' ', ...state],
-    justify(heading, isCompact ? '' : { text: `${app.id} `, paint: paint.dim }, width),
+    justify(heading, hasRoom ? { text: idText, paint: paint.dim } : '', width),
     '',
   ]
   const Tab = tabViews[tab]
@@ -99,6 +114,7 @@ function LoadedApp({
         key={`${app.id} ${tab}`}
         app={app}
         keys={keys}
+        sent={sent}
         width={width}
         height={height - headerLines.length}
         onIssued={onIssued}
@@ -111,5 +127,6 @@ const tabViews = {
   credentials: AppCredentials,
   activity: AppActivity,
   webhooks: AppWebhooks,
+  send: AppSend,
   quickStart: AppQuickStart,
 }

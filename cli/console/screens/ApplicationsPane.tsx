@@ -12,7 +12,9 @@ import { editAppDialog, newAppDialog, removeAppDialog, toggleAppDialog } from '.
 import { withinPlan } from './ProjectsPane.tsx'
 
 type Props = {
-  project: Project
+  /** Null: the applications of all projects. */
+  project: Project | null
+  projects: readonly Project[]
   list: List<Application>
   /** Applications in all projects, which the plan limits. */
   count: number
@@ -22,8 +24,17 @@ type Props = {
   onCreated(issued: IssuedCredentialSet, id: string): void
 }
 
-/** Pane with the applications of a project. */
-export function ApplicationsPane({ project, list, count, countMax, width, open, onCreated }: Props) {
+/** Pane with the applications of a project, or of all. */
+export function ApplicationsPane({
+  project,
+  projects,
+  list,
+  count,
+  countMax,
+  width,
+  open,
+  onCreated,
+}: Props) {
   const console = useConsole()
   const { theme, openDialog, copy } = console
   const nowMs = useNow()
@@ -33,7 +44,7 @@ export function ApplicationsPane({ project, list, count, countMax, width, open, 
     {
       open: app === null ? undefined : () => open(app.id),
       create: withinPlan(count, countMax, 'applications', () =>
-        openDialog(newAppDialog(console, project, onCreated)),
+        openDialog(newAppDialog(console, project === null ? projects : [project], onCreated)),
       ),
       edit: app === null ? undefined : () => openDialog(editAppDialog(console, app)),
       toggle:
@@ -48,12 +59,21 @@ export function ApplicationsPane({ project, list, count, countMax, width, open, 
     },
     { isActive },
   )
-  const title = `Applications in ${project.name}`
+  const title = project === null ? 'All applications' : `Applications in ${project.name}`
   const amount = `${amountText(count, countMax)} in all`
+  const projectName =
+    project === null
+      ? ({ projectId }: Application) => projects.find(({ id }) => id === projectId)?.name ?? '-'
+      : null
   return (
     <Box flexDirection="column" width={width} flexShrink={0}>
       <Lines lines={[paneTitle(title, amount, isActive, width, theme)]} width={width} />
-      <ListTable list={list} columns={appColumns(theme, nowMs)} width={width} empty={emptyApps(isActive)} />
+      <ListTable
+        list={list}
+        columns={appColumns(theme, nowMs, projectName)}
+        width={width}
+        empty={emptyApps(isActive)}
+      />
     </Box>
   )
 }

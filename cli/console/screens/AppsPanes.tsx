@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import { useMemo } from 'react'
-import type { Application, Project } from '../../client/resources.ts'
-import { appFacts, projectFacts } from '../lines/application.ts'
+import type { Application } from '../../client/resources.ts'
+import { appFacts, projectFacts, projectRows, type ProjectRow } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { Rule } from '../components/Rule.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
@@ -12,7 +12,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePlan, useProjects } from '../hooks/use-projects.ts'
-import { useBreadcrumbs } from '../hooks/use-shell.ts'
+import { useBreadcrumbs, useOnlyEnvironment } from '../hooks/use-shell.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { ScreenProps } from '../screen.ts'
@@ -30,27 +30,32 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
   const projects = useProjects()
   const applications = useApplications()
   const limits = usePlan()?.limits
+  const onlyEnvironment = useOnlyEnvironment()
   const [pane, setPane] = usePersistentState<'projects' | 'apps'>('apps pane', 'projects')
   const appsByProject = useMemo(
     () => Map.groupBy(applications.data ?? [], ({ projectId }) => projectId),
     [applications.data],
   )
   const bodyHeight = isCompact ? height : height - factsHeight
-  const projectList = useList<Project>({
+  const shownApps = (applications.data ?? []).filter(
+    ({ environment }) => onlyEnvironment === undefined || environment === onlyEnvironment,
+  )
+  const projectList = useList<ProjectRow>({
     name: 'projects',
-    rows: projects.data ?? [],
+    rows: projectRows(projects.data ?? []),
     height: bodyHeight - 2,
     getRowId: ({ id }) => id,
     // A filter with an application's name finds its project.
-    getFilterText: ({ id, name, description }) =>
-      [name, id, description, ...(appsByProject.get(id) ?? []).map((app) => app.name)].join(' '),
+    getFilterText: ({ id, name, project }) =>
+      [name, id, project?.description, ...(appsByProject.get(id) ?? []).map((app) => app.name)].join(' '),
     isActive: pane === 'projects' || projects.data?.length === 0,
   })
-  const project = projectList.selected
-  const isAppsPaneActive = pane === 'apps' && project !== null
+  const { selected } = projectList
+  const project = selected?.project ?? null
+  const isAppsPaneActive = pane === 'apps' && selected !== null
   const appList = useList<Application>({
-    name: `apps ${project?.id ?? ''}`,
-    rows: (project && appsByProject.get(project.id)) ?? [],
+    name: `apps ${selected?.id ?? ''}`,
+    rows: shownApps.filter(({ projectId }) => project === null || projectId === project.id),
     height: bodyHeight - 2,
     getRowId: ({ id }) => id,
     getFilterText: ({ id, name, environment, status }) => `${name} ${environment} ${status} ${id}`,
@@ -58,12 +63,10 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
   })
   const selectProject = usePendingSelection('project', projectList)
   const selectApp = usePendingSelection('app', appList)
-  useBreadcrumbs(isAppsPaneActive ? [project.name] : [])
-  const switchPane =
-    project === null && pane === 'projects' ? undefined : () => setPane(pane === 'apps' ? 'projects' : 'apps')
+  useBreadcrumbs(isAppsPaneActive ? [selected.name] : [])
   useKeys('detail', {
-    nextPane: switchPane,
-    previousPane: switchPane,
+    nextPane: isAppsPaneActive || selected === null ? undefined : () => setPane('apps'),
+    previousPane: isAppsPaneActive ? () => setPane('projects') : undefined,
     back: isAppsPaneActive && appList.filter === '' ? () => setPane('projects') : undefined,
   })
   if (projects.data === undefined || applications.data === undefined)
@@ -90,10 +93,11 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
       }}
     />
   )
-  if (project === null) return left
+  if (selected === null) return left
   const right = (
     <ApplicationsPane
       project={project}
+      projects={projects.data}
       list={appList}
       count={applications.data.length}
       countMax={limits?.applications}
@@ -107,7 +111,12 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
   )
   if (isSinglePane) return isAppsPaneActive ? right : left
   const app = isAppsPaneActive ? appList.selected : null
-  const facts = app === null ? projectFacts(project, theme, nowMs) : appFacts(app, theme, nowMs)
+  const facts =
+    app !== null
+      ? appFacts(app, theme, nowMs)
+      : project === null
+        ? [{ text: ' Applications of every project. Select a project to change it.', paint: theme.paint.dim }]
+        : projectFacts(project, theme, nowMs)
   const bar = { text: theme.symbols.bar, paint: theme.paint.dim }
   return (
     <Box flexDirection="column" width={width} height={height}>
@@ -116,7 +125,7 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
         <Lines lines={Array.from({ length: bodyHeight }, () => [' ', bar])} width={2} />
         {right}
       </Box>
-      <Rule width={width} title={(app ?? project).name} />
+      <Rule width={width} title={(app ?? selected).name} />
       <Lines lines={facts} width={width} height={factsHeight - 1} />
     </Box>
   )

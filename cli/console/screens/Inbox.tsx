@@ -7,7 +7,7 @@ import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplications } from '../hooks/use-applications.ts'
+import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
@@ -34,13 +34,14 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
   const { theme, copy, go } = useConsole()
   const { paint } = theme
   const { applicationName } = useApplications()
+  const isShown = useApplicationFilter()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const inbox = useInbox()
   const messageHeight = isCompact ? 2 : 4
   const list = useList({
     name: 'inbox',
-    rows: inbox.data ?? [],
+    rows: (inbox.data ?? []).filter(({ appId }) => isShown(appId)),
     height: height - 1 - messageHeight,
     getRowId: ({ id }) => id,
     getFilterText: ({ phone, appId, code, requestId }) =>

@@ -7,7 +7,7 @@ import { ListTable } from '../components/ListTable.tsx'
 import { LogDetail, logDetailHeight } from '../components/LogDetail.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplications } from '../hooks/use-applications.ts'
+import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLog } from '../hooks/use-log.ts'
@@ -19,6 +19,7 @@ import { typeSpan } from '../lines/log.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
+import { appFilterPicker } from './app-picker.ts'
 import { minuteMs } from '../../../src/shared/durations.ts'
 
 /** Screen with the live log. */
@@ -33,8 +34,9 @@ export const logsScreen: Screen = {
 }
 
 function LogsView({ width, height, target }: ScreenProps) {
-  const { theme, go, copy } = useConsole()
-  const { applicationName } = useApplications()
+  const { theme, go, copy, openDialog } = useConsole()
+  const { data: applications = [], applicationName } = useApplications()
+  const isShown = useApplicationFilter()
   const { isPaused, isUnmasked } = useShell()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
@@ -46,7 +48,7 @@ function LogsView({ width, height, target }: ScreenProps) {
   const listHeight = height - 2 - (isSplit ? logDetailHeight : 0)
   const list = useList({
     name: 'logs',
-    rows: rowsAfter(tail.rows, clearedId),
+    rows: rowsAfter(tail.rows, clearedId).filter((row) => row.kind === 'gap' || isShown(row.entry.appId)),
     height: listHeight,
     isTail: true,
     getRowId: ({ id }) => id,
@@ -57,11 +59,10 @@ function LogsView({ width, height, target }: ScreenProps) {
   useKeys('logs', {
     filter: logFilter.openFilterDialog,
     type: logFilter.nextKind,
-    app: logFilter.selection.appId
-      ? { run: () => logFilter.setApp(null), label: 'all apps' }
-      : entry?.appId
-        ? () => logFilter.setApp(entry.appId)
-        : undefined,
+    app:
+      applications.length === 0
+        ? undefined
+        : () => openDialog(appFilterPicker(applications, logFilter.setApp)),
     open: entry === null || isDetailOpen ? undefined : () => setDetailOpen(true),
     back: isDetailOpen ? () => setDetailOpen(false) : undefined,
     request: requestId === null ? undefined : () => go('otp', { requestId }),

@@ -2,83 +2,118 @@ import { Box } from 'ink'
 import type { OtpRequest } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
+import { FilterLine } from '../components/FilterLine.tsx'
 import { ListTable } from '../components/ListTable.tsx'
-import { Rule } from '../components/Rule.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
+import { Timeline } from '../components/RequestView.tsx'
+import { Rule } from '../components/Rule.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplicationCalls } from '../hooks/use-application-calls.ts'
 import { useApplications } from '../hooks/use-applications.ts'
-import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePhoneFormatter } from '../hooks/use-shell.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
+import { usePolled } from '../hooks/use-polled.ts'
+import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { expiryText, statusSpan } from '../lines/otp.ts'
+import {
+  parseRequestSearch,
+  requestListName,
+  requestSearchName,
+  requestStatuses,
+  type RequestSearch,
+} from '../request-search.ts'
 import type { ScreenProps } from '../screen.ts'
+import { appFilterPicker, appPicker } from './app-picker.ts'
 import { sendDialog } from './otp-dialogs.ts'
-
-const statuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
-type Status = (typeof statuses)[number]
 
 const newestMax = 200
 
-/** List of the newest requests, optionally of one application or one status. */
-export function OtpRequests({ width, height, open }: ScreenProps & { open(id: string): void }) {
-  const { api, theme, openDialog, copy, toast } = useConsole()
+/** List of the newest requests, optionally of one application, one status, or one phone number. */
+export function OtpRequests({ width, height, target, open }: ScreenProps & { open(id: string): void }) {
+  const console = useConsole()
+  const { api, theme, openDialog, copy } = console
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
+  const environment = useOnlyEnvironment()
   const { data: applications = [], applicationName } = useApplications()
-  const [appId, setAppId] = usePersistentState<string | null>('otp app', null)
-  const [status, setStatus] = usePersistentState<Status | null>('otp status', null)
+  const [pickedApp, setPickedApp] = usePersistentState<string | null>('otp app', null)
+  const [pickedStatus, setPickedStatus] = usePersistentState<OtpRequest['status'] | null>('otp status', null)
+  const [searchText, setSearchText] = usePersistentState(requestSearchName, '')
+  const search = parseRequestSearch(searchText, applications)
+  const appId = search?.kind === 'app' ? search.appId : pickedApp
+  const status = search?.kind === 'status' ? search.status : pickedStatus
+  const phone = search?.kind === 'phone' ? search.phone : null
   const load = async () => {
-    const filter = { ...(appId !== null && { appId }), ...(status !== null && { status }) }
+    const filter = {
+      environment,
+      appId: appId ?? undefined,
+      status: status ?? undefined,
+      phone: phone ?? undefined,
+    }
     return (await api.asDeveloper('GET', '/v1/otp', { query: { limit: String(newestMax), ...filter } })).data
   }
-  const requests = usePolled(`otp ${appId} ${status}`, load)
+  const requests = usePolled(`otp ${environment} ${appId} ${status} ${phone}`, load)
   const rows = requests.data ?? []
+  // A search for a number asks what happened to its codes, so the timeline is shown with it.
+  const listHeight = Math.min(rows.length + 3, Math.floor(height / 2))
+  const detailHeight = phone !== null && rows.length > 0 ? height - 1 - listHeight : 0
   const list = useList({
-    name: 'otp',
+    name: requestListName,
     rows,
-    height: height - 2,
+    height: height - 2 - detailHeight,
     getRowId: ({ id }) => id,
     getFilterText: (request) =>
       `${request.phone} ${request.id} ${request.status} ${applicationName(request.appId)}`,
+    isFilteringAtStart: target?.isSearching === true,
+    isServerFiltered: search !== null,
+    onFilter(text) {
+      setSearchText(text)
+      const typed = parseRequestSearch(text, applications)
+      if (typed?.kind === 'id') open(typed.id)
+    },
   })
   const { selected } = list
-  const applicationCalls = useApplicationCalls()
+  const callAsApplication = useApplicationCalls()
+  const sendAs = (app: (typeof applications)[number]) =>
+    callAsApplication(app, (credentials) =>
+      openDialog(sendDialog(console, app, credentials, ({ requestId }) => open(requestId))),
+    )
+  const senders = applications.filter(
+    (app) => (appId === null || app.id === appId) && (environment ?? app.environment) === app.environment,
+  )
+  const [sender] = senders
   useKeys('otp', {
     open: selected === null ? undefined : () => open(selected.id),
     app:
-      applications.length === 0
-        ? undefined
-        : () =>
-            setAppId(
-              nextOption(
-                applications.map(({ id }) => id),
-                appId,
-              ),
-            ),
-    status: () => setStatus(nextOption(statuses, status)),
-    send: applicationCalls.handler((application) => openDialog(sendDialog(application, { toast, open }))),
+      applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setPickedApp)),
+    status: () => setPickedStatus(nextStatus(pickedStatus)),
+    send:
+      sender === undefined
+        ? { unavailable: 'there is no application yet' }
+        : senders.length === 1
+          ? () => sendAs(sender)
+          : () => openDialog(appPicker('Send a code as', senders, sendAs)),
     copy: selected === null ? undefined : { run: () => copy(selected.id, 'request id'), label: 'copy id' },
   })
 
-  const isUnfiltered = appId === null && status === null
+  const isUnfiltered = appId === null && status === null && phone === null
   const columns: Column<OtpRequest>[] = [
     { title: 'SENT', width: 11, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
-    { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
+    { title: 'PHONE', width: 16, cell: (request) => formatPhone(request.phone) },
     { title: 'STATUS', width: 10, cell: (request) => statusSpan(request, theme) },
     { title: 'TRIES', width: 5, cell: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
     {
       title: 'APP',
       width: 8,
       grow: 1,
-      maxWidth: 32,
+      maxWidth: 48,
       dropPriority: 1,
       cell: ({ appId: id }) => applicationName(id),
     },
     { title: 'EXPIRES', width: 13, dropPriority: 2, cell: (request) => expiryText(request, nowMs) },
+    { title: 'CHANNEL', width: 10, grow: 1, maxWidth: 20, dropPriority: 4, cell: channelText },
     { title: 'REQUEST', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
   const filters = `app: ${appId === null ? 'all' : applicationName(appId)}   status: ${status ?? 'all'}`
@@ -86,9 +121,21 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
   return (
     <Box flexDirection="column" width={width} height={height}>
       {requests.data === undefined ? (
-        <LoadingOrError polled={requests} width={width} height={height - 1} />
+        <>
+          <LoadingOrError polled={requests} width={width} height={height - (list.hasFilter ? 2 : 1)} />
+          {/* Takes what is typed right after `/`, also on another screen, where the requests are not loaded yet. */}
+          {list.hasFilter && <FilterLine list={list} width={width} />}
+        </>
       ) : (
-        <ListTable list={list} columns={columns} width={width} empty={isUnfiltered ? empty : emptyFiltered} />
+        <ListTable
+          list={list}
+          columns={columns}
+          width={width}
+          empty={isUnfiltered ? empty : emptyFiltered(search)}
+        />
+      )}
+      {detailHeight > 0 && selected !== null && (
+        <Timeline key={selected.id} request={selected} width={width} height={detailHeight} />
       )}
       <Rule
         width={width}
@@ -99,9 +146,18 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
   )
 }
 
-/** Returns the option after `current`; null after the last one, and the first one after null. */
-const nextOption = <T,>(options: readonly T[], current: T | null): T | null =>
-  current === null ? (options[0] ?? null) : (options[options.indexOf(current) + 1] ?? null)
+const channelText = ({ channel, provider }: OtpRequest) =>
+  provider === null ? channel : provider === 'inbox' ? provider : `${channel} by ${provider}`
 
-const empty = ['No codes yet. Send one:', '', '  otpd otp send PHONE --env-file FILE']
-const emptyFiltered = ['No matching codes. Press a or s to change the filter.']
+/** Returns the status after `current`; null, which is all, after the last one. */
+const nextStatus = (current: OtpRequest['status'] | null): OtpRequest['status'] | null =>
+  current === null
+    ? (requestStatuses[0] ?? null)
+    : (requestStatuses[requestStatuses.indexOf(current) + 1] ?? null)
+
+const empty = ['No codes yet. Press S to send one; or:', '', '  otpd otp send PHONE --env-file FILE']
+
+const emptyFiltered = (search: RequestSearch | null) =>
+  search?.kind === 'phone'
+    ? ['No code was ever sent to this number, as far as it is kept. Press esc to see all requests.']
+    : ['No matching codes. Press a or s to change the filter.']

@@ -1,6 +1,11 @@
 import { Box } from 'ink'
-import type { Project } from '../../client/resources.ts'
-import { amountText, emptyProjects, paneTitle, projectColumns } from '../lines/application.ts'
+import {
+  amountText,
+  emptyProjects,
+  paneTitle,
+  projectColumns,
+  type ProjectRow,
+} from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { useConsole } from '../console-context.ts'
@@ -10,7 +15,7 @@ import type { Handler } from '../key-router.ts'
 import { editProjectDialog, newProjectDialog, removeProjectDialog } from './project-dialogs.ts'
 
 type Props = {
-  list: List<Project>
+  list: List<ProjectRow>
   count: number
   /** Limit of the plan; undefined until it is loaded. */
   countMax: number | undefined
@@ -23,11 +28,12 @@ type Props = {
 export function ProjectsPane({ list, count, countMax, width, open, onCreated }: Props) {
   const console = useConsole()
   const { theme, openDialog, copy } = console
-  const { selected: project, isActive } = list
+  const { selected, isActive } = list
+  const project = selected?.project ?? null
   useKeys(
     'apps',
     {
-      open: project === null ? undefined : open,
+      open: selected === null ? undefined : open,
       create: withinPlan(count, countMax, 'projects', () => openDialog(newProjectDialog(console, onCreated))),
       edit: project === null ? undefined : () => openDialog(editProjectDialog(console, project)),
       remove:

@@ -6,7 +6,7 @@ import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplications } from '../hooks/use-applications.ts'
+import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
@@ -53,13 +53,14 @@ function Endpoints({
 }: ScreenProps & { open(open: OpenDelivery): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
   const { data: applications = [], applicationName } = useApplications()
+  const isShown = useApplicationFilter()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
   const webhooks = usePolled('webhooks', async () => {
     const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
     return data
   })
-  const rows = webhooks.data ?? []
+  const rows = (webhooks.data ?? []).filter(({ appId }) => isShown(appId))
   const isSplit = !isCompact && rows.length > 0
   const endpointsHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height
   const list = useList({
@@ -100,7 +101,8 @@ function Endpoints({
     { isActive: isEndpointsPane },
   )
   useKeys('detail', {
-    nextPane: isSplit ? () => setPane(isEndpointsPane ? 'deliveries' : 'endpoints') : undefined,
+    nextPane: isSplit && isEndpointsPane ? () => setPane('deliveries') : undefined,
+    previousPane: isSplit && !isEndpointsPane ? () => setPane('endpoints') : undefined,
   })
   if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
 

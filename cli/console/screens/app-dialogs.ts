@@ -3,6 +3,7 @@ import { keysOf, mapProperties, type FieldDefinition, type FieldValues } from '.
 import type { Application, Project } from '../../client/resources.ts'
 import { parseSetting } from '../../terminal/setting-text.ts'
 import { required, type Console, type Dialog, type Field } from '../console-context.ts'
+import { rememberSecrets } from '../app-credentials.ts'
 import {
   credentialNames,
   credentialsFromCreation,
@@ -12,33 +13,47 @@ import {
 } from '../issued-credentials.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
+type CredentialNeeds = Needs & Pick<Console, 'appCredentials'>
 
 /**
- * Creates an application.
+ * Creates an application, and keeps its credentials in memory for test codes.
  *
+ * @param projects its project is one of these
  * @param onIssued called with the credentials, which are shown only once
  */
 export const newAppDialog = (
-  { api, toast }: Needs,
-  project: Project,
+  needs: CredentialNeeds,
+  projects: readonly Project[],
   onIssued: (issued: IssuedCredentialSet, id: string) => void,
-): Dialog => ({
-  kind: 'form',
-  title: 'New application',
-  lines: [`In ${project.name}. A test application never sends real messages.`],
-  fields: [
-    { name: 'name', label: 'name', check: required },
-    { name: 'environment', label: 'environment', choices: ['test', 'live'] },
-  ],
-  verb: 'create',
-  async submit({ name = '', environment: environmentInput }) {
-    const environment = environmentInput === 'live' ? ('live' as const) : ('test' as const)
-    const body = { name: name.trim(), projectId: project.id, environment }
-    const { data } = await api.asDeveloper('POST', '/v1/applications', { body })
-    toast('application created', 'good')
-    onIssued(credentialsFromCreation(data), data.id)
-  },
-})
+): Dialog => {
+  const [first] = projects
+  const isNameShared = (name: string) => projects.filter((project) => project.name === name).length > 1
+  const label = ({ id, name }: Project) => (isNameShared(name) ? id : name)
+  const choices = projects.map(label)
+  return {
+    kind: 'form',
+    title: 'New application',
+    lines: [
+      `${projects.length === 1 ? `In ${first?.name}. ` : ''}A test application never sends real messages.`,
+    ],
+    fields: [
+      { name: 'name', label: 'name', check: required },
+      ...(projects.length > 1 ? [{ name: 'project', label: 'project', choices }] : []),
+      { name: 'environment', label: 'environment', choices: ['test', 'live'] },
+    ],
+    verb: 'create',
+    async submit({ name = '', project: projectName, environment: environmentInput }) {
+      const environment = environmentInput === 'live' ? ('live' as const) : ('test' as const)
+      const project = projects.find((candidate) => label(candidate) === projectName) ?? first
+      const body = { name: name.trim(), projectId: project?.id ?? '', environment }
+      const { data } = await needs.api.asDeveloper('POST', '/v1/applications', { body })
+      const { clientSecret, apiKey } = data
+      rememberSecrets(needs, data.clientId, { clientSecret, apiKey })
+      needs.toast('application created', 'good')
+      onIssued(credentialsFromCreation(data), data.id)
+    },
+  }
+}
 
 /** Edits name and message settings of an application. */
 export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog => ({
@@ -120,7 +135,7 @@ export const removeAppDialog = (
 
 /** Replaces a credential, after the name of the application is typed. */
 export const rotateDialog = (
-  { api, toast }: Needs,
+  needs: CredentialNeeds,
   app: Application,
   key: keyof typeof rotations,
   onIssued: (issued: IssuedCredentialSet) => void,
@@ -136,8 +151,9 @@ export const rotateDialog = (
   verb: 'rotate',
   async submit() {
     const params = { id: app.id, type: rotations[key] }
-    const { data } = await api.asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params })
-    toast(`${credentialNames[key].name} rotated`, 'good')
+    const { data } = await needs.api.asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params })
+    if (key !== 'webhookSecret') rememberSecrets(needs, app.clientId, { [key]: data.value })
+    needs.toast(`${credentialNames[key].name} rotated`, 'good')
     onIssued(credentialsFromRotation(app, key, data))
   },
 })

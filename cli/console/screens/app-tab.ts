@@ -1,9 +1,14 @@
-import type { Application } from '../../client/resources.ts'
+import type { Application, SentOtp } from '../../client/resources.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { Handler } from '../key-router.ts'
 
 /** Keys that work in every tab of an application's page. */
-export type AppKeys = { [Action in 'nextTab' | 'previousTab' | 'edit' | 'toggle' | 'remove']: Handler }
+export type AppKeys = {
+  [Action in 'nextTab' | 'previousTab' | 'send' | 'edit' | 'toggle' | 'remove']: Handler
+}
+
+/** A code that was sent from the page. `code` is known for test applications only. */
+export type SentCode = Pick<SentOtp, 'requestId' | 'code'>
 
 /** Props of each tab of an application's page. */
 export type TabProps = {
@@ -12,5 +17,7 @@ export type TabProps = {
   keys: AppKeys
   width: number
   height: number
+  /** The last code that was sent from this page; null before the first. */
+  sent: SentCode | null
   onIssued(issued: IssuedCredentialSet): void
 }

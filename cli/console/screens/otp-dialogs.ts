@@ -1,43 +1,76 @@
-import type { connectAsApplication } from '../../client/credentials.ts'
-import type { OtpRequest } from '../../client/resources.ts'
+import type { AppCredentials } from '../../client/api.ts'
+import type { Application, OtpRequest, SentOtp } from '../../client/resources.ts'
 import { required, type Console, type Dialog } from '../console-context.ts'
 
-type ApplicationConnection = ReturnType<typeof connectAsApplication>
-type Toast = Console['toast']
+type Needs = Pick<Console, 'api' | 'toast' | 'openDialog'>
 
-/** Asks for a phone number and sends it a code. */
+/**
+ * Asks for a phone number and sends it a code; for a live application, which reaches people and may cost money, only
+ * after a confirmation.
+ *
+ * @param onSent called with the request, and with its code if the application is a test application
+ */
 export const sendDialog = (
-  { api, credentials }: ApplicationConnection,
-  { toast, open }: { toast: Toast; open(id: string): void },
+  needs: Needs,
+  app: Pick<Application, 'name' | 'environment'>,
+  credentials: AppCredentials,
+  onSent: (sent: SentOtp) => void,
 ): Dialog => ({
   kind: 'form',
-  title: 'Send a code',
-  lines: ['Sent by the application in OTPD_CLIENT_ID.'],
+  title: `Send a code as ${app.name}`,
+  lines: [
+    app.environment === 'live'
+      ? 'This application is live: the message goes to the phone.'
+      : 'A test application sends nothing to the phone: the code appears here.',
+  ],
   fields: [
     { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'required' : null) },
   ],
-  verb: 'send',
+  verb: app.environment === 'live' ? 'continue' : 'send',
   async submit({ phone = '' }) {
-    const body = { phone: phone.trim() }
-    const { data } = await api.asApplication('POST', '/v1/otp/send', credentials, { body })
-    toast('code sent', 'good')
-    open(data.requestId)
+    const send = () => sendCode(needs, credentials, phone.trim(), onSent)
+    if (app.environment === 'test') return send()
+    needs.openDialog({
+      kind: 'form',
+      title: 'Send a real message?',
+      lines: [`To ${phone.trim()}, by the live application ${app.name}. It may cost money.`],
+      fields: [],
+      verb: 'send',
+      submit: send,
+    })
   },
 })
 
-/** Asks for the code of a request and checks it. */
+async function sendCode(
+  { api, toast }: Needs,
+  credentials: AppCredentials,
+  phone: string,
+  onSent: (sent: SentOtp) => void,
+) {
+  const { data } = await api.asApplication('POST', '/v1/otp/send', credentials, { body: { phone } })
+  toast('code sent', 'good')
+  onSent(data)
+}
+
+/**
+ * Asks for the code of a request and checks it.
+ *
+ * @param phone as it is shown
+ * @param code the code if it is known, already filled in
+ */
 export const verifyDialog = (
-  { api, credentials }: ApplicationConnection,
+  { api, toast }: Needs,
+  credentials: AppCredentials,
   { id }: OtpRequest,
-  { phone, toast }: { phone: string; toast: Toast },
+  { phone, code = '' }: { phone: string; code?: string | undefined },
 ): Dialog => ({
   kind: 'form',
   title: 'Verify a code',
   lines: [`The code that was sent to ${phone}.`],
-  fields: [{ name: 'code', label: 'code', check: required }],
+  fields: [{ name: 'code', label: 'code', initial: code, check: required }],
   verb: 'verify',
-  async submit({ code = '' }) {
-    const body = { requestId: id, code: code.trim() }
+  async submit({ code: typedCode = '' }) {
+    const body = { requestId: id, code: typedCode.trim() }
     await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
     toast(`${phone} is verified`, 'good')
   },
@@ -45,9 +78,10 @@ export const verifyDialog = (
 
 /** Sends the same code again. */
 export const resendDialog = (
-  { api, credentials }: ApplicationConnection,
+  { api, toast }: Needs,
+  credentials: AppCredentials,
   { id }: OtpRequest,
-  { phone, toast }: { phone: string; toast: Toast },
+  { phone }: { phone: string },
 ): Dialog => ({
   kind: 'form',
   title: 'Resend the code',
@@ -62,9 +96,10 @@ export const resendDialog = (
 
 /** Cancels the pending code. */
 export const cancelDialog = (
-  { api, credentials }: ApplicationConnection,
+  { api, toast }: Needs,
+  credentials: AppCredentials,
   { id }: OtpRequest,
-  { phone, toast }: { phone: string; toast: Toast },
+  { phone }: { phone: string },
 ): Dialog => ({
   kind: 'confirm',
   title: 'Cancel a code',

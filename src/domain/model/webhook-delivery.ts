@@ -31,8 +31,16 @@ export type WebhookMessage = {
   body: string
 }
 
+/** The head of a request as it was sent, but for the values of the endpoint's own headers: see `maskedValue`. */
+export type SentRequest = { url: string; headers: Readonly<Record<string, string>> }
+
+/** Replaces the values of an endpoint's own headers, which may be credentials. */
+export const maskedValue = '****'
+
 /** Result of one attempt. It succeeded if `error` is null: a status from 200 to 299. */
 export type WebhookAttemptResult = {
+  /** Null if nothing was sent. */
+  request: SentRequest | null
   /** Null if no response was received. */
   statusCode: number | null
   error: WebhookError | null
@@ -54,10 +62,10 @@ export type SendWebhook = (message: WebhookMessage, signal?: AbortSignal) => Pro
 export type WebhookAttempt = Omit<WebhookAttemptResult, 'retryAfterMs'> & { at: number }
 
 /**
- * `failed`: every retry was used up, or the receiver answered 410 (dead letter). Kept as long as log entries; only a
- * manual redelivery or a recovery sends it again.
+ * `failed`: every retry was used up, or the receiver answered 410 (dead letter). `skipped`: the endpoint was disabled at the
+ * time of the event. Both are kept as long as log entries; only a manual redelivery or a recovery sends them.
  */
-export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
+export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed', 'skipped'] as const
 
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
@@ -67,16 +75,20 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
  * ```mermaid
  * stateDiagram-v2
  *   [*] --> pending: event recorded while the endpoint subscribes to it
+ *   [*] --> skipped: event recorded while the endpoint, which subscribes to it, is disabled
  *   pending --> pending: attempt failed (next one scheduled), released, or lease expired
  *   pending --> delivered: attempt succeeded
  *   pending --> failed: last scheduled attempt failed, or the receiver answered 410
  *   pending --> delivered: manual redelivery succeeded
  *   failed --> delivered: manual redelivery succeeded
  *   delivered --> delivered: manual redelivery, whatever its result
+ *   skipped --> delivered: manual redelivery succeeded
  *   failed --> pending: recovered, with a new schedule
+ *   skipped --> pending: recovered
+ *   pending --> pending: recovered while it waits for a retry, with a new schedule
  * ```
  *
- * A manual redelivery that fails changes no status. The deliveries of a disabled endpoint wait as they are.
+ * A manual redelivery that fails changes no status. The pending deliveries of a disabled endpoint wait as they are.
  */
 export type WebhookDelivery = {
   id: string
@@ -87,7 +99,7 @@ export type WebhookDelivery = {
   attempts: number
   lastStatusCode: number | null
   lastError: WebhookError | null
-  /** Null once the delivery is delivered or failed. */
+  /** Null unless the delivery is pending. */
   nextAttemptAt: number | null
   createdAt: number
   deliveredAt: number | null

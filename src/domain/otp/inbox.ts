@@ -39,7 +39,7 @@ export function createInboxService(needs: {
   const { store, clock, keys, render } = needs
   return {
     /** Lists the messages of the last 24 hours, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
-    async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
+    async list(developer: Pick<Developer, 'id'>, page: PageRequest): Promise<Page<InboxItem>> {
       const now = clock.now()
       const before = readSeqCursor(page)
       const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)

@@ -49,7 +49,7 @@ export type RowReader = {
 
   // Read without a lock.
   readonly rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'>
-  /** The enabled endpoints of an application, or of all applications of a developer, in the order of their ids. */
+  /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
   subscribers(appId: string): Promise<readonly Subscriber[]>
   subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
   hasPhone(hash: string): Promise<boolean>
@@ -59,7 +59,7 @@ export type RowReader = {
   findVirtualPhoneOwner(phone: string): Promise<string | undefined>
 }
 
-/** An enabled webhook endpoint. */
+/** A webhook endpoint, enabled or disabled. */
 export type Subscriber = { id: string; events: readonly string[] }
 
 /** A log entry to append, with what refers to its number. */

@@ -1,6 +1,9 @@
 import type { WebhookDeliveryFilter, WebhookDelivery, WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { StoredWebhookMessage } from './webhook-outbox.ts'
 
+/** Time of the next attempt, and id. */
+export type RetryPosition = [number, string]
+
 /** Deliveries as their developer sees them. The caller must have checked that the endpoint is the developer's. */
 export type WebhookDeliveryStore = {
   /**
@@ -25,16 +28,26 @@ export type WebhookDeliveryStore = {
    */
   recordManualAttempt(endpointId: string, id: string, attempt: WebhookAttempt, now: number): Promise<boolean>
   /**
-   * Requeues failed deliveries created in [since, until], with their retry schedule reset.
+   * Requeues failed and skipped deliveries created in [since, until], with their retry schedule reset.
    *
    * @param range.after an id; later deliveries only
    * @returns their ids, at most `limit`, in order
    */
-  requeueFailed(
+  requeueEnded(
     endpointId: string,
     range: { since: number; until: number; after?: string | undefined; limit: number },
     now: number,
   ): Promise<string[]>
+  /**
+   * Makes deliveries created in [since, until] that wait for a retry due at once, with their retry schedule reset.
+   *
+   * @param range.after `last` of the batch before
+   */
+  hurryRetries(
+    endpointId: string,
+    range: { since: number; until: number; after?: RetryPosition | undefined; limit: number },
+    now: number,
+  ): Promise<{ count: number; last: RetryPosition | undefined }>
   /** Deletes a batch created up to `until`, with their attempts. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

@@ -15,7 +15,7 @@ export type EndpointListQuery = {
   before?: string | undefined
 }
 
-/** An enabled endpoint, and the types of events that it gets. */
+/** An endpoint, and the types of events that it gets, or that are skipped while it is disabled. */
 export type Subscriber = { readonly id: string; readonly events: readonly string[] }
 
 /** Methods with a `developerId` find only that developer's endpoints. */
@@ -24,9 +24,9 @@ export type WebhookEndpointStore = {
   findWithApplication(developerId: string, id: string): Promise<EndpointWithApplication | undefined>
   /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
-  /** Lists the enabled endpoints of an application in the order of their ids. */
+  /** Lists the endpoints of an application in the order of their ids. */
   subscribers(appId: string): Promise<readonly Subscriber[]>
-  /** Lists the enabled endpoints of all applications of a developer in the order of their ids. */
+  /** Lists the endpoints of all applications of a developer in the order of their ids. */
   subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>

@@ -76,15 +76,15 @@ export type StoredWebhookMessage = EndpointTarget & {
 /** Transactional outbox: each event writes one row per subscribed endpoint in its own transaction. */
 export type WebhookOutboxStore = {
   /**
-   * Adds a delivery in the event's transaction. Call it in the order of endpoint ids (lock order). The delivery is leased
-   * and queued at once if the queue offers a lease and the endpoint is healthy, has nothing else that is due, and has
-   * fewer than two leases.
-   */
-  /**
    * Locks the endpoints that `insert` is about to get deliveries for, and makes them due. Call it in the order of their
    * ids. Does nothing on SQLite, where `insert` does it.
    */
   lockEndpoints(endpointIds: readonly string[], now: number): Promise<void>
+  /**
+   * Adds a delivery in the event's transaction; one to a disabled endpoint is skipped. Call it in the order of endpoint ids
+   * (lock order). The delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has
+   * nothing else that is due, and has fewer than two leases.
+   */
   insert(delivery: NewDelivery): Promise<void>
 
   /**

@@ -5,6 +5,7 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import type { Clock } from '../model/clock.ts'
 import type { CallLimits } from '../limits/call-limits.ts'
 import type { Store } from '../store/store.ts'
+import type { RetryPosition } from '../store/webhook-deliveries.ts'
 import type {
   WebhookAttempt,
   WebhookDeliveryFilter,
@@ -13,7 +14,12 @@ import type {
 } from '../model/webhook-delivery.ts'
 import { sendStored } from './send-stored.ts'
 
-export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
+export type DeliveryWithAttempts = {
+  delivery: WebhookDelivery
+  attempts: WebhookAttempt[]
+  /** Body of every request; null if the event was deleted, or cannot be decrypted. */
+  body: string | null
+}
 
 /** Deliveries per transaction. */
 const requeueBatchSize = 500
@@ -39,7 +45,8 @@ export function createWebhookDeliveryService(needs: {
     await requireEndpoint(developer, endpointId)
     const delivery = isId('dlv', id) ? await webhookDeliveries.find(endpointId, id) : undefined
     if (!delivery) throw notFound('webhookDelivery')
-    return { delivery, attempts: await webhookDeliveries.attempts(id) }
+    const message = await webhookDeliveries.load(endpointId, id)
+    return { delivery, attempts: await webhookDeliveries.attempts(id), body: message?.body ?? null }
   }
 
   return {
@@ -84,9 +91,9 @@ export function createWebhookDeliveryService(needs: {
     },
 
     /**
-     * Requeues every failed delivery of an event between `since` and `until`, with its retry schedule reset. A disabled
-     * endpoint receives them once it is enabled. Works in batches, each a transaction: a call that fails midway has
-     * requeued some, and can be retried.
+     * Requeues every failed or skipped delivery of an event between `since` and `until`, and those that wait for a retry,
+     * to be sent at once, with a new retry schedule. A disabled endpoint receives them once it is enabled. Works in
+     * batches, each a transaction: a call that fails midway has requeued some, and can be retried.
      *
      * @param range.until defaults to now
      * @returns the number of requeued deliveries
@@ -102,11 +109,20 @@ export function createWebhookDeliveryService(needs: {
       const { since, until = Math.max(now, since) } = range
       if (until < since) throw invalidRange()
       callLimits.chargeRedelivery(developer)
+      const limits = { since, until, limit: requeueBatchSize }
       let recovered = 0
+      // First, so that none is counted twice.
+      let last: RetryPosition | undefined
+      do {
+        const bounds = { ...limits, after: last }
+        const batch = await store.write((tx) => tx.webhookDeliveries.hurryRetries(endpointId, bounds, now))
+        recovered += batch.count
+        last = batch.last
+      } while (last !== undefined)
       let after: string | undefined
       do {
-        const bounds = { since, until, after, limit: requeueBatchSize }
-        const ids = await store.write((tx) => tx.webhookDeliveries.requeueFailed(endpointId, bounds, now))
+        const bounds = { ...limits, after }
+        const ids = await store.write((tx) => tx.webhookDeliveries.requeueEnded(endpointId, bounds, now))
         recovered += ids.length
         after = ids.at(-1)
       } while (after !== undefined)

@@ -147,7 +147,7 @@ export function createWebhookEndpointService(needs: {
 
     /**
      * Updates an endpoint. While it is disabled its pending deliveries wait until it is enabled again; events of that
-     * time are not sent to it. `mergeHeaders` says what happens to its headers.
+     * time become skipped deliveries. `mergeHeaders` says what happens to its headers.
      *
      * @returns the endpoint, and the names of the headers that were dropped because the URL's origin changed
      * @throws INVALID_ARGUMENT the URL or a header is not allowed; NOT_FOUND

@@ -11,6 +11,13 @@ export async function sendStored(
 ): Promise<WebhookAttemptResult> {
   const { secret, headers, body } = message
   if (secret === null || headers === null || body === null)
-    return { statusCode: null, error: 'unreadable', durationMs: 0, body: null, retryAfterMs: null }
+    return {
+      request: null,
+      statusCode: null,
+      error: 'unreadable',
+      durationMs: 0,
+      body: null,
+      retryAfterMs: null,
+    }
   return send({ ...message, secret, headers: { ...headers }, body }, signal)
 }

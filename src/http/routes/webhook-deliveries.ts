@@ -27,11 +27,14 @@ import {
 
 const error = nullable(oneOf(webhookErrors))
 
+const statusDescription =
+  '`pending`: to be sent, or sent again. `failed`: every retry was used up, or the receiver answered 410. `skipped`: the endpoint was disabled at the time of the event. Recover sends failed and skipped ones.'
+
 const sharedProperties = {
   id: Type.String(),
   eventId: Type.String({ description: 'The `webhook-id` of every attempt.' }),
   type: Type.String(),
-  status: oneOf(webhookDeliveryStatuses),
+  status: { ...oneOf(webhookDeliveryStatuses), description: statusDescription },
   lastStatusCode: nullable(Type.Integer()),
   lastError: error,
   nextAttemptAt: nullable(timestamp),
@@ -55,7 +58,26 @@ const attempt = object(
 )
 
 const deliveryDetail = object(
-  { ...sharedProperties, attempts: Type.Array(attempt, { description: 'Oldest first.' }) },
+  {
+    ...sharedProperties,
+    attempts: Type.Array(attempt, { description: 'Oldest first.' }),
+    request: Type.Union(
+      [
+        object({
+          url: Type.String(),
+          headers: Type.Record(Type.String(), Type.String(), {
+            description: 'Names in lower case. The values of your own headers are masked.',
+          }),
+          body: nullable(Type.String({ description: 'Null if it was deleted, or cannot be decrypted.' })),
+        }),
+        Type.Null(),
+      ],
+      {
+        description:
+          'The newest request as it was sent; null if none was sent, or an older version of otpd sent it.',
+      },
+    ),
+  },
   'WebhookDeliveryDetail',
 )
 
@@ -81,10 +103,14 @@ const presentAttempt = ({ at, statusCode, error, durationMs, body }: WebhookAtte
   body,
 })
 
-const presentDetail = ({ delivery, attempts }: DeliveryWithAttempts) => ({
-  ...presentShared(delivery),
-  attempts: attempts.map(presentAttempt),
-})
+function presentDetail({ delivery, attempts, body }: DeliveryWithAttempts) {
+  const sent = attempts.findLast(({ request }) => request !== null)?.request
+  return {
+    ...presentShared(delivery),
+    attempts: attempts.map(presentAttempt),
+    request: sent ? { url: sent.url, headers: { ...sent.headers }, body } : null,
+  }
+}
 
 const params = object({ id: Type.String(), deliveryId: Type.String() })
 
@@ -114,7 +140,7 @@ export function webhookDeliveryRoutes(services: {
         params: idParams,
         query: object({
           ...pageQuery,
-          status: Type.Optional(oneOf(webhookDeliveryStatuses)),
+          status: Type.Optional({ ...oneOf(webhookDeliveryStatuses), description: statusDescription }),
           type: Type.Optional(oneOf(eventKinds)),
         }),
         response: { 200: page(delivery), ...consoleErrors },
@@ -122,6 +148,7 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'listWebhookDeliveries',
           summary: 'List the deliveries of an endpoint, newest first',
+          description: 'Lists what was sent, or waits to be sent, to an endpoint.',
         },
       },
     )
@@ -137,6 +164,7 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'getWebhookDelivery',
           summary: 'Get a delivery with its attempts',
+          description: "Returns one delivery with each attempt and the beginning of the receiver's response.",
         },
       },
     )
@@ -152,6 +180,8 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'redeliverWebhook',
           summary: 'Redeliver an event immediately, with the same webhook-id',
+          description:
+            'Sends the event again at once, with the current URL, secret and headers, and returns the delivery with the new attempt. A failure changes no status and is not retried.',
         },
       },
     )
@@ -168,7 +198,7 @@ export function webhookDeliveryRoutes(services: {
         response: {
           200: data(
             object(
-              { recovered: Type.Integer({ description: 'Number of deliveries put back into the queue.' }) },
+              { recovered: Type.Integer({ description: 'Number of deliveries that are sent now.' }) },
               'WebhookRecovery',
             ),
           ),
@@ -177,7 +207,9 @@ export function webhookDeliveryRoutes(services: {
         detail: {
           ...detail,
           operationId: 'recoverWebhook',
-          summary: 'Requeue failed deliveries of events between since and until',
+          summary: 'Requeue deliveries of events between since and until',
+          description:
+            'Sends those that failed, were skipped while the endpoint was disabled, or wait for a retry, at once and with a new retry schedule.',
         },
       },
     )

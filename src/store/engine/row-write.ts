@@ -42,8 +42,8 @@ export type RowDelete<T extends SQLiteTable = SQLiteTable> = {
   where: (value: (name: string) => SQL) => SQL
 }
 
-/** By the names of columns. */
-type Computed = Readonly<Record<string, (value: SQL) => SQL>>
+/** By the names of columns. @param valueOf the value that the row has for another column */
+type Computed = Readonly<Record<string, (value: SQL, valueOf: (name: string) => SQL) => SQL>>
 
 /** Values by the names of columns. */
 export type Row = Readonly<Record<string, unknown>>

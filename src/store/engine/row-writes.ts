@@ -102,7 +102,7 @@ export function buildManyRows(executor: QueryExecutor, write: RowWrite): ManyRow
   function insertMany({ table, computed = {}, onlyIf, onConflict }: RowInsert): Preparable<unknown> {
     const values = Object.keys(columns).map((name) => {
       const value = given.includes(name) ? valueOf(name) : sql`null`
-      return computed[name]?.(value) ?? value
+      return computed[name]?.(value, valueOf) ?? value
     })
     // drizzle's SQLite builder has the methods of its PostgreSQL builder.
     const condition = onlyIf ? sql` where ${onlyIf(valueOf)}` : sql``
@@ -114,7 +114,7 @@ export function buildManyRows(executor: QueryExecutor, write: RowWrite): ManyRow
 
   function updateMany({ table, key, set, computed = {} }: RowUpdate): Preparable<unknown> {
     const changes = Object.fromEntries(
-      set.map((name) => [name, computed[name]?.(valueOf(name)) ?? valueOf(name)]),
+      set.map((name) => [name, computed[name]?.(valueOf(name), valueOf) ?? valueOf(name)]),
     )
     const matchesKey = key.map((name) => sql`${columns[name]} = ${valueOf(name)}`)
     return executor

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { sparkline } from '../../../cli/terminal/sparkline.ts'
-import { createCliFixture, errorResponse } from '../cli-fixture.ts'
+import { createCliFixture, errorResponse, pageResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
 
@@ -35,7 +35,7 @@ describe('analytics', () => {
       'Last 7 days          total   today',
       'sent      ▂▃▄▅▆▇█    2,800     700',
       'verified  ▂▃▄▅▆▇█    2,520     630  90%',
-      'failed    ⎽⎽⎽⎽⎽⎽█        7       7   0%',
+      'failed    ······█        7       7   0%',
       'applications 3, active users 8,214, success 93% overall',
       '',
     ])
@@ -115,10 +115,36 @@ describe('analytics', () => {
 })
 
 describe('a sparkline', () => {
-  test('distinguishes zero from a small count', () => expect(sparkline([0, 1, 1000], 10)).toBe('⎽▁█'))
+  test('distinguishes zero from a small count', () => expect(sparkline([0, 1, 1000], 10)).toBe('·▁█'))
 
   test('sums neighbours when there are too few columns, with a full group in the last bar', () =>
     expect(sparkline([4, 1, 1, 1, 1], 3)).toBe('█▄▄'))
 
-  test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('⎽⎽'))
+  test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('··'))
+})
+
+describe('analytics --by', () => {
+  const counts = { delivered: 0, undelivered: 1, verified: 600, failed: 0, conversion: 50 }
+  const rows = [
+    { key: 'DE', name: 'Germany, "DE"', sent: 1200, ...counts },
+    { key: null, name: null, sent: 3, ...counts },
+  ]
+
+  test('prints a line for each, and CSV with quotes where they are needed', async () => {
+    cli.respond = () => pageResponse(...rows)
+    const { stdout } = await cli.home.otpd(['analytics', '--by', 'country', '--range', '7d', '--env', 'live'])
+    expect(cli.server.requests[0]?.path).toBe('/v1/analytics/breakdown?by=country&range=7d&environment=live')
+    expect(stdout).toMatch(/^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION\n/)
+    expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50%\nunknown +3 /)
+    const csv = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
+    expect(csv.stdout.split('\n')[1]).toBe('DE,"Germany, ""DE""",1200,0,1,600,0,50')
+  })
+
+  test.each(['summary --by country', '--by country --app web', 'summary --app web'])(
+    'refuses %s, which would be ignored',
+    async (args) => {
+      expect((await cli.home.otpd(['analytics', ...args.split(' ')])).exitCode).toBe(2)
+      expect(cli.server.requests).toEqual([])
+    },
+  )
 })

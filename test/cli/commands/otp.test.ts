@@ -277,7 +277,7 @@ describe('otp get', () => {
     const { stdout } = await cli.home.otpd(['otp', 'get', request.id, '--no-color'], {
       columns: 80,
     })
-    expect(stdout).toMatch(/ {2}Sent +2 min ago by SMS via main, accepted\n {2}Resends +1\n/)
+    expect(stdout).toMatch(/ {2}Sent +2 min ago, by SMS via main, accepted\n {2}Resends +1\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n\nTIME \(\S+\) +EVENT +DETAIL\n/)
     expect(stdout).toMatch(/ · delivery\.attempted +SMS via main: refused \(rate limited\) in 88 ms\n/)
     expect(stdout).toMatch(/ ▲ otp\.attempt_failed +1\/5\n$/)

@@ -3,11 +3,11 @@ import { createKeyRouter, applyTyping, type Handler, type Layer } from '../../..
 import {
   sectionBindings,
   keymap,
-  keyName,
   priorityOf,
   screenNames,
   type Section,
 } from '../../../cli/console/keymap.ts'
+import { keyName } from '../../../cli/console/key-names.ts'
 import { screens } from '../../../cli/console/screens.ts'
 
 const isSection = (name: string): name is Section => name in keymap
@@ -29,12 +29,13 @@ describe('the keymap', () => {
     expect(shadowedKeys).toEqual([])
   })
 
-  test('opens the screens with the digits from 1, in the order of the header', () => {
+  test('opens the first six screens with the digits from 1, in the order of the header', () => {
     const digits = sectionBindings('screens')
-    expect(digits.map(([action]) => action)).toEqual([...screenNames])
-    expect(digits.map(([, { keys }]) => keys)).toEqual(screenNames.map((_, index) => [String(index + 1)]))
+    const first = screenNames.slice(0, 6)
+    expect(digits.map(([action]) => action)).toEqual([...first])
+    expect(digits.map(([, { keys }]) => keys)).toEqual(first.map((_, index) => [String(index + 1)]))
     // New screens follow these, so that no digit changes its meaning.
-    expect(screenNames.slice(0, 6).map((name) => screens[name].title)).toEqual([
+    expect(first.map((name) => screens[name].title)).toEqual([
       'Overview',
       'Apps',
       'OTP',

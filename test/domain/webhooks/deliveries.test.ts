@@ -17,6 +17,7 @@ const hour = 3_600_000
 const success: WebhookAttemptResult = {
   statusCode: 200,
   error: null,
+  request: null,
   durationMs: 3,
   body: 'ok',
   retryAfterMs: null,
@@ -59,7 +60,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     for (let claimed = await claim(); claimed.length > 0; claimed = await claim()) {
       for (const one of claimed) {
         const now = fixture.clock.now()
-        const attempt = { at: now, statusCode, error, durationMs: 1, body: '' }
+        const attempt = { at: now, statusCode, error, request: null, durationMs: 1, body: '' }
         await fixture.store.write((tx) =>
           tx.webhookOutbox.finish({ ...one, owner: 'a', attempt, retryAt, now }),
         )
@@ -126,7 +127,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(after.delivery).toEqual({ ...before, attempts: 2 })
     expect(after.attempts).toMatchObject([
       { at: fixture.clock.now() - 1_000, statusCode: 200 },
-      { at: fixture.clock.now(), statusCode: 200, durationMs: 3, body: 'ok' },
+      { at: fixture.clock.now(), statusCode: 200, request: null, durationMs: 3, body: 'ok' },
     ])
     expect((await getEndpoint(endpoint)).lastDeliveryAt).toBe(fixture.clock.now())
   })
@@ -179,7 +180,14 @@ describeEachDatabase('deliveries', (database, kind) => {
     const [claimed] = await claim()
     if (!claimed) throw new Error('nothing was claimed')
     await service().redeliver(fixture.developer, endpoint, claimed.id)
-    const attempt = { at: 0, statusCode: 500, error: 'bad_status' as const, durationMs: 1, body: '' }
+    const attempt = {
+      at: 0,
+      statusCode: 500,
+      error: 'bad_status' as const,
+      request: null,
+      durationMs: 1,
+      body: '',
+    }
     const now = fixture.clock.now()
     const outcome = { ...claimed, owner: 'a', attempt, retryAt: now, now }
     expect(await fixture.store.write((tx) => tx.webhookOutbox.finish(outcome))).toBeNull()

@@ -36,7 +36,7 @@ describe('a lease at insertion on SQLite', () => {
     const [leased] = pushed.splice(0, 1)
     if (!leased) throw new Error('nothing was leased')
     const now = fixture.clock.now()
-    const attempt = { at: now, statusCode: error ? 500 : 200, error, durationMs: 1, body: '' }
+    const attempt = { at: now, statusCode: error ? 500 : 200, error, request: null, durationMs: 1, body: '' }
     const outcome = { ...leased, owner: 'queue', attempt, retryAt, now }
     return fixture.store.write((tx) => tx.webhookOutbox.finish(outcome))
   }

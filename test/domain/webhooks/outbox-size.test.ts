@@ -32,7 +32,7 @@ async function measureClaimMs(history: number): Promise<number> {
     }
   })
   const now = fixture.clock.now()
-  const attempt = { at: now, statusCode: 200, error: null, durationMs: 1, body: 'ok' }
+  const attempt = { at: now, statusCode: 200, error: null, request: null, durationMs: 1, body: 'ok' }
   const times: number[] = []
   for (let round = 0; round < 40; round++) {
     const before = performance.now()

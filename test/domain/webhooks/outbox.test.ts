@@ -27,7 +27,7 @@ describeEachDatabase('the outbox', (database, kind) => {
   ) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
     const now = fixture.clock.now()
-    const attempt = { at: now - 7, statusCode, error, durationMs: 7, body: 'words' }
+    const attempt = { at: now - 7, statusCode, error, request: null, durationMs: 7, body: 'words' }
     return fixture.store.write((tx) => tx.webhookOutbox.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
   /** Lists the deliveries leased by a worker, as claims whose response was lost. */
@@ -49,7 +49,8 @@ describeEachDatabase('the outbox', (database, kind) => {
     await fixture.endpoints.update(fixture.developer, disabled, { status: 'disabled' })
     const eventId = await fixture.record(app.id)
     const found = await Promise.all([all, some, none, foreign, disabled].map((id) => fixture.deliveries(id)))
-    expect(found.map((rows) => rows.length)).toEqual([1, 1, 0, 0, 0])
+    expect(found.map((rows) => rows.length)).toEqual([1, 1, 0, 0, 1])
+    expect(found[4]?.[0]).toMatchObject({ eventId, status: 'skipped', nextAttemptAt: null })
     expect(found[0]?.[0]).toMatchObject({ eventId, status: 'pending', attempts: 0 })
   })
 
@@ -243,8 +244,8 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await nextDueAt()).toBeUndefined()
     expect(await fixture.deliveries(endpoint)).toMatchObject([{ status: 'failed', attempts: 2, failures: 2 }])
     expect(await fixture.store.read.webhookDeliveries.attempts(first?.id ?? '')).toEqual([
-      { at: now - 7, statusCode: 500, error: 'bad_status', durationMs: 7, body: 'words' },
-      { at: now + 4_993, statusCode: 503, error: 'bad_status', durationMs: 7, body: 'words' },
+      { at: now - 7, statusCode: 500, error: 'bad_status', request: null, durationMs: 7, body: 'words' },
+      { at: now + 4_993, statusCode: 503, error: 'bad_status', request: null, durationMs: 7, body: 'words' },
     ])
   })
 

@@ -17,7 +17,7 @@ type Call =
   | { kind: 'rotate'; app: number; type: 'secret' | 'api' }
   | { kind: 'set application'; app: number; status: Status }
   | { kind: 'set account'; status: Status }
-  | { kind: 'set endpoint'; app: number; status: 'enabled' | 'disabled' }
+  | { kind: 'set endpoint'; app: number; getsAll: boolean }
   | { kind: 'delete' | 'authenticate' | 'read subscribers'; app: number }
   | { kind: 'check caller'; nth: number }
 
@@ -40,7 +40,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('set endpoint' as const),
       app,
-      status: fc.constantFrom('enabled', 'disabled'),
+      getsAll: fc.boolean(),
     }),
   },
   {
@@ -58,7 +58,7 @@ type App = {
   credentials: PresentedCredentials[]
   status: Status
   isDeleted: boolean
-  isSubscribed: boolean
+  getsAll: boolean
 }
 type State = { developerId: string; account: Status; apps: App[] }
 
@@ -117,13 +117,14 @@ const readSubscribers = async (
   appId: string,
 ) =>
   [await endpoints.subscribers(appId), await endpoints.subscribersOfDeveloper(developerId)].map((list) =>
-    list.map(({ id }) => id),
+    list.map(({ id, events }) => `${id} ${events.join()}`),
   )
 
 const expectedSubscribers = ({ apps }: State, appId: string) => {
-  const subscribed = apps.filter(({ isSubscribed, isDeleted }) => isSubscribed && !isDeleted)
-  const ids = (list: App[]) => list.map(({ endpointId }) => endpointId).toSorted()
-  return [ids(subscribed.filter(({ id }) => id === appId)), ids(subscribed)]
+  const existing = apps.filter(({ isDeleted }) => !isDeleted)
+  const describe = (list: App[]) =>
+    list.map(({ endpointId, getsAll }) => `${endpointId} ${getsAll ? '*' : 'otp.sent'}`).toSorted()
+  return [describe(existing.filter(({ id }) => id === appId)), describe(existing)]
 }
 
 async function openContent(): Promise<{ content: Uint8Array; state: State }> {
@@ -143,7 +144,7 @@ async function openContent(): Promise<{ content: Uint8Array; state: State }> {
         credentials: [{ clientId, clientSecret, apiKey }],
         status: 'active',
         isDeleted: false,
-        isSubscribed: true,
+        getsAll: true,
       })
     }
   })
@@ -174,7 +175,12 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
       case 'set account':
         return { answer: (await tx.developers.update(developerId, { status: call.status }, 1))?.status }
       case 'set endpoint':
-        await tx.webhookEndpoints.update(developerId, own.endpointId, { status: call.status }, 1)
+        await tx.webhookEndpoints.update(
+          developerId,
+          own.endpointId,
+          { events: call.getsAll ? ['*'] : ['otp.sent'] },
+          1,
+        )
         return { answer: undefined }
       case 'delete':
         return { answer: await tx.applications.delete(developerId, own.id) }
@@ -216,7 +222,7 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
         state.account = call.status
         return { answer: call.status }
       case 'set endpoint':
-        own.isSubscribed = call.status === 'enabled'
+        own.getsAll = call.getsAll
         return { answer: undefined }
       case 'delete': {
         const answer = !own.isDeleted

@@ -23,6 +23,7 @@ afterAll(async () => {
 })
 
 type Delivery = { id: string; eventId: string; status: string; attempts: number }
+type SentRequest = { url: string; headers: Record<string, string>; body: string | null }
 type Detail = Omit<Delivery, 'attempts'> & { attempts: object[] }
 
 const call = <T = unknown>(method: string, path: string, body?: unknown, as = owner) =>
@@ -108,6 +109,27 @@ describe('POST …/redeliver', () => {
       ],
     })
     expect((await call('GET', `${id}/deliveries/${first.id}`)).data).toEqual(response.data)
+  })
+
+  test('shows the request as it was sent, with the values of own headers masked', async () => {
+    const { id, first } = await make()
+    const path = `${id}/deliveries/${first.id}`
+    expect((await call('GET', path)).data).toMatchObject({ request: null })
+    await call('PATCH', id, { headers: { Authorization: 'Bearer s3cret', 'X-Team': 'shop' } })
+    const before = receiver.received.length
+    const response = await call<Detail & { request: SentRequest }>('POST', `${path}/redeliver`)
+    const received = receiver.received[before]
+    const { connection: _, ...headers } = received?.headers ?? {}
+    expect(headers).toMatchObject({ authorization: 'Bearer s3cret', 'x-team': 'shop' })
+    expect(response.data.request).toEqual({
+      url: receiver.url,
+      headers: { ...headers, authorization: '****', 'x-team': '****' } as Record<string, string>,
+      body: received?.body ?? '',
+    })
+    expect(response.text).not.toContain('s3cret')
+    // Later changes of the endpoint do not alter it.
+    await call('PATCH', id, { headers: { 'X-Team': null } })
+    expect((await call('GET', path)).data).toEqual(response.data)
   })
 
   test('is limited to 60 per minute across all endpoints of a developer', async () => {

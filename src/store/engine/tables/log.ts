@@ -39,7 +39,7 @@ export function defineLogTables(c: ColumnKit) {
     endpointId: c.text('endpoint_id').notNull(),
     eventSeq: c.timestampMs('event_seq').notNull(),
     type: c.text('type').notNull(),
-    status: c.text('status').notNull().$type<'pending' | 'delivered' | 'failed'>(),
+    status: c.text('status').notNull().$type<'pending' | 'delivered' | 'failed' | 'skipped'>(),
     attempts: c.integer('attempts').notNull().default(0),
     claims: c.integer('claims').notNull().default(0),
     failures: c.integer('failures').notNull().default(0),
@@ -62,6 +62,7 @@ export function defineLogTables(c: ColumnKit) {
       error: c.text('error').$type<WebhookError>(),
       durationMs: c.integer('duration_ms').notNull(),
       body: c.text('body'),
+      request: c.text('request'),
     },
     (t) => [c.primaryKey({ columns: [t.deliveryId, t.number] })],
   )

@@ -1,0 +1,46 @@
+import type { Application, OtpRequest } from '../client/resources.ts'
+
+type OtpStatus = OtpRequest['status']
+
+export const requestStatuses: readonly OtpStatus[] = ['pending', 'verified', 'failed', 'expired', 'canceled']
+
+/** Name of the list of requests, and of the state that keeps its search. */
+export const requestListName = 'otp'
+export const requestSearchName = 'otp search'
+
+/** A search that the server answers, from all requests ever sent. */
+export type RequestSearch =
+  | { kind: 'phone'; phone: string }
+  | { kind: 'id'; id: string }
+  | { kind: 'status'; status: OtpStatus }
+  | { kind: 'app'; appId: string }
+
+/** As few digits as a number can have with its country code. */
+const phoneDigitsMin = 7
+
+/**
+ * Reads what was typed into the search of the requests.
+ *
+ * @returns null if the server cannot search for it; the console then searches the rows that it has
+ */
+export function parseRequestSearch(
+  text: string,
+  applications: readonly Pick<Application, 'id' | 'name'>[],
+): RequestSearch | null {
+  const typed = text.trim()
+  if (/^otp_[0-9a-z]{26}$/.test(typed)) return { kind: 'id', id: typed }
+  const phone = readPhone(typed)
+  if (phone !== null) return { kind: 'phone', phone }
+  const status = requestStatuses.find((name) => name === typed.toLowerCase())
+  if (status !== undefined) return { kind: 'status', status }
+  const app = applications.find(({ id, name }) => id === typed || name === typed)
+  return app === undefined ? null : { kind: 'app', appId: app.id }
+}
+
+/** Returns a typed phone number with its `+`, which is easily left out; null if the text is none. */
+export function readPhone(text: string): string | null {
+  const typed = text.trim()
+  if (!/^(\+|00)?[\d\s().-]+$/.test(typed)) return null
+  if (typed.replaceAll(/\D/g, '').length < phoneDigitsMin) return null
+  return typed.startsWith('+') || typed.startsWith('00') ? typed : `+${typed}`
+}

@@ -1,0 +1,118 @@
+import { Box } from 'ink'
+import type { GuardState, LogEntry } from '../../client/resources.ts'
+import { recentTime, formatTimeUntil } from '../../terminal/text.ts'
+import type { Column } from '../columns.ts'
+import { Lines } from '../components/Lines.tsx'
+import { ListTable } from '../components/ListTable.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
+import { Rule } from '../components/Rule.tsx'
+import { useConsole } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { usePolled } from '../hooks/use-polled.ts'
+import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
+import { typeSpan } from '../lines/log.ts'
+import { wrap, type Line } from '../spans.ts'
+import type { Screen, ScreenProps } from '../screen.ts'
+import type { Theme } from '../theme.ts'
+
+/** Screen with the guard against SMS pumping: its rules, its alerts, and the messages that it flagged or blocked. */
+export const guardScreen: Screen = {
+  title: 'Guard',
+  commands: ['otpd guard status', 'otpd logs --type otp.blocked,guard.flagged,guard.alert'],
+  View: GuardView,
+}
+
+const guardTypes = 'otp.blocked,guard.flagged,guard.alert'
+
+function GuardView({ width, height }: ScreenProps) {
+  const { api, theme, go } = useConsole()
+  const { applicationName } = useApplications()
+  const formatPhone = usePhoneFormatter()
+  const nowMs = useNow()
+  const environment = useOnlyEnvironment()
+  const guard = usePolled('guard', async () => (await api.asDeveloper('GET', '/v1/guard')).data, {
+    intervalMs: 5000,
+  })
+  const decisions = usePolled(`guard decisions ${environment}`, async () => {
+    const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
+    return (await api.asDeveloper('GET', '/v1/logs', { query })).data
+  })
+  const lines = guard.data === undefined ? [] : guardLines(guard.data, width, theme, nowMs)
+  // Half of the screen at most: the rules do not change, and the decisions do.
+  const top = lines.slice(0, Math.max(3, Math.floor(height / 2)))
+  const list = useList({
+    name: 'guard',
+    rows: decisions.data ?? [],
+    height: height - top.length - 2,
+    getRowId: ({ id }) => id,
+    getFilterText: ({ type, phone, detail, appId }) =>
+      [type, phone, detail, applicationName(appId)].join(' '),
+  })
+  const requestId = list.selected?.requestId ?? null
+  useKeys('guard', { open: requestId === null ? undefined : () => go('otp', { requestId }) })
+  if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
+  const columns: Column<LogEntry>[] = [
+    { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
+    { title: 'DECISION', width: 15, cell: (entry) => typeSpan(entry, theme) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
+    { title: 'RULE', width: 20, grow: 2, maxWidth: 60, cell: ({ detail }) => detail ?? '' },
+    {
+      title: 'APP',
+      width: 10,
+      grow: 1,
+      maxWidth: 40,
+      dropPriority: 1,
+      cell: ({ appId }) => applicationName(appId),
+    },
+    { title: 'REQUEST', width: 30, dropPriority: 2, cell: (entry) => entry.requestId ?? '' },
+  ]
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <Lines lines={top} width={width} />
+      <Rule width={width} title="Flagged and blocked" />
+      {decisions.data === undefined ? (
+        <LoadingOrError polled={decisions} width={width} height={height - top.length - 1} />
+      ) : (
+        <ListTable
+          list={list}
+          columns={columns}
+          width={width}
+          empty={['Nothing was flagged or blocked, as far as the log is kept.']}
+        />
+      )}
+    </Box>
+  )
+}
+
+const modes: Record<GuardState['mode'], string> = {
+  off: 'off: nothing is counted',
+  monitor: 'monitor: every code is sent, and the log shows which would be blocked',
+  enforce: 'enforce: messages that break a rule are blocked',
+}
+
+const ruleWidth = 20
+
+function guardLines({ mode, rules, alerts }: GuardState, width: number, theme: Theme, nowMs: number): Line[] {
+  const { paint, status } = theme
+  const tone = mode === 'enforce' ? 'good' : mode === 'monitor' ? 'warning' : 'off'
+  const ruleLines = rules.flatMap(({ rule, limit }): Line[] =>
+    wrap(limit ?? 'off', width - ruleWidth - 3).map((text, index) => [
+      { text: ` ${(index === 0 ? rule : '').padEnd(ruleWidth)}  `, paint: paint.dim },
+      { text, paint: limit === null ? paint.dim : undefined },
+    ]),
+  )
+  return [
+    [' ', status(tone, modes[mode])],
+    ...alerts.map(({ country, until }): Line => [
+      ' ',
+      status('bad', `${country} verifies less than half as many codes as usual`),
+      { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: paint.dim },
+    ]),
+    '',
+    ...ruleLines,
+    '',
+  ]
+}

@@ -1,0 +1,75 @@
+import { Box } from 'ink'
+import type { ProviderState } from '../../client/resources.ts'
+import type { Column } from '../columns.ts'
+import { ListTable } from '../components/ListTable.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
+import { Rule } from '../components/Rule.tsx'
+import { useConsole } from '../console-context.ts'
+import { useBreakdown } from '../hooks/use-breakdown.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { useProviders } from '../hooks/use-providers.ts'
+import { circuitSpan, countColumns } from '../lines/breakdown.ts'
+import type { Screen, ScreenProps } from '../screen.ts'
+
+/** Screen with the providers that send the messages, their circuits, and what they did for this developer. */
+export const providersScreen: Screen = {
+  title: 'Providers',
+  commands: ['otpd provider list', 'otpd provider test NAME PHONE', 'otpd doctor'],
+  View: ProvidersView,
+}
+
+function ProvidersView({ width, height }: ScreenProps) {
+  const { theme, copy } = useConsole()
+  const nowMs = useNow()
+  const providers = useProviders()
+  const counts = useBreakdown('provider', '30d')
+  const list = useList({
+    name: 'providers',
+    rows: providers.data ?? [],
+    height: height - 2,
+    getRowId: ({ name }) => name,
+    getFilterText: ({ name, title, channels, circuit }) => [name, title, ...channels, circuit].join(' '),
+  })
+  const { selected } = list
+  useKeys('providers', { copy: selected === null ? undefined : () => copy(selected.name, 'name') })
+  if (providers.data === undefined) return <LoadingOrError polled={providers} width={width} height={height} />
+  const columns: Column<ProviderState>[] = [
+    { title: 'NAME', width: 12, grow: 1, maxWidth: 30, cell: ({ name }) => name },
+    { title: 'STATE', width: 18, cell: (provider) => circuitSpan(provider, theme, nowMs) },
+    {
+      title: 'FAILURE',
+      width: 14,
+      dropPriority: 3,
+      cell: ({ failure }) => (failure ?? '-').replaceAll('_', ' '),
+    },
+    { title: 'KIND', width: 12, grow: 1, maxWidth: 30, dropPriority: 4, cell: ({ title }) => title },
+    {
+      title: 'CHANNELS',
+      width: 10,
+      grow: 1,
+      maxWidth: 30,
+      dropPriority: 5,
+      cell: ({ channels }) => channels.join(', '),
+    },
+    ...countColumns<ProviderState>(({ name }) => counts.data?.find(({ key }) => key === name)),
+  ]
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <ListTable list={list} columns={columns} width={width} empty={empty} />
+      <Rule
+        width={width}
+        title={{ text: 'counts of your live applications, 30 days', paint: theme.paint.dim }}
+      />
+    </Box>
+  )
+}
+
+const empty = [
+  'No provider is configured: codes stay in the inbox, and reach no phone.',
+  '',
+  'The operator adds providers to the configuration of the server:',
+  '',
+  '  otpd docs providers',
+]

@@ -1,0 +1,29 @@
+import { describe, expect, test } from 'bun:test'
+import { parseRequestSearch, readPhone } from '../../../cli/console/request-search.ts'
+
+const applications = [{ id: `app_${'0'.repeat(26)}`, name: 'web' }]
+const parse = (text: string) => parseRequestSearch(text, applications)
+
+describe('the search of the requests', () => {
+  test.each([
+    ['+447700900123', '+447700900123'],
+    ['447700900123', '+447700900123'],
+    [' +44 7700 900-123 ', '+44 7700 900-123'],
+    ['0044 7700 900123', '0044 7700 900123'],
+    ['+1 (415) 555-0100', '+1 (415) 555-0100'],
+  ])('asks the server for the phone number %s', (text, phone) => {
+    expect(parse(text)).toEqual({ kind: 'phone', phone })
+  })
+
+  test.each(['0123', 'max attempts', '', 'otp_1', '+', '12:30'])('searches the rows for %p', (text) => {
+    expect(parse(text)).toBeNull()
+    expect(readPhone(text)).toBeNull()
+  })
+
+  test('asks the server for an id, a status and an application', () => {
+    const id = `otp_${'1'.repeat(26)}`
+    expect(parse(id)).toEqual({ kind: 'id', id })
+    expect(parse('Pending')).toEqual({ kind: 'status', status: 'pending' })
+    expect(parse('web')).toEqual({ kind: 'app', appId: `app_${'0'.repeat(26)}` })
+  })
+})

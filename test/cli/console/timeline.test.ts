@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'bun:test'
+import { createColors } from 'picocolors'
+import type { OtpRequest, RequestEvent } from '../../../cli/client/resources.ts'
+import { summaryLines, timelineLines } from '../../../cli/console/lines/timeline.ts'
+import { plainText } from '../../../cli/console/spans.ts'
+import { createTheme } from '../../../cli/console/theme.ts'
+
+const theme = createTheme(createColors(false), false)
+const startMs = Date.parse('2026-11-20T12:00:00.000Z')
+const at = (ms: number) => new Date(startMs + ms).toISOString()
+
+const event = (type: string, ms: number, fields: Partial<RequestEvent> = {}): RequestEvent => ({
+  id: `evt_${ms}`,
+  type,
+  appId: 'app_1',
+  requestId: 'otp_1',
+  phone: '+447700900123',
+  status: 'pending',
+  detail: null,
+  at: at(ms),
+  ...fields,
+})
+
+const request: OtpRequest = {
+  id: 'otp_1',
+  requestId: 'otp_1',
+  appId: 'app_1',
+  environment: 'live',
+  phone: '+447700900123',
+  country: 'GB',
+  status: 'pending',
+  failureReason: null,
+  channel: 'sms',
+  provider: 'main',
+  deliveryStatus: 'sent',
+  attempts: 0,
+  maxAttempts: 5,
+  resends: 0,
+  createdAt: at(0),
+  expiresAt: at(300_000),
+  verifiedAt: null,
+  updatedAt: at(0),
+}
+
+const sent = event('otp.sent', 0)
+const attempt = (fields: Partial<RequestEvent>) =>
+  event('delivery.attempted', 40, {
+    channel: 'sms',
+    provider: 'main',
+    latencyMs: 240,
+    error: null,
+    ...fields,
+  })
+const accepted = attempt({ outcome: 'accepted', providerMessageId: 'SM1' })
+const refused = attempt({ outcome: 'refused', error: 'unreachable' })
+
+test('a timeline says when each step was, how long after the first, and how it went', () => {
+  const wrongCode = event('otp.attempt_failed', 9000, { attempt: 1, attemptsMax: 5, detail: '1/5' })
+  const lines = timelineLines([sent, refused, accepted, wrongCode], theme).map((line) =>
+    plainText(line)
+      .replace(/^ \d\d:\d\d:\d\d +/, '')
+      .replaceAll(/ {2,}/g, '  '),
+  )
+  expect(lines).toEqual([
+    '→ code sent',
+    '+40 ms  ✗ sms by main: refused  unreachable  240 ms',
+    '+40 ms  ● sms by main: accepted  240 ms  SM1',
+    '+9 s  ▲ wrong code 1/5',
+  ])
+})
+
+describe('the summary of a request', () => {
+  const summary = (changes: Partial<OtpRequest>, ...events: RequestEvent[]) =>
+    summaryLines({ ...request, ...changes }, events, { nowMs: startMs + 60_000, width: 200, theme })
+      .map(plainText)
+      .join('')
+
+  test.each<[string, Partial<OtpRequest>, RequestEvent[], string]>([
+    [
+      'accepted',
+      {},
+      [sent, accepted],
+      'main accepted the message; no receipt says that it arrived. It was not entered, and expires in 4 min.',
+    ],
+    [
+      'delivered',
+      {},
+      [sent, accepted, event('otp.delivered', 2000)],
+      'The code reached the phone. It was not entered, and expires in 4 min.',
+    ],
+    ['in the inbox', { provider: 'inbox' }, [sent], 'The code is in the inbox, and was sent to no phone.'],
+    [
+      'expired',
+      { status: 'expired', attempts: 1 },
+      [sent, accepted],
+      'It was entered wrongly once, and has expired.',
+    ],
+    ['verified', { status: 'verified', verifiedAt: at(12_000) }, [sent], 'Verified 12 s after it was sent.'],
+    [
+      'blocked',
+      { status: 'failed', failureReason: 'blocked' },
+      [],
+      'The guard blocked the message, so nothing was sent.',
+    ],
+    [
+      'not delivered',
+      { status: 'failed', failureReason: 'delivery_failed' },
+      [sent, refused],
+      'The message could not be delivered: unreachable.',
+    ],
+    [
+      'guessed',
+      { status: 'failed', failureReason: 'max_attempts', attempts: 5 },
+      [sent],
+      'A wrong code was entered 5 times.',
+    ],
+  ])('that is %s answers whether the code arrived', (_, changes, events, expected) => {
+    expect(summary(changes, ...events)).toContain(expected)
+  })
+})
