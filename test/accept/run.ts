@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { releaseChecks } from './release.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -17,7 +18,13 @@ export type AcceptCheck = {
   run(print: (line: string) => void): Promise<void>
 }
 
-const checks: AcceptCheck[] = [openapiLint, openapiClients, ...twilioChecks, betterAuthCheck]
+const checks: AcceptCheck[] = [
+  openapiLint,
+  openapiClients,
+  ...twilioChecks,
+  betterAuthCheck,
+  ...releaseChecks,
+]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({
