@@ -1,6 +1,9 @@
 /** The guides by section, in the order of the navigation. Each name is a file `src/docs/NAME.md` and an address `/docs/NAME`. */
 export const contents: ReadonlyArray<{ section: string; pages: readonly string[] }> = [
-  { section: 'Start', pages: ['index', 'quickstart', 'sending', 'webhooks', 'testing', 'twilio'] },
+  {
+    section: 'Start',
+    pages: ['index', 'quickstart', 'sending', 'webhooks', 'testing', 'twilio', 'better-auth'],
+  },
   {
     section: 'Run',
     pages: ['operating', 'providers', 'messages', 'guard', 'data', 'many-nodes', 'troubleshooting'],

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { betterAuthCheck } from './better-auth.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -14,7 +15,7 @@ export type AcceptCheck = {
   run(print: (line: string) => void): Promise<void>
 }
 
-const checks: AcceptCheck[] = [...twilioChecks]
+const checks: AcceptCheck[] = [...twilioChecks, betterAuthCheck]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({

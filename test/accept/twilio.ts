@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runToEnd } from '../helpers/run-to-end.ts'
 import { startTwilioShop } from '../helpers/twilio-shop.ts'
 import type { AcceptCheck } from './run.ts'
 
@@ -23,7 +24,7 @@ const twilioCheck = (
     const shop = await startTwilioShop()
     try {
       cpSync(join(import.meta.dir, 'twilio'), folder, { recursive: true })
-      const run: Run = (command, env = {}) => runToEnd(command, folder, env)
+      const run: Run = (command, env = {}) => runToEnd(command, { cwd: folder, env })
       const command = await install(folder, run)
       const { accountSid, authToken, serviceSid } = shop.test
       const output = await run(command, {
@@ -81,22 +82,3 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   </dependencies>
 </project>
 `
-
-/** Runs a program to its end. @returns its standard output @throws Error with its output if it fails */
-async function runToEnd(command: string[], cwd: string, env: Record<string, string>): Promise<string> {
-  const child = Bun.spawn(command, {
-    cwd,
-    env: { ...process.env, ...env },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ])
-  if (exitCode !== 0)
-    throw new Error(`${command.join(' ')} ended with ${exitCode}: ${output}${errors}`.slice(0, 2000))
-  return output
-}

@@ -119,13 +119,7 @@ export const commandCases: [
   ['app enable', () => ({ args: ['spare'], stdout: '✓ Application spare is active\n' })],
   [
     'app env',
-    () => ({
-      args: ['spare', '--for', 'supabase'],
-      stdout:
-        /^GOTRUE_HOOK_SEND_SMS_ENABLED=true\n(.*\n)+GOTRUE_HOOK_SEND_SMS_SECRETS=v1,whsec_\w+\n# Plan free: 5 sends/,
-      json: 'own',
-      isWide: true,
-    }),
+    () => ({ args: ['spare', '--for', 'supabase'], stdout: /^GOTRUE_/, json: 'own', isWide: true }),
   ],
   ['app webhook-secret', () => ({ args: ['spare'], stdout: /^whsec_\w+\n$/ })],
   [

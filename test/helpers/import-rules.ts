@@ -238,6 +238,9 @@ const importRules: readonly ImportRule[] = [
   // A few definitions that server and command line share. It depends on neither.
   { area: 'src/shared', packages: neutralPackages },
 
+  // The library for backends: it is delivered alone, so it imports nothing of ours.
+  { area: 'src/client', packages: noPackage },
+
   { area: 'cli/version.ts', imports: ['package.json'], packages: anyPackage },
   // Input, output, texts and errors, for people and for scripts. Knows no server.
   { area: 'cli/terminal', packages: anyPackage },

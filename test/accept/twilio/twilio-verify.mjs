@@ -12,7 +12,7 @@ let good = 0,
 const ok = (name, holds, saw) => {
   all++
   if (holds) good++
-  else console.log('✗', name, JSON.stringify(saw))
+  else process.stdout.write(`✗ ${name} ${JSON.stringify(saw)}\n`)
 }
 const fails = async (name, call, status, code) => {
   try {
@@ -145,5 +145,5 @@ await fails('wrong token', () => thief.verify.v2.services(VA).fetch(), 401, 2000
   for (let i = 0; i < 2; i++) await service.verifications.create({ to: p, channel: 'sms' })
   await fails('fifth message', () => service.verifications.create({ to: p, channel: 'sms' }), 429, 60203)
 }
-console.log(`${good} of ${all} hold`)
+process.stdout.write(`${good} of ${all} hold\n`)
 process.exit(good === all ? 0 : 1)

@@ -1,0 +1,285 @@
+import { ConnectionError, createError, OtpdError, TimeoutError, type OtpdErrorCode } from './errors.ts'
+import { verifyWebhook } from './webhooks.ts'
+
+export * from './errors.ts'
+export type { WebhookEvent } from './webhooks.ts'
+
+export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
+
+export type OtpdOptions = {
+  /** URL of the server. Defaults to `OTPD_URL`. */
+  url?: string | undefined
+  /** Defaults to `OTPD_CLIENT_ID`. */
+  clientId?: string | undefined
+  /** Defaults to `OTPD_CLIENT_SECRET`. */
+  clientSecret?: string | undefined
+  /** Defaults to `OTPD_API_KEY`. */
+  apiKey?: string | undefined
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
+  /** Sent with every call. */
+  headers?: Readonly<Record<string, string>> | undefined
+  /** Time of one try; 15,000 by default. */
+  timeoutMs?: number | undefined
+  /** Tries after the first; 2 by default. */
+  maxRetries?: number | undefined
+  /** A browser would show the secrets to its user. */
+  dangerouslyAllowBrowser?: boolean | undefined
+}
+
+export type CallOptions = {
+  signal?: AbortSignal | undefined
+  timeoutMs?: number | undefined
+  /** Made for each call by default, and kept over its retries. */
+  idempotencyKey?: string | undefined
+}
+
+/** A request, by its id or as the newest living one of a phone. */
+export type Target = { requestId: string } | { phone: string }
+
+export type SendInput = {
+  phone: string
+  channel?: Channel | undefined
+  locale?: string | undefined
+  ttlSeconds?: number | undefined
+  metadata?: Readonly<Record<string, string>> | undefined
+  clientIp?: string | undefined
+  deviceId?: string | undefined
+}
+
+export type SentOtp = {
+  requestId: string
+  phone: string
+  status: 'pending'
+  expiresAt: string
+  /** Only of test applications. */
+  code?: string
+}
+
+export type VerifiedOtp = { requestId: string; phone: string; status: 'verified'; verifiedAt: string }
+
+export type CanceledOtp = { requestId: string; phone: string; status: 'canceled' }
+
+export type OtpRequest = {
+  id: string
+  requestId: string
+  appId: string
+  environment: 'live' | 'test'
+  phone: string
+  country: string | null
+  status: 'pending' | 'verified' | 'failed' | 'expired' | 'canceled'
+  failureReason: 'max_attempts' | 'delivery_failed' | 'blocked' | null
+  channel: string
+  attempts: number
+  maxAttempts: number
+  resends: number
+  createdAt: string
+  expiresAt: string
+  verifiedAt: string | null
+  updatedAt: string
+} & Record<string, unknown>
+
+export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled' | 'unknown'
+
+/** Result of a check. */
+export type OtpCheck =
+  | ({ verified: true } & VerifiedOtp)
+  | { verified: false; reason: CheckReason; attemptsRemaining: number | undefined }
+
+const checkReasons: Readonly<Partial<Record<OtpdErrorCode, CheckReason>>> = {
+  INVALID_CODE: 'wrong',
+  OTP_EXPIRED: 'expired',
+  ALREADY_VERIFIED: 'used',
+  ATTEMPTS_EXHAUSTED: 'exhausted',
+  OTP_CANCELED: 'canceled',
+  NOT_FOUND: 'unknown',
+}
+
+type Retry = 'always' | 'if_not_done'
+type Call = {
+  method: 'GET' | 'POST'
+  path: string
+  body?: object
+  retry: Retry
+  options: CallOptions | undefined
+}
+
+const retryAfterSecondsMax = 10
+const backoffMs = 250
+
+/** Calls otpd from a backend, with the credentials of one application. */
+export class Otpd {
+  /** Checks webhooks of the application. */
+  readonly webhooks = { verify: verifyWebhook }
+  readonly #settings: ReturnType<typeof readSettings>
+
+  /** @throws Error if the address or a credential is missing, or in a browser */
+  constructor(options: OtpdOptions = {}) {
+    this.#settings = readSettings(options)
+  }
+
+  /** Sends a code. @throws OtpdError */
+  send(input: SendInput, options?: CallOptions): Promise<SentOtp> {
+    return this.#call(once('/v1/otp/send', input, options))
+  }
+
+  /** Sends the same code once more. @throws OtpdError */
+  resend(input: Target & { channel?: Channel | undefined }, options?: CallOptions): Promise<SentOtp> {
+    return this.#call(once('/v1/otp/resend', input, options))
+  }
+
+  /** Checks a code. A wrong, expired, used, canceled or unknown one is a result. @throws OtpdError for all else */
+  async check(input: Target & { code: string }, options?: CallOptions): Promise<OtpCheck> {
+    try {
+      return { verified: true, ...(await this.verify(input, options)) }
+    } catch (error) {
+      const reason = error instanceof OtpdError ? checkReasons[error.code] : undefined
+      if (!(error instanceof OtpdError) || reason === undefined) throw error
+      const remaining = error.metadata['attemptsRemaining']
+      return {
+        verified: false,
+        reason,
+        attemptsRemaining: typeof remaining === 'number' ? remaining : undefined,
+      }
+    }
+  }
+
+  /** Checks a code. @throws OtpdError if it is not right */
+  verify(input: Target & { code: string }, options?: CallOptions): Promise<VerifiedOtp> {
+    return this.#call({ method: 'POST', path: '/v1/otp/verify', body: input, retry: 'if_not_done', options })
+  }
+
+  /** Cancels a pending request. @throws OtpdError */
+  cancel(input: Target, options?: CallOptions): Promise<CanceledOtp> {
+    return this.#call({ method: 'POST', path: '/v1/otp/cancel', body: input, retry: 'if_not_done', options })
+  }
+
+  /** Reads a request. @throws OtpdError */
+  get(requestId: string, options?: CallOptions): Promise<OtpRequest> {
+    const path = `/v1/otp/${encodeURIComponent(requestId)}`
+    return this.#call({ method: 'GET', path, retry: 'always', options })
+  }
+
+  async #call<T>(call: Call): Promise<T> {
+    const { maxRetries } = this.#settings
+    for (let retries = 0; ; retries++) {
+      try {
+        return await this.#try<T>(call)
+      } catch (error) {
+        if (!(error instanceof OtpdError) || retries >= maxRetries || !mayRetry(error, call.retry))
+          throw error
+        const waitMs = Math.random() * backoffMs * 2 ** retries + backoffMs / 2
+        await wait((error.retryAfterSeconds ?? 0) * 1000 + waitMs, call.options?.signal)
+      }
+    }
+  }
+
+  async #try<T>({ method, path, body, options = {} }: Call): Promise<T> {
+    const { url, fetch: send, headers, timeoutMs } = this.#settings
+    const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs)
+    let response: Response
+    let text: string
+    try {
+      response = await send(url + path, {
+        method,
+        redirect: 'error',
+        signal: options.signal ? AbortSignal.any([options.signal, timeout]) : timeout,
+        headers: {
+          ...headers,
+          ...(body && { 'content-type': 'application/json' }),
+          ...(options.idempotencyKey !== undefined && { 'idempotency-key': options.idempotencyKey }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      text = await response.text()
+    } catch (cause) {
+      if (options.signal?.aborted) throw cause
+      throw timeout.aborted
+        ? new TimeoutError('otpd did not answer in time.', { status: 0, code: 'TIMEOUT', cause })
+        : new ConnectionError('otpd cannot be reached.', { status: 0, code: 'CONNECTION', cause })
+    }
+    const answer = parse(text)
+    if (response.ok && answer?.data !== undefined) return answer.data as T
+    const { status } = response
+    const { code = 'UNKNOWN', message = `otpd answered ${status}.`, reason, metadata } = answer?.error ?? {}
+    throw createError(message, {
+      status,
+      code,
+      reason,
+      metadata,
+      requestId: response.headers.get('x-request-id') ?? undefined,
+      retryAfterSeconds: Number(response.headers.get('retry-after')) || undefined,
+    })
+  }
+}
+
+/** A call that is repeated under one idempotency key, so that nothing is sent twice. */
+const once = (path: string, body: object, options: CallOptions | undefined): Call => ({
+  method: 'POST',
+  path,
+  body,
+  retry: 'always',
+  options: { ...options, idempotencyKey: options?.idempotencyKey ?? crypto.randomUUID() },
+})
+
+/**
+ * Tells whether a call may be repeated. After a lost answer a check is not: a right code would then be told to be used.
+ */
+function mayRetry({ status, code, retryAfterSeconds = 0 }: OtpdError, retry: Retry): boolean {
+  if (status === 429) return retryAfterSeconds > 0 && retryAfterSeconds <= retryAfterSecondsMax
+  if (status === 503) return retryAfterSeconds <= retryAfterSecondsMax
+  if (retry === 'if_not_done') return false
+  return status === 0 || status === 408 || status === 500 || (status === 502 && code !== 'DELIVERY_FAILED')
+}
+
+function readSettings(options: OtpdOptions) {
+  if ('document' in globalThis && options.dangerouslyAllowBrowser !== true)
+    throw new Error('otpd/client holds secrets: call it from a server.')
+  const required = (value: string | undefined, variable: string) => {
+    const found = value ?? environment(variable)
+    if (!found) throw new Error(`${variable} is missing. Set it, or pass the option of the same name.`)
+    return found
+  }
+  return {
+    url: required(options.url, 'OTPD_URL').replace(/\/+$/, ''),
+    fetch: options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
+    timeoutMs: options.timeoutMs ?? 15_000,
+    maxRetries: options.maxRetries ?? 2,
+    headers: {
+      ...options.headers,
+      accept: 'application/json',
+      'x-client-id': required(options.clientId, 'OTPD_CLIENT_ID'),
+      'x-client-secret': required(options.clientSecret, 'OTPD_CLIENT_SECRET'),
+      'x-api-key': required(options.apiKey, 'OTPD_API_KEY'),
+    },
+  }
+}
+
+/** Reads a variable where there is an environment: edge workers may have none. */
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } }
+  return process?.env?.[name]
+}
+
+type Answer = {
+  data?: unknown
+  error?: { code?: OtpdErrorCode; message?: string; reason?: string; metadata?: Record<string, unknown> }
+}
+
+function parse(text: string): Answer | undefined {
+  try {
+    const answer: unknown = JSON.parse(text)
+    return typeof answer === 'object' && answer !== null ? answer : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Waits. @throws the reason of the signal once it is aborted */
+const wait = (ms: number, signal: AbortSignal | undefined) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason as Error)
+    })
+  })

@@ -1,0 +1,63 @@
+/** An event, as `webhooks.verify` returns it. */
+export type WebhookEvent = {
+  id: string
+  type:
+    | 'otp.sent'
+    | 'otp.delivered'
+    | 'otp.undelivered'
+    | 'otp.verified'
+    | 'otp.failed'
+    | 'otp.expired'
+    | 'otp.canceled'
+    | 'otp.blocked'
+    | 'guard.alert'
+    | (string & {})
+  timestamp: string
+  data: Record<string, unknown> & { requestId?: string; phone?: string; status?: string }
+}
+
+type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+
+const toleranceSeconds = 300
+
+/**
+ * Checks that a webhook is genuine and new (Standard Webhooks), in constant time.
+ *
+ * @param body as received, not parsed
+ * @param secret webhook secret of the application, `whsec_…`
+ * @throws Error if it is not
+ */
+export async function verifyWebhook(
+  body: string,
+  headers: WebhookHeaders,
+  secret: string,
+): Promise<WebhookEvent> {
+  const read = (name: string) => {
+    const value = headers instanceof Headers ? headers.get(name) : headers[name]
+    return typeof value === 'string' ? value : ''
+  }
+  const [id, timestamp] = [read('webhook-id'), read('webhook-timestamp')]
+  const isRecent = Math.abs(Date.now() / 1000 - Number(timestamp || NaN)) <= toleranceSeconds
+  const key = await importKey(secret)
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`)
+  for (const signature of read('webhook-signature').split(' ')) {
+    const mac = signature.startsWith('v1,') ? decode(signature.slice(3)) : undefined
+    const isGenuine = mac && (await crypto.subtle.verify('HMAC', key, mac, signed))
+    if (isGenuine && isRecent) return JSON.parse(body) as WebhookEvent
+  }
+  throw new Error('The webhook is not genuine, or older than five minutes.')
+}
+
+function importKey(secret: string) {
+  const key = decode(secret.replace(/^whsec_/, ''))
+  if (!key) throw new Error('The webhook secret has the wrong form: expected whsec_…')
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+}
+
+function decode(base64: string) {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
