@@ -46,6 +46,8 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   },
   'sendOtp 401': wrongCredentials,
   'sendOtp 403': applicationDisabled,
+  'deliverCode 401': wrongCredentials,
+  'deliverCode 403': applicationDisabled,
   'resendOtp 401': wrongCredentials,
   'resendOtp 403': applicationDisabled,
   'resendOtp 409': {

@@ -94,7 +94,7 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
-    onReopened: () => {},
+    applyToRelayed: async () => false, onReopened: () => {},
   })
   const otp = createOtpService({
     ...base,
