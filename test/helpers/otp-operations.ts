@@ -94,7 +94,8 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
-    applyToRelayed: async () => false, onReopened: () => {},
+    applyToRelayed: async () => false,
+    onReopened: () => {},
   })
   const otp = createOtpService({
     ...base,

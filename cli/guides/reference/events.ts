@@ -88,7 +88,10 @@ function describe(type: LogType): string {
 const createdAt = Date.UTC(2026, 10, 20, 12)
 
 /** Status, failure and time of the example of each event. */
-const examples: Record<Exclude<EventKind, 'guard.alert' | RelayKind>, Partial<OtpRequest> & { afterMs: number }> = {
+const examples: Record<
+  Exclude<EventKind, 'guard.alert' | RelayKind>,
+  Partial<OtpRequest> & { afterMs: number }
+> = {
   'otp.sent': { afterMs: 0 },
   'otp.delivered': { afterMs: 2_400, deliveryStatus: 'delivered' },
   'otp.undelivered': { afterMs: 4_100, deliveryStatus: 'undelivered' },

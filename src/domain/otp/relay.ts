@@ -19,7 +19,14 @@ import { chooseChannels } from './outgoing.ts'
 import { hasPhoneBudgets } from './phones.ts'
 import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from './relay-events.ts'
-import { claimRelay, readEarlierRelay, relayScopes, saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
+import {
+  claimRelay,
+  readEarlierRelay,
+  relayScopes,
+  saveRelay,
+  type Relayed,
+  type RelayScopes,
+} from './relay-once.ts'
 import { run } from './run.ts'
 import { deliveryFailed } from './settle.ts'
 
@@ -144,7 +151,20 @@ export function createOtpRelay(needs: RelayNeeds) {
         const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
         const subscribers = await rows.subscribers(appId)
         const judged = { guarded, sender, guardFacts }
-        return { now, refusal, caller, earlier, inboxOwnerId, loaded, contexts, channels, isInboxOnly, judged, rate, subscribers }
+        return {
+          now,
+          refusal,
+          caller,
+          earlier,
+          inboxOwnerId,
+          loaded,
+          contexts,
+          channels,
+          isInboxOnly,
+          judged,
+          rate,
+          subscribers,
+        }
       },
 
       decide(facts): Decision<Decided> {
@@ -153,8 +173,13 @@ export function createOtpRelay(needs: RelayNeeds) {
         if (earlier && isRejected(earlier)) return end(earlier)
         if (earlier) {
           // The key of this call may be another one.
-          const changes = isRejected(earlier.replayed) ? [] : saveRelay({ call: scopes.call }, earlier.replayed, now)
-          return { result: { kind: 'ended', result: earlier.replayed, replayed: true, rate: undefined }, changes }
+          const changes = isRejected(earlier.replayed)
+            ? []
+            : saveRelay({ call: scopes.call }, earlier.replayed, now)
+          return {
+            result: { kind: 'ended', result: earlier.replayed, replayed: true, rate: undefined },
+            changes,
+          }
         }
         // Before the limits: invalid numbers are all refused alike.
         if (facts.inboxOwnerId === undefined) return end(reject(invalidPhone()))
@@ -185,7 +210,12 @@ export function createOtpRelay(needs: RelayNeeds) {
         ]
         if (verdict.blocked) {
           const detail = `blocked ${verdict.violatedRules.join(' ')}`
-          return endWith(reject(destinationBlocked({ id })), rate, [...changes, event('message.undelivered', detail)], now)
+          return endWith(
+            reject(destinationBlocked({ id })),
+            rate,
+            [...changes, event('message.undelivered', detail)],
+            now,
+          )
         }
         if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
         if (verdict.violatedRules.length > 0)
@@ -196,7 +226,12 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         if (facts.isInboxOnly || channels.length === 0) {
           const detail = 'no provider'
-          return endWith(deliveryFailed({ id }, null), rate, [...changes, event('message.undelivered', detail)], now)
+          return endWith(
+            deliveryFailed({ id }, null),
+            rate,
+            [...changes, event('message.undelivered', detail)],
+            now,
+          )
         }
         const { otpTtlSeconds } = caller
         return {

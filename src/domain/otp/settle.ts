@@ -156,10 +156,7 @@ function toMessageOutcome(
  * Builds DELIVERY_FAILED, which says whether the number is at fault, but neither which providers were tried
  * nor why they refused.
  */
-export const deliveryFailed = (
-  metadata: Record<string, string>,
-  failure: FailureClass | null,
-): Rejected =>
+export const deliveryFailed = (metadata: Record<string, string>, failure: FailureClass | null): Rejected =>
   reject(
     new ServiceError(
       'DELIVERY_FAILED',

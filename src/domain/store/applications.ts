@@ -35,9 +35,7 @@ export type ApplicationStore = {
     id: string,
   ): Promise<{ developerId: string; name: string; environment: 'live' | 'test' } | undefined>
   /** Finds any developer's application, to check a signature with its webhook secret. */
-  findSigning(
-    id: string,
-  ): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
+  findSigning(id: string): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
   /** Several may match: a preview has only eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**

@@ -28,7 +28,9 @@ const pageRows = 500
  */
 export async function erasePhone(
   needs: {
-    store: Store<CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'relayedMessages' | 'retention'>
+    store: Store<
+      CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'relayedMessages' | 'retention'
+    >
     clock: Clock
     newId: NewId
     keys: Keys

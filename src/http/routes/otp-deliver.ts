@@ -55,7 +55,9 @@ export function otpDeliverRoute(services: {
           200: data(
             object(
               {
-                id: Type.String({ description: 'Id of the message, which its log entries and webhooks name.' }),
+                id: Type.String({
+                  description: 'Id of the message, which its log entries and webhooks name.',
+                }),
                 phone: Type.String({ description: 'Phone number in E.164 format.' }),
                 channel: oneOf(channels),
                 status: {

@@ -152,7 +152,8 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
 
   test('records receipts, once and never backwards', async () => {
     const { data } = await deliver()
-    for (const status of ['sent', 'delivered', 'delivered', 'undelivered']) expect(await receive(status)).toBe(200)
+    for (const status of ['sent', 'delivered', 'delivered', 'undelivered'])
+      expect(await receive(status)).toBe(200)
     expect(await listEvents(data.id)).toEqual([
       ['message.sent', phone, null],
       ['message.delivered', phone, null],

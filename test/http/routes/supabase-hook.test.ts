@@ -124,7 +124,11 @@ describe('the hook of supabase/auth', () => {
     ['for no id', async () => ({ appId: 'nothing' })],
   ])('refuses a signature %s with 401', async (_, options) => {
     const { status, json } = await call(hookBody(), await options())
-    expect([status, json.error.code, json.error.reason]).toEqual([401, 'UNAUTHENTICATED', 'SIGNATURE_INVALID'])
+    expect([status, json.error.code, json.error.reason]).toEqual([
+      401,
+      'UNAUTHENTICATED',
+      'SIGNATURE_INVALID',
+    ])
     expect(gateway.messages).toEqual([])
   })
 
