@@ -2,22 +2,35 @@
 # Installs otpd, a single file, for the user who runs this script. Never asks for more privileges than that user has.
 set -eu
 
+# Public key of the releases; `npm run release` puts it here.
+release_key=''
+# Folder of the releases that is used without OTPD_DOWNLOAD_URL.
+release_url=''
+
 usage() {
   cat <<'END'
 Installs otpd as PREFIX/bin/otpd.
 
 Usage: ./install.sh                   in a checkout: build otpd and install it
-       ./install.sh --from FILE       install a release file, after checking its SHA-256
        OTPD_DOWNLOAD_URL=URL ./install.sh
-                                      download a release file and install it, after checking its SHA-256
+                                      download the newest release and install it
+       ./install.sh --from FILE       install a release file that you have
+       ./install.sh --list            print the releases
+       ./install.sh --rollback        go back to the version that the last install replaced
        ./install.sh --uninstall       remove the program, keep data and logins
+       ./install.sh --purge           remove the program, data and logins
 
 Options:
-  --prefix DIR    where to install (default: $PREFIX, else ~/.local)
-  -h, --help      print this text
+  --version X.Y.Z        release to install (default: the newest)
+  --prefix DIR           where to install (default: $PREFIX, else ~/.local)
+  --no-extras            without shell completions and manual page
+  --require-signature    install nothing if the signature cannot be checked
+  --allow-unsigned       install a release without a signature
+  -y, --yes              with --purge: do not ask
+  -h, --help             print this text
 
-The checksum is read from FILE.sha256 or SHA256SUMS in the folder of FILE. Without a checksum nothing is installed.
-A URL that ends with a slash is a folder of releases, from which the file for this machine is downloaded.
+OTPD_DOWNLOAD_URL is a folder of releases. The checksum of a file is read from SHA256SUMS in its folder, whose signature is
+SHA256SUMS.sig. Without a checksum nothing is installed.
 END
 }
 
@@ -28,7 +41,17 @@ fail() {
   exit 1
 }
 
+note() { printf '%s\n' "$1" >&2; }
+
 has() { command -v "$1" >/dev/null 2>&1; }
+
+# Succeeds if version $1 is $2 or newer.
+is_at_least() {
+  awk -v have="$1" -v need="$2" 'BEGIN {
+    split(have, h, "."); split(need, n, ".")
+    for (i = 1; i <= 3; i++) if (h[i] + 0 != n[i] + 0) exit (h[i] + 0 < n[i] + 0)
+  }'
+}
 
 sha256() {
   if has sha256sum; then sha256sum <"$1" | cut -d ' ' -f 1
@@ -38,48 +61,87 @@ sha256() {
   fi
 }
 
-# Prints the checksum of file $1 from the checksum file $2: a bare checksum, or a line that ends with the name of $1.
+# Prints the checksum that SHA256SUMS $2 lists for the file named $1.
 listed_sha256() {
   awk -v name="$1" '
-    NF == 1 && length($1) == 64 { print tolower($1); exit }
-    { listed = $2; sub(/^\*/, "", listed); sub(/.*\//, "", listed) }
+    { listed = $2; sub(/^\*/, "", listed) }
     listed == name && length($1) == 64 { print tolower($1); exit }
   ' "$2"
 }
 
-# Exits unless file $1 has the checksum that folder $3 lists for the name $2.
+# Exits unless file $1 has the checksum that SHA256SUMS $3 lists for the name $2.
 check_sha256() {
-  for sums in "$3/$2.sha256" "$3/SHA256SUMS"; do
-    [ -f "$sums" ] || continue
-    expected=$(listed_sha256 "$2" "$sums")
-    [ -n "$expected" ] || continue
-    actual=$(sha256 "$1")
-    [ "$actual" = "$expected" ] && return 0
-    fail "The SHA-256 of $2 does not match ${sums##*/}; nothing was installed." "expected $expected" "actual   $actual"
-  done
-  fail "There is no checksum for $2; nothing was installed." "Put $2.sha256 or SHA256SUMS in the same folder."
+  expected=
+  [ ! -f "$3" ] || expected=$(listed_sha256 "$2" "$3")
+  [ -n "$expected" ] || fail "There is no checksum for $2; nothing was installed." 'Put SHA256SUMS in the same folder.'
+  actual=$(sha256 "$1")
+  [ "$actual" = "$expected" ] || fail "$2 is not the one in SHA256SUMS; nothing was installed." "expected $expected" "actual   $actual"
 }
 
-# otpd-linux-x64, otpd-linux-arm64-musl, otpd-darwin-arm64 …
-release_name() {
-  case $(uname -s) in
-    Linux) os=linux ;;
-    Darwin) os=darwin ;;
-    *) fail "There is no release for $(uname -s)." ;;
-  esac
-  case $(uname -m) in
+# Exits unless SHA256SUMS in folder $1 is signed with the key of the releases, or cannot be checked and need not be.
+check_signature() {
+  unchecked=
+  if [ -z "$release_key" ] && [ -s "$1/SHA256SUMS.sig" ]; then unchecked='this installer has no key'
+  elif [ -z "$release_key" ]; then unchecked='this release is not signed'
+  elif [ ! -s "$1/SHA256SUMS.sig" ]; then
+    [ "$unsigned" = allowed ] || not_signed
+    unchecked='this release is not signed'
+  elif ! has ssh-keygen; then unchecked='ssh-keygen is missing'
+  else
+    printf 'otpd %s\n' "$release_key" >"$work/signers"
+    if said=$(ssh-keygen -Y verify -f "$work/signers" -I otpd -n otpd-release -s "$1/SHA256SUMS.sig" <"$1/SHA256SUMS" 2>&1); then return 0; fi
+    case $said in
+      *nknown\ option* | *llegal\ option*) unchecked='ssh-keygen is older than 8.2' ;;
+      *) not_signed ;;
+    esac
+  fi
+  [ "$unsigned" != refused ] || fail "The signature was not checked: $unchecked. Nothing was installed."
+  note "The signature was not checked: $unchecked."
+}
+
+not_signed() { fail "SHA256SUMS is not signed by otpd's key; nothing was installed."; }
+
+# Prints linux-x64, linux-arm64-musl, darwin-arm64 … Exits if no release runs on this machine.
+find_target() {
+  system=$(uname -s)
+  machine=$(uname -m)
+  case $machine in
     x86_64 | amd64) arch=x64 ;;
     aarch64 | arm64) arch=arm64 ;;
-    *) fail "There is no release for $(uname -m)." ;;
+    *) fail "There is no release for $machine processors." ;;
   esac
-  libc=
-  if [ "$os" = linux ]; then
-    # A glibc system may have musl installed too.
-    if ! getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
-      for loader in /lib/ld-musl-*.so.1; do [ ! -e "$loader" ] || libc=-musl; done
-    fi
+  case $system in
+    Linux) check_linux ;;
+    Darwin)
+      [ "$arch" = arm64 ] || fail 'There is no release for Macs with Intel processors.' 'Build it in a checkout on this Mac: ./install.sh'
+      target=darwin-arm64
+      ;;
+    *) fail "There is no release for $system." ;;
+  esac
+}
+
+check_linux() {
+  kernel=$(uname -r)
+  is_at_least "$kernel" 5.1 || fail "otpd needs Linux 5.1 or later; this is $kernel."
+  if [ "$arch" = x64 ] && [ -r /proc/cpuinfo ] && ! grep -qw sse4_2 /proc/cpuinfo; then
+    fail 'otpd needs a processor with SSE4.2, which this one has not.'
   fi
-  printf 'otpd-%s-%s%s\n' "$os" "$arch" "$libc"
+  # A glibc system may have musl installed too.
+  if libc=$(getconf GNU_LIBC_VERSION 2>/dev/null); then
+    is_at_least "${libc#* }" 2.17 || fail "otpd needs glibc 2.17 or later; this is $libc."
+    target=linux-$arch
+    return
+  fi
+  for loader in /lib/ld-musl-*.so.1; do
+    [ -e "$loader" ] || break
+    # Without an argument it prints its version to stderr, and fails.
+    musl=$("$loader" 2>&1 | sed -n 's/^Version //p') || true
+    is_at_least "$musl" 1.2.4 || fail "otpd needs musl 1.2.4 or later; this is ${musl:-unknown}."
+    [ -e /usr/lib/libstdc++.so.6 ] || [ -e /lib/libstdc++.so.6 ] || fail 'otpd needs libstdc++ here: apk add libstdc++'
+    target=linux-$arch-musl
+    return
+  done
+  fail 'otpd needs glibc or musl, and neither was found.'
 }
 
 # Downloads URL $1 to file $2 with GNU wget, and follows redirects by itself: wget would follow one to http.
@@ -93,19 +155,77 @@ wget_https() {
   return 1
 }
 
-download() {
-  case $1 in
+# Exits unless releases can be downloaded.
+check_download() {
+  case $url in
     https://* | http://127.0.0.1[:/]* | http://localhost[:/]*) ;;
-    *) fail 'Releases are downloaded over https only.' "OTPD_DOWNLOAD_URL is $1" ;;
+    *) fail 'Releases are downloaded over https only.' "OTPD_DOWNLOAD_URL is $url" ;;
   esac
-  if has curl; then
+  # The wget of BusyBox follows redirects to http, and cannot be kept from it.
+  if has curl; then fetch=curl
+  elif has wget && wget --version 2>/dev/null | grep -q GNU; then fetch=wget
+  else fail 'Neither curl nor GNU wget was found.' 'Install one, or download the file and SHA256SUMS yourself, then: ./install.sh --from FILE'
+  fi
+}
+
+# Downloads URL $1 to file $2.
+download() {
+  if [ "$fetch" = curl ]; then
     # The program is large: on a terminal curl draws a bar.
     quiet=-sS
-    case $2 in *.sha256 | *SUMS) ;; *) if [ -t 2 ]; then quiet=--progress-bar; fi ;; esac
+    case $2 in *.tar.gz) if [ -t 2 ]; then quiet=--progress-bar; fi ;; esac
     curl -fL "$quiet" --proto-redir '=https' -o "$2" "$1"
-  elif has wget; then wget_https "$1" "$2"
-  else fail 'Neither curl nor wget was found.' 'Download the file and its .sha256 yourself, then: ./install.sh --from FILE'
+  else wget_https "$1" "$2"
   fi
+}
+
+# Prints the version in the file latest of the folder of releases.
+read_latest() {
+  download "$url/latest" "$work/latest" 2>"$work/errors" ||
+    fail "$url/latest could not be downloaded; nothing was installed." "$(tail -n 1 "$work/errors")"
+  latest=$(head -n 1 "$work/latest")
+  case $latest in
+    '' | *[!0-9A-Za-z.+-]*) fail "$url/latest does not contain a version; nothing was installed." ;;
+  esac
+  printf '%s\n' "$latest"
+}
+
+list_releases() {
+  check_download
+  download "$url/versions" "$work/versions" 2>"$work/errors" || fail "$url/versions could not be downloaded." "$(tail -n 1 "$work/errors")"
+  grep '^[0-9A-Za-z.+-]*$' "$work/versions"
+}
+
+install_release() {
+  find_target
+  check_download
+  [ -n "$wanted" ] || wanted=$(read_latest)
+  if ! download "$url/$wanted/SHA256SUMS" "$work/SHA256SUMS" 2>"$work/errors"; then
+    latest=$(read_latest)
+    [ "$latest" = "$wanted" ] || fail "There is no release $wanted. Newest: $latest."
+    fail "$url/$wanted/SHA256SUMS could not be downloaded; nothing was installed." "$(tail -n 1 "$work/errors")"
+  fi
+  download "$url/$wanted/SHA256SUMS.sig" "$work/SHA256SUMS.sig" 2>/dev/null || rm -f "$work/SHA256SUMS.sig"
+  check_signature "$work"
+  name=otpd-$wanted-$target.tar.gz
+  [ -n "$(listed_sha256 "$name" "$work/SHA256SUMS")" ] || fail "Release $wanted has no file for $target; nothing was installed."
+  printf 'Downloading %s\n' "$url/$wanted/$name"
+  download "$url/$wanted/$name" "$work/$name" || fail "$url/$wanted/$name could not be downloaded; nothing was installed."
+  check_sha256 "$work/$name" "$name" "$work/SHA256SUMS"
+  install_file "$work/$name" "$name"
+}
+
+install_given_file() {
+  [ -f "$from" ] || fail "There is no file $from."
+  name=$(basename "$from")
+  # Checks and installs copies, so that a file cannot be replaced in between.
+  cp "$from" "$work/$name"
+  for sums in SHA256SUMS SHA256SUMS.sig; do
+    [ ! -f "$(dirname "$from")/$sums" ] || cp "$(dirname "$from")/$sums" "$work/$sums"
+  done
+  check_sha256 "$work/$name" "$name" "$work/SHA256SUMS"
+  check_signature "$work"
+  install_file "$work/$name" "$name"
 }
 
 build() {
@@ -113,19 +233,49 @@ build() {
   (cd "$1" && npm run -s build) || fail 'The build failed; nothing was installed.'
 }
 
+# Prints the version of the otpd in file $1, or nothing if it does not run.
+version_of() { "$1" version 2>/dev/null | sed -n '1s/^otpd \([^ ]*\).*/\1/p'; }
+
+# Prints the version that the last install replaced, or nothing.
+kept_version() {
+  for kept in "$prefix"/lib/otpd/otpd-*; do
+    [ ! -f "$kept" ] || printf '%s\n' "${kept##*/otpd-}"
+  done | head -n 1
+}
+
+# Keeps the installed program, whose version is $1, to go back to; the one kept before goes.
+keep_installed() {
+  mkdir -p "$prefix/lib/otpd" || fail "$prefix/lib/otpd cannot be created; nothing was installed."
+  if ! cp -p "$bin/otpd" "$prefix/lib/otpd/.new" || ! mv -f "$prefix/lib/otpd/.new" "$prefix/lib/otpd/otpd-$1"; then
+    fail "The installed otpd could not be kept in $prefix/lib/otpd; nothing was installed."
+  fi
+  for kept in "$prefix"/lib/otpd/otpd-*; do
+    [ "$kept" = "$prefix/lib/otpd/otpd-$1" ] || rm -f "$kept"
+  done
+}
+
+# Installs file $1, which is an archive if its name $2 ends with .tar.gz.
 install_file() {
   mkdir -p "$bin" 2>/dev/null || fail "$bin cannot be created." 'Choose another folder: PREFIX=DIR ./install.sh'
   new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable." 'Choose another folder: PREFIX=DIR ./install.sh'
   case $2 in
-    *.gz) gzip -dc <"$1" >"$new" ;;
-    *) cat "$1" >"$new" ;;
+    *.tar.gz) gzip -dc <"$1" | tar -xOf - "${2%.tar.gz}/otpd" >"$new" 2>/dev/null || fail "$2 is not an archive of otpd; nothing was installed." ;;
+    *) cat "$1" >"$new" || fail "$bin/otpd could not be written; nothing was installed." ;;
   esac
   chmod 755 "$new"
-  version=$("$new" version 2>/dev/null) || fail "The file does not run on this machine; nothing was installed."
+  version=$(version_of "$new")
+  [ -n "$version" ] || fail 'The file does not run on this machine; nothing was installed.'
+  old=
+  [ ! -f "$bin/otpd" ] || old=$(version_of "$bin/otpd")
+  if [ -n "$old" ] && [ "$old" != "$version" ]; then keep_installed "$old"; fi
   # A rename is atomic: a running server keeps its file, and no process sees an incomplete one.
   mv -f "$new" "$bin/otpd"
   new=
-  printf '%s installed as %s\n' "$version" "$bin/otpd"
+  write_extras
+  printf 'otpd %s installed as %s\n' "$version" "$bin/otpd"
+  if [ -n "$old" ] && [ "$old" != "$version" ]; then
+    printf 'It replaces %s. To go back: install.sh --rollback\n' "$old"
+  fi
   found=$(command -v otpd || true)
   if [ "$found" = "$bin/otpd" ]; then
     printf '\nNext: otpd serve\n'
@@ -134,32 +284,122 @@ install_file() {
   else
     printf '\n%s is not in your PATH. Add it:\n\n  export PATH="%s:$PATH"\n\nNext: otpd serve\n' "$bin" "$bin"
   fi
+  if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then
+    printf 'To run it as a service, see the systemd unit: otpd docs operating\n'
+  fi
+}
+
+# Lists completions and the manual page: the command that prints one, and its file below PREFIX/share.
+extras() {
+  cat <<'END'
+completion bash:bash-completion/completions/otpd
+completion zsh:zsh/site-functions/_otpd
+completion fish:fish/vendor_completions.d/otpd.fish
+man:man/man1/otpd.1
+END
+}
+
+# The program writes them itself, so that they always match it.
+write_extras() {
+  [ "$with_extras" = yes ] || return 0
+  extras | while IFS=: read -r arguments path; do
+    file=$prefix/share/$path
+    # Unquoted: two words.
+    if mkdir -p "${file%/*}" 2>/dev/null && "$bin/otpd" $arguments >"$file.new" 2>/dev/null; then mv -f "$file.new" "$file"
+    else rm -f "$file.new" 2>/dev/null || true
+    fi
+  done
+}
+
+data_directory() {
+  if [ -n "${OTPD_DATA_DIR:-}" ]; then printf '%s\n' "$OTPD_DATA_DIR"
+  elif [ "$(id -u)" = 0 ]; then printf '/var/lib/otpd\n'
+  else printf '%s/otpd\n' "${XDG_DATA_HOME:-${HOME:-}/.local/share}"
+  fi
+}
+
+config_directory() { printf '%s\n' "${OTPD_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd}"; }
+
+rollback() {
+  version=$(kept_version)
+  [ -n "$version" ] || fail "There is nothing to go back to in $prefix/lib/otpd."
+  back=$prefix/lib/otpd/otpd-$version
+  data=$(data_directory)
+  if [ -f "$data/otpd.db" ]; then
+    # An older version refuses a database that a newer one has migrated.
+    "$back" migrate status --data-dir "$data" >/dev/null 2>"$work/errors" ||
+      fail "otpd $version cannot use the database in $data; nothing was changed." "$(sed -n 1p "$work/errors")" \
+        'Restore the backup that the upgrade made first: otpd restore FILE'
+  fi
+  new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable."
+  cat "$back" >"$new"
+  chmod 755 "$new"
+  current=
+  [ ! -f "$bin/otpd" ] || current=$(version_of "$bin/otpd")
+  if [ -n "$current" ]; then keep_installed "$current"; fi
+  mv -f "$new" "$bin/otpd"
+  new=
+  write_extras
+  printf 'otpd %s is back as %s. Restart a server that runs.\n' "$version" "$bin/otpd"
 }
 
 uninstall() {
-  if [ ! -e "$bin/otpd" ]; then
+  if [ -e "$bin/otpd" ]; then
+    rm -f "$bin/otpd" || fail "$bin/otpd cannot be removed."
+    rm -f "$prefix"/lib/otpd/otpd-*
+    rmdir "$prefix/lib/otpd" 2>/dev/null || true
+    extras | while IFS=: read -r _ path; do rm -f "$prefix/share/$path"; done
+    printf 'Removed %s\n' "$bin/otpd"
+  else
     printf '%s does not exist; nothing to do.\n' "$bin/otpd"
-    return
   fi
-  rm -f "$bin/otpd" || fail "$bin/otpd cannot be removed."
-  printf 'Removed %s\n' "$bin/otpd"
-  data=${XDG_DATA_HOME:-${HOME:-}/.local/share}/otpd
-  [ "$(id -u)" != 0 ] || data=/var/lib/otpd
-  printf 'Kept data and logins: %s, %s\n' "${OTPD_DATA_DIR:-$data}" "${OTPD_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd}"
+}
+
+# Removes the files that otpd makes, and the directories if nothing else is in them.
+purge() {
+  data=$(data_directory)
+  config=$(config_directory)
+  if [ "$is_sure" != yes ]; then
+    printf 'This removes the database, its keys and backups in %s, and the logins in %s. Type yes: ' "$data" "$config" >&2
+    answer=
+    # Not from stdin, which may be this script.
+    if ! { read -r answer </dev/tty; } 2>/dev/null || [ "$answer" != yes ]; then fail 'Nothing was removed.' 'Without a terminal: --purge --yes'; fi
+  fi
+  uninstall
+  rm -f "$data"/otpd.db "$data"/otpd.db-* "$data"/master.key "$data"/master.key.new "$data"/otpd.lock "$data"/setup-token
+  rm -rf "$data/backups"
+  rm -f "$config"/credentials.json*
+  for directory in "$data" "$config"; do
+    [ -d "$directory" ] || continue
+    rmdir "$directory" 2>/dev/null || note "Kept $directory: it contains files that otpd does not know."
+  done
+  printf 'Removed data and logins: %s, %s\n' "$data" "$config"
 }
 
 main() {
-  prefix=${PREFIX:-${HOME:-}/.local}
+  prefix=${PREFIX:-}
   from=
+  wanted=
   action=install
+  unsigned=noted
+  with_extras=yes
+  is_sure=no
   while [ $# -gt 0 ]; do
     case $1 in
-      --from | --prefix)
+      --from | --prefix | --version)
         [ $# -gt 1 ] || fail "$1 needs a value." 'See: ./install.sh --help'
-        if [ "$1" = --from ]; then from=$2; else prefix=$2; fi
+        case $1 in
+          --from) from=$2 ;;
+          --prefix) prefix=$2 ;;
+          --version) wanted=${2#v} ;;
+        esac
         shift
         ;;
-      --uninstall) action=uninstall ;;
+      --list | --rollback | --uninstall | --purge) action=${1#--} ;;
+      --allow-unsigned) unsigned=allowed ;;
+      --require-signature) unsigned=refused ;;
+      --no-extras) with_extras=no ;;
+      -y | --yes) is_sure=yes ;;
       -h | --help)
         usage
         exit 0
@@ -168,15 +408,18 @@ main() {
     esac
     shift
   done
+  case $wanted in *[!0-9A-Za-z.+-]*) fail "$wanted is not a version." 'Write it like 0.2.0.' ;; esac
+  if [ -z "$prefix" ]; then
+    [ -n "${HOME:-}" ] || fail 'HOME is not set.' 'Choose a folder: PREFIX=DIR ./install.sh'
+    prefix=$HOME/.local
+  fi
   case $prefix in
     /*) ;;
     *) prefix=$(pwd)/$prefix ;;
   esac
   bin=$prefix/bin
-  if [ "$action" = uninstall ]; then
-    uninstall
-    exit 0
-  fi
+  url=${OTPD_DOWNLOAD_URL:-$release_url}
+  url=${url%/}
 
   new=
   work=$(mktemp -d)
@@ -184,30 +427,29 @@ main() {
   trap 'exit 130' INT
   trap 'exit 143' TERM
 
-  if [ -n "$from" ]; then
-    [ -f "$from" ] || fail "There is no file $from."
-    # Checks and installs a copy, so that the file cannot be replaced in between.
-    cp "$from" "$work/file"
-    check_sha256 "$work/file" "$(basename "$from")" "$(dirname "$from")"
-    install_file "$work/file" "$from"
-  elif [ -n "${OTPD_DOWNLOAD_URL:-}" ]; then
-    url=$OTPD_DOWNLOAD_URL
-    case $url in */) url=$url$(release_name).gz ;; esac
-    name=${url##*/}
-    printf 'Downloading %s\n' "$url"
-    download "$url" "$work/$name" || fail "$url could not be downloaded; nothing was installed."
-    download "$url.sha256" "$work/$name.sha256" 2>/dev/null || rm -f "$work/$name.sha256"
-    if [ ! -s "$work/$name.sha256" ]; then download "${url%/*}/SHA256SUMS" "$work/SHA256SUMS" 2>/dev/null || rm -f "$work/SHA256SUMS"; fi
-    check_sha256 "$work/$name" "$name" "$work"
-    install_file "$work/$name" "$name"
-  else
-    here=$(dirname "$0")
-    if [ ! -f "$here/cli/build.ts" ]; then
-      fail 'There is nothing to install from.' 'In a checkout: ./install.sh' 'A release: ./install.sh --from FILE, or OTPD_DOWNLOAD_URL=URL ./install.sh'
-    fi
-    build "$here"
-    install_file "$here/dist/otpd" otpd
-  fi
+  case $action in
+    list)
+      [ -n "$url" ] || fail 'There is no folder of releases to list.' 'Name one: OTPD_DOWNLOAD_URL=URL ./install.sh --list'
+      list_releases
+      ;;
+    rollback) rollback ;;
+    purge) purge ;;
+    uninstall)
+      uninstall
+      printf 'Kept data and logins: %s, %s\n' "$(data_directory)" "$(config_directory)"
+      ;;
+    install)
+      here=$(dirname "$0")
+      if [ -n "$from" ]; then install_given_file
+      elif [ -z "${OTPD_DOWNLOAD_URL:-}$wanted" ] && [ -f "$here/cli/build.ts" ]; then
+        build "$here"
+        install_file "$here/dist/otpd" otpd
+      elif [ -n "$url" ]; then install_release
+      else
+        fail 'There is nothing to install from.' 'In a checkout: ./install.sh' 'A release: ./install.sh --from FILE, or OTPD_DOWNLOAD_URL=URL ./install.sh'
+      fi
+      ;;
+  esac
 }
 
 # Called last, so that the whole script is read before anything runs: a truncated download does nothing.

@@ -1,18 +1,26 @@
 /**
  * Builds `dist/otpd`, one executable that embeds the program, Bun, the migrations and the pages.
- * Usage: `bun cli/build.ts [--target bun-linux-arm64] [--outfile FILE]`
+ * Usage: `bun cli/build.ts [--target linux-arm64] [--out FOLDER] [--metafile FILE]`
+ *
+ * The same sources give the same bytes in any folder, at any time. The executable contains its own base name, which is
+ * therefore always `otpd`: another target is built into a folder of its own, like `dist/linux-arm64/otpd`.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { renderGuides } from './guides/render.ts'
+import { readCommit, readCommitTime } from './release/git.ts'
+import { findTarget, hostTarget, targetNames, type Target } from './release/targets.ts'
 
 const root = resolve(import.meta.dir, '..')
 const { values } = parseArgs({
-  options: { outfile: { type: 'string', default: resolve(root, 'dist/otpd') }, target: { type: 'string' } },
+  options: { target: { type: 'string' }, out: { type: 'string' }, metafile: { type: 'string' } },
 })
-mkdirSync(dirname(values.outfile), { recursive: true })
+const host = hostTarget()
+const target = values.target === undefined ? host : requireTarget(values.target)
+const folder = resolve(values.out ?? join(root, 'dist', values.target ?? ''))
+const outfile = join(folder, 'otpd')
+mkdirSync(folder, { recursive: true })
 
 /**
  * Separate bundles inside the executable, loaded on demand: the main bundle is in memory as a whole, and most runs
@@ -34,7 +42,9 @@ const bundles = bundleNames.map((name) => Bun.resolveSync(name, root))
 const embeddedPath = (file: string) => `/$bunfs/root/${parse(file).name}.js`
 
 const guides = await renderGuides()
-const guideFolder = mkdtempSync(join(tmpdir(), 'otpd-guides-'))
+// Always the same path, because it is in the executable.
+const guideFolder = join(root, 'dist/.guides')
+mkdirSync(guideFolder, { recursive: true })
 for (const [name, text] of Object.entries(guides)) writeFileSync(join(guideFolder, name), text)
 
 /** Module in the place of `src/docs/guide-files.ts`: the guides are files of the executable, and not in memory. */
@@ -61,10 +71,17 @@ const result = await Bun.build({
   // Never split: chunks were initialised in the wrong order.
   minify: false,
   splitting: false,
-  define: { 'process.env.NODE_ENV': '"production"' },
+  define: {
+    'process.env.NODE_ENV': '"production"',
+    'process.env.OTPD_BUILD_COMMIT': JSON.stringify(readCommit(root) ?? ''),
+    'process.env.OTPD_BUILD_DATE': JSON.stringify(readCommitTime(root)?.slice(0, 10) ?? ''),
+    'process.env.OTPD_BUILD_TARGET': JSON.stringify(target?.name ?? ''),
+  },
+  metafile: values.metafile !== undefined,
   compile: {
-    outfile: values.outfile,
-    ...(values.target !== undefined && { target: requireTarget(values.target) }),
+    outfile,
+    // Without a target Bun takes its own executable, which is on this machine already.
+    ...(target !== undefined && target !== host && { target: compileTarget(target) }),
     // Otherwise the program would load .env and bunfig.toml, and run its preloads, from the working directory.
     autoloadDotenv: false,
     autoloadBunfig: false,
@@ -101,18 +118,19 @@ const result = await Bun.build({
   ],
 })
 
-rmSync(guideFolder, { recursive: true })
 for (const log of result.logs) process.stderr.write(`${String(log)}\n`)
-const megabytes = (Bun.file(values.outfile).size / 1e6).toFixed(1)
-process.stdout.write(`${values.outfile} (${megabytes} MB)\n`)
+if (values.metafile !== undefined) writeFileSync(values.metafile, JSON.stringify(result.metafile))
+const megabytes = (Bun.file(outfile).size / 1e6).toFixed(1)
+process.stdout.write(`${outfile} (${megabytes} MB)\n`)
 
-function requireTarget(target: string): Bun.Build.CompileTarget {
-  if (isTarget(target)) return target
-  throw new Error(
-    `Unknown target ${target}. Use one like bun-linux-x64, bun-linux-arm64-musl or bun-darwin-arm64.`,
-  )
+function requireTarget(name: string): Target {
+  const found = findTarget(name)
+  if (found) return found
+  process.stderr.write(`Unknown target ${name}. Use one of: ${targetNames.join(', ')}.\n`)
+  process.exit(2)
 }
 
-function isTarget(target: string): target is Bun.Build.CompileTarget {
-  return /^bun-(linux-(x64|arm64)(-musl)?|darwin-(x64|arm64))$/.test(target)
+function compileTarget({ os, arch, isMusl }: Target): Bun.Build.CompileTarget {
+  if (os === 'darwin') return `bun-darwin-${arch}`
+  return isMusl ? `bun-linux-${arch}-musl` : `bun-linux-${arch}`
 }

@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander'
 import { eventKinds, logTypes } from '../src/shared/event-kinds.ts'
+import { shownCommands } from './help.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
@@ -51,7 +52,7 @@ export function completionScript(program: Command, shell: Shell): string {
 }
 
 function collectNodes(command: Command, path: string, globalFlags: CommandNode['flags']): CommandNode[] {
-  const subcommands = command.createHelp().visibleCommands(command)
+  const subcommands = shownCommands(command)
   const children = subcommands.map((subcommand) => ({
     names: [subcommand.name(), ...subcommand.aliases()],
     name: subcommand.name(),

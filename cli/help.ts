@@ -81,6 +81,13 @@ export function commandPath(command: Command): string {
   return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`
 }
 
+/** Lists the subcommands that help, completion and the manual page show. */
+export const shownCommands = (command: Command) =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((subcommand) => command.commands.includes(subcommand))
+
 /** Finds the deepest command that these arguments name, to point at its help. */
 export function findCommand(program: Command, args: string[]): Command {
   const [commandName, ...otherArgs] = args.filter((arg) => !arg.startsWith('-'))

@@ -17,6 +17,7 @@ import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
 import { addLogsCommand } from './commands/logs.ts'
+import { addManCommand } from './commands/man.ts'
 import { addMigrateCommands } from './commands/migrate.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProfileCommands } from './commands/profile.ts'
@@ -156,9 +157,10 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
     files: [
       { names: ['docs'], register: addDocsCommand },
       { names: ['api'], register: addApiCommand },
-      // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
+      // Without a name, so that these build the whole tree: the script and the page list every command.
       { names: [], register: addCompletionCommand },
       { names: ['__complete'], register: addCompleteCommand },
+      { names: [], register: addManCommand },
       { names: ['version'], register: addVersionCommand },
     ],
   },

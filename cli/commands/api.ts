@@ -65,7 +65,8 @@ async function readCall(
   const [methodArgument, pathText] =
     secondArgument === undefined ? [undefined, methodOrPath] : [methodOrPath, secondArgument]
   const chosen = methodFlag ?? methodArgument
-  const method = (chosen ?? (data === undefined && fields.length === 0 ? 'GET' : 'POST')).toUpperCase()
+  const hasBody = data !== undefined || fields.length > 0
+  const method = (chosen ?? (hasBody && paginate !== true ? 'POST' : 'GET')).toUpperCase()
   if (!methods.includes(method))
     throw usageError(`Unknown method ${method}. Use one of ${methods.join(', ')}.`)
   if (data !== undefined && fields.length > 0) throw usageError('--data and --field cannot be combined.')

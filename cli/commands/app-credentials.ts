@@ -29,7 +29,7 @@ const webhookSecretHelp = 'print the secret that signs the webhooks of an applic
 
 /** Registers the commands for the credentials of an application. */
 export function addAppCredentialCommands(app: Command, runCommand: RunCommand) {
-  describeRotation(app.command('rotate'), runCommand, 'otpd app rotate')
+  describeRotation(app.command('rotate'), runCommand, 'otpd app rotate', 'client-secret.env')
 
   app
     .command('webhook-secret')
@@ -51,9 +51,10 @@ export function addAppCredentialCommands(app: Command, runCommand: RunCommand) {
 
 /** Registers `otpd rotate`, the short form of `otpd app rotate`. */
 export const addRotateCommand = (program: Command, runCommand: RunCommand) =>
-  describeRotation(program.command('rotate'), runCommand, 'otpd rotate')
+  describeRotation(program.command('rotate'), runCommand, 'otpd rotate', 'secret.env')
 
-function describeRotation(command: Command, runCommand: RunCommand, path: string) {
+/** @param envFile name in the example */
+function describeRotation(command: Command, runCommand: RunCommand, path: string, envFile: string) {
   command
     .argument('<app>', 'id or name of the application')
     .addArgument(
@@ -65,7 +66,7 @@ function describeRotation(command: Command, runCommand: RunCommand, path: string
     .option('--env-file <path>', 'save the new credential to a new file that only you can read')
     .addHelpText(
       'after',
-      examples(`${path} web api-key --yes`, `${path} web client-secret --yes --env-file secret.env`),
+      examples(`${path} web api-key --yes`, `${path} web client-secret --yes --env-file ${envFile}`),
     )
     .action((idOrName: string, name: CredentialName, { envFile }: { envFile?: string }, command: Command) =>
       runCommand(command, async (context) => {

@@ -15,7 +15,9 @@ import type { Io } from '../terminal/io.ts'
 
 /** Option that names the system whose client the lines are for. */
 export const systemOption = () =>
-  new Option('--for <system>', 'whose client the lines are for').choices(clientSystems)
+  new Option('--for <system>', `system whose client reads the lines: ${clientSystems.join(', ')}`).choices(
+    clientSystems,
+  )
 
 /** Registers `otpd app env`. */
 export function addAppEnvCommand(app: Command, runCommand: RunCommand) {

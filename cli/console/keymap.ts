@@ -143,14 +143,14 @@ export const keymap = {
   everywhere: {
     palette: { keys: [':'], label: 'go to', about: 'search screens, applications, requests and actions' },
     find: { keys: ['/'], label: 'find', about: 'find the requests of a phone number' },
+    pause: { keys: ['p'], label: 'pause', about: 'pause or resume updates' },
+    unmask: { keys: ['m'], label: 'phones', about: 'show or mask phone numbers' },
     environment: {
       keys: ['E'],
       label: 'live/test',
       about: 'show live and test, only live, or only test',
     },
     refresh: { keys: ['r'], label: 'refresh', about: 'fetch from the server now' },
-    pause: { keys: ['p'], label: 'pause', about: 'pause or resume updates' },
-    unmask: { keys: ['m'], label: 'phones', about: 'show or mask phone numbers' },
     suspend: {
       keys: ['ctrl-z'],
       label: 'suspend',

@@ -1,8 +1,7 @@
 import { writeSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { ProgressStep } from '../../src/shared/progress.ts'
-import type { ProgressView } from './progress.ts'
-import { drawnWord, lockState, lockWord } from './progress-lock.ts'
+import { drawnWord, lockState, lockWord, type ProgressView } from './progress-view.ts'
 
 /** Draws steps in a worker thread until the end, also while this thread is busy. */
 export function drawProgress(view: ProgressView) {

@@ -1,5 +1,5 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
-import type { ProgressView } from './progress.ts'
+import type { ProgressView } from './progress-view.ts'
 
 /** The process as a command sees it: environment, streams, terminal and clock. Tests pass a fake. */
 export type Io = {

@@ -1,9 +1,8 @@
 import { statSync, writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ProgressStep } from '../../src/shared/progress.ts'
-import { drawnWord, lockState, lockWord } from './progress-lock.ts'
+import { drawnWord, lockState, lockWord, type ProgressView } from './progress-view.ts'
 import { formatProgress } from './progress-text.ts'
-import type { ProgressView } from './progress.ts'
 
 // Draws progress in a thread of its own: SQLite copies and checks a database in one call, for minutes, in which the main
 // thread runs no timer.

@@ -2,14 +2,6 @@ import type { OnStep, ProgressStep } from '../../src/shared/progress.ts'
 import type { Io } from './io.ts'
 import type { Output } from './output.ts'
 
-/** Where progress is drawn. */
-export type ProgressView = {
-  /** Width of the terminal; null for lines in a pipe. */
-  columns: number | null
-  /** Pause between two lines in a pipe. */
-  lineEveryMs: number
-}
-
 const lineEveryMs = 10_000
 
 /**

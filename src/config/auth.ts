@@ -82,9 +82,7 @@ export function readMasterKey(
   reader: Reader,
   input: ConfigInput,
 ): { key: Uint8Array | null; source: string | null } {
-  const key = reader.read<Uint8Array | null>('masterKey', parseMasterKey, null, {
-    defaultOrigin: 'master.key in the data directory',
-  })
+  const key = reader.read<Uint8Array | null>('masterKey', parseMasterKey, null)
   const file = reader.read<string | null>('masterKeyFile', parsePath, null)
   const credential = findCredential(input)
   const [first, second] = [key.source, file.source, credential?.source ?? null].filter(

@@ -60,6 +60,8 @@ export type AppServices = AuthServices &
     newId: NewId
     /** otpd version, shown in the OpenAPI document. */
     version: string
+    /** Where clients reach the server, shown in the OpenAPI document; null if the operator did not say. */
+    configuredUrl: string | null
     readiness: Readiness
     /** Origins whose scripts may call the console routes. */
     corsOrigins: readonly string[]
@@ -160,7 +162,7 @@ export function createApp(services: AppServices) {
     })
     .use(api)
     .use(facadeRoutes(services))
-    .use(docsRoutes(api, services.version))
+    .use(docsRoutes(api, { version: services.version, publicUrl: services.configuredUrl }))
     .use(guideRoutes())
 
   const routeError = createRouteErrors(app.routes)

@@ -1,9 +1,4 @@
-declare module 'swagger-ui-dist/swagger-ui-bundle.js' {
-  const path: string
-  export default path
-}
-
-declare module 'swagger-ui-dist/swagger-ui.css' {
+declare module '#scalar' {
   const path: string
   export default path
 }

@@ -7,6 +7,7 @@ import {
   ServiceError,
 } from '../domain/model/errors.ts'
 import { ReplayedError } from '../domain/limits/idempotency.ts'
+import { keysOf } from '../shared/fields.ts'
 import { isRecord } from '../shared/json.ts'
 import { describeExpectation } from './expectations.ts'
 import { emptyBody } from './json-body.ts'
@@ -39,6 +40,9 @@ export const httpStatusByCode = {
   DELIVERY_FAILED: 502,
   UNAVAILABLE: 503,
 } as const satisfies Record<ErrorCode, number>
+
+/** Every error code, by status. */
+export const errorCodes = keysOf(httpStatusByCode)
 
 export type ErrorResponse = {
   status: number
@@ -90,12 +94,18 @@ export function toErrorResponse(error: ServiceError, traceId: string): ErrorResp
  * @returns undefined for an unexpected error, which is a bug
  */
 export function toServiceError(thrown: unknown, request: Request, route: string): ServiceError | undefined {
+  const error = readServiceError(thrown, route)
+  // Without a body its fields are not at fault.
+  return request.body === null && error?.details?.[0]?.in === 'body' ? emptyBody() : error
+}
+
+function readServiceError(thrown: unknown, route: string): ServiceError | undefined {
   if (thrown instanceof ServiceError) return thrown
   // The framework wraps errors of body parsers: the original is the cause.
   if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
   if (!(thrown instanceof ValidationError)) return undefined
   if (isUndecodableId(thrown)) return notFound(resourcesAt(route)[0] ?? 'application')
-  return thrown.type === 'body' && request.body === null ? emptyBody() : validationError(thrown)
+  return validationError(thrown)
 }
 
 /** The framework turns a parameter that cannot be percent-decoded into null. As any malformed id, it is not found. */

@@ -65,8 +65,9 @@ export const sendFields = {
     },
   ),
   clientIp: Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })], {
+    documentedAs: { type: 'string' },
     errorText: 'Expected an IPv4 or IPv6 address',
     description:
-      'IP address of the end user. Codes sent from a network that verified this phone before have limits of their own, which no stranger can use up.',
+      'IPv4 or IPv6 address of the end user. Codes sent from a network that verified this phone before have limits of their own, which no stranger can use up.',
   }),
 }

@@ -2,6 +2,8 @@ import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
 import type { JsonText } from '../shared/json.ts'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
+import type { ErrorCode } from '../domain/model/errors.ts'
+import { errorCodes } from './errors.ts'
 
 // Uses TypeBox directly instead of Elysia's `t`: `t.Integer` coerces strings and obscures the OpenAPI document.
 
@@ -77,29 +79,39 @@ export const idParams = object({ id: Type.String() })
 
 export const errorBody = object(
   {
-    error: object({
-      code: Type.String({
-        description: 'Stable machine-readable error code.',
-      }),
-      message: Type.String({
-        description: 'Explanation for people. The wording may change; do not parse it.',
-      }),
-      traceId: Type.String({ description: 'Id of the request, the same as the X-Request-Id header.' }),
-      reason: Type.Optional(Type.String({ description: 'More specific machine-readable reason.' })),
-      details: Type.Optional(
-        Type.Array(
-          object({ in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() }),
-          { description: 'One entry per invalid field.' },
-        ),
-      ),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
-          description: 'Values behind the message, such as limits and times.',
+    error: object(
+      {
+        code: Type.Unsafe<ErrorCode>(Type.String({ enum: errorCodes })),
+        message: Type.String({
+          description: 'Explanation for people. The wording may change; do not parse it.',
         }),
-      ),
-    }),
+        traceId: Type.String({
+          description: "The request's X-Request-Id or, if it had a traceparent header, its trace id.",
+        }),
+        reason: Type.Optional(Type.String({ description: 'More specific machine-readable reason.' })),
+        details: Type.Optional(
+          Type.Array(
+            object(
+              { in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() },
+              'ErrorDetail',
+            ),
+            { description: 'One entry per invalid field.' },
+          ),
+        ),
+        metadata: Type.Optional(
+          Type.Record(
+            Type.String(),
+            Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+            {
+              description: 'Values behind the message, such as limits and times.',
+            },
+          ),
+        ),
+      },
+      'Error',
+    ),
   },
-  'Error',
+  'ErrorResponse',
 )
 
 /** Errors of every route; 400 also for an invalid query string on a route without parameters. */
@@ -143,10 +155,13 @@ export const data = <T extends TSchema>(schema: T) => object({ data: schema })
 export const page = <T extends TSchema>(item: T) =>
   object({
     data: Type.Array(item),
-    pagination: object({
-      limit: Type.Integer({ description: 'Items per page.' }),
-      nextCursor: nullable(Type.String({ description: 'Cursor of the next page; null on the last page.' })),
-    }),
+    pagination: object(
+      {
+        limit: Type.Integer({ description: 'Items per page.' }),
+        nextCursor: nullable(Type.String({ description: 'Cursor of the next page; null on the last page.' })),
+      },
+      'Pagination',
+    ),
   })
 
 /** Schema of a response that the handler writes as JSON itself. The framework neither checks nor writes it. */
@@ -157,7 +172,7 @@ export const jsonText = <T extends TSchema>(schema: T) =>
 export const eventStream = (description: string) =>
   Type.String({ contentMediaType: 'text/event-stream', description })
 
-export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
+export const deleted = data(object({ id: Type.String(), deleted: Type.Boolean() }, 'Deletion'))
 
 export const environments = ['live', 'test'] as const
 

@@ -44,6 +44,7 @@ export type ServiceNeeds = {
   config: Pick<
     Config,
     | 'oidc'
+    | 'publicUrl'
     | 'signup'
     | 'requireTotp'
     | 'tokenMaxHours'
@@ -157,6 +158,7 @@ export function createServices(needs: ServiceNeeds) {
     newId,
     version,
     corsOrigins: config.corsOrigins,
+    configuredUrl: config.publicUrl,
     compat: config.compat,
     publicUrl: needs.publicUrl,
     analytics: createAnalyticsService(base),

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
@@ -19,6 +19,7 @@ import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { entryAdded, entryDeleted, keySeq, logLists, noteOwned, seqKey } from './list-changes.ts'
+import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 
@@ -131,27 +132,6 @@ export function createEventStore(
       .where(inJson(events.seq, textParam('seqs'))),
   )
 
-  const place = { seq: events.seq, id: events.id, at: events.at }
-  const findEntries = prepareFiltered(
-    database,
-    ({ seqs, requestId }: FilterPlaceholders<{ seqs: readonly number[]; requestId: string }>) =>
-      executor
-        .select(place)
-        .from(events)
-        .where(and(sql`${events.seq} in ${seqs}`, eq(events.requestId, requestId))),
-  )
-  type NearFilter = { from: number; to: number; requestId: string; limit: number }
-  // PostgreSQL: entries that were appended soon after the counter was read. Without an index on the request.
-  const findNearEntries = prepareFiltered(
-    database,
-    ({ from, to, requestId, limit }: FilterPlaceholders<NearFilter>) =>
-      executor
-        .select(place)
-        .from(events)
-        .where(and(gte(events.seq, from), lt(events.seq, to), eq(events.requestId, requestId)))
-        .orderBy(orderByLimit(asc(events.seq), limit)),
-  )
-
   type Row = Awaited<ReturnType<typeof listPage>>[number]
   function toEntries(rows: readonly Row[], ids: EventIds): LogEntry[] {
     const newIds = ids.encodeAll(rows)
@@ -255,31 +235,7 @@ export function createEventStore(
       })
     },
 
-    async locate(requestId, places) {
-      const ids = await loadEventIds(database, executor)
-      const exact = places.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
-      const near = Map.groupBy(
-        places.filter(({ isExact }) => !isExact),
-        ({ seq }) => seq,
-      )
-      const found = exact.length === 0 ? [] : await findEntries({ seqs: exact, requestId })
-      const rest = (
-        await Promise.all(
-          [...near].map(([from, { length: limit }]) =>
-            findNearEntries({ from, to: from + nearRange, requestId, limit }),
-          ),
-        )
-      ).flat()
-      const taken = new Set<number>()
-      return places.map(({ seq, isExact }) => {
-        const row = isExact
-          ? found.find((one) => one.seq === seq)
-          : rest.find((one) => one.seq >= seq && !taken.has(one.seq))
-        if (!row) return undefined
-        taken.add(row.seq)
-        return { seq: row.seq, id: row.id ?? ids.encode(row.at, row.seq) }
-      })
-    },
+    locate: createEventLocator(database, executor),
 
     async newestSeq() {
       const [counter] = await readCounter({})
@@ -319,9 +275,6 @@ export function createEventStore(
     },
   }
 }
-
-/** More numbers than all nodes give out between the write of a request and that of its entries. */
-const nearRange = 20_000
 
 /**
  * The number of an entry that is appended by the open transaction on PostgreSQL.

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { openapiClients } from './openapi-clients.ts'
+import { openapiLint } from './openapi-lint.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -15,7 +17,7 @@ export type AcceptCheck = {
   run(print: (line: string) => void): Promise<void>
 }
 
-const checks: AcceptCheck[] = [...twilioChecks, betterAuthCheck]
+const checks: AcceptCheck[] = [openapiLint, openapiClients, ...twilioChecks, betterAuthCheck]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({

@@ -25,12 +25,13 @@ test.each(commandNames)('otpd %s is the same command when only its file is regis
   expect(describeCommand(ownCommand)).toEqual(describeCommand(commandInFullTree))
 })
 
-test('an unknown first word builds the whole tree, to suggest from, and so does completion', () => {
+test('an unknown first word builds the whole tree, to suggest from, and so do completion and man', () => {
   expect(describeCommand(treeFor('projct'))).toEqual(describeCommand(fullTree))
-  expect(describeCommand(treeFor('completion'))).toEqual(describeCommand(fullTree))
+  for (const word of ['completion', 'man'])
+    expect(describeCommand(treeFor(word))).toEqual(describeCommand(fullTree))
 })
 
 test('a command is registered without the others', () => {
-  const many = commandNames.filter((commandName) => commandName !== 'completion')
+  const many = commandNames.filter((commandName) => !['completion', 'man'].includes(commandName))
   for (const commandName of many) expect(treeFor(commandName).commands.length).toBeLessThan(6)
 })

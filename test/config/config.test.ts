@@ -203,11 +203,7 @@ describe('config show', () => {
     expect(rows).toContainEqual(['server.trustedProxies', '10.0.0.0/8, ::1/128', 'OTPD_TRUSTED_PROXIES'])
     expect(rows).toContainEqual(['server.corsOrigins', '-', 'default'])
     expect(JSON.stringify(rows)).not.toMatch(/00112233|correct horse/)
-    expect(settingRows(load().settings)).toContainEqual([
-      'masterKey',
-      '(not set)',
-      'master.key in the data directory',
-    ])
+    expect(settingRows(load().settings)).toContainEqual(['masterKey', '(not set)', 'default'])
   })
 
   test('marks a value that is not valid', () => {

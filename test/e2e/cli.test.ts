@@ -228,7 +228,7 @@ describe('serve', () => {
     const server = await startServer({ home })
     const request = await beginRequest(server.url)
     process.kill(server.pid, 'SIGTERM')
-    await server.waitForLog('Shutting down')
+    await server.waitForLog('shutting down')
     request.finish()
     expect(await request.answer).toStartWith('HTTP/1.1 400')
     expect(await server.exited).toBe(0)
@@ -238,7 +238,7 @@ describe('serve', () => {
     const server = await startServer({ home })
     await beginRequest(server.url)
     process.kill(server.pid, 'SIGINT')
-    await server.waitForLog('Shutting down')
+    await server.waitForLog('shutting down')
     expect(await server.stop('SIGINT')).toBe(130)
   })
 

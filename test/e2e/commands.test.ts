@@ -76,7 +76,10 @@ describe('project', () => {
     expectNegative(otpd('project', 'delete', projectId, '--yes', '--json'), 6, 'CONFLICT'))
 
   test('with an ambiguous name is rejected, and the ids to use are listed', async () => {
-    const ids = [await runForData('project', 'create', 'twin'), await runForData('project', 'create', 'twin')]
+    const ids = [
+      await runForData('project', 'create', 'twin'),
+      await runForData('project', 'create', 'twin', '--allow-duplicate'),
+    ]
     const result = await otpd('project', 'get', 'twin')
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     for (const { id } of ids) {

@@ -88,7 +88,7 @@ describe('with codes', () => {
   ])('fits %i columns and %i rows', async (columns, rows) => {
     const screen = await host.open([], { columns, rows })
     await screen.waitForText(/SUCCESS +(ACTIVE )?USERS/)
-    await screen.waitForText('verified %')
+    await screen.waitForText(/verified %|Conversion by day/)
     await screen.waitForText('failed: max attempts')
     await screen.close()
   })

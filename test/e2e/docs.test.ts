@@ -15,8 +15,7 @@ test('the executable contains the guides, the docs page, their scripts and style
     ['/docs/search.json', 'application/json', 100_000],
     ['/v1/docs', 'text/html; charset=utf-8', 300],
     ['/v1/docs/start.js', 'text/javascript; charset=utf-8', 50],
-    ['/v1/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 1_000_000],
-    ['/v1/docs/swagger-ui.css', 'text/css; charset=utf-8', 100_000],
+    ['/v1/docs/scalar.js', 'text/javascript; charset=utf-8', 1_000_000],
   ] as const) {
     const response = await fetch(server.url + path)
     expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])

@@ -61,7 +61,9 @@ describe('with a running server', () => {
     await server.otpd(login, { input: password })
     writeFileSync(join(server.home, 'otpd.toml'), sending)
     writeFileSync(join(server.home, 'twilio'), token, { mode: 0o600 })
-    const result = await doctor(['--json', '--config', join(server.home, 'otpd.toml')])
+    // Without the data directory of the server: otherwise its own settings count.
+    const elsewhere = { OTPD_DATA_DIR: join(server.home, 'elsewhere') }
+    const result = await doctor(['--json', '--config', join(server.home, 'otpd.toml')], elsewhere)
     const { checks, ok } = read(result.stdout)
     expect({ ok, exitCode: result.exitCode }).toEqual({ ok: true, exitCode: 0 })
     expect(find(checks, 'login')).toMatchObject({

@@ -70,7 +70,7 @@ async function listLeafCommands(path = ''): Promise<string[]> {
 
 /** Commands to run first and last, because of what others need; the rest run in the order of the help. */
 const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
-const last = ['rotate', 'app delete', 'profile password', 'logout', 'admin reset-password']
+const last = ['app rotate', 'rotate', 'app delete', 'profile password', 'logout', 'admin reset-password']
 
 /** Runs a command until it says that it waits for Ctrl-C, then sends it. */
 async function shellUntilCtrlC(line: string) {
@@ -146,10 +146,10 @@ async function fillPlaceholders(example: string) {
   if (line.includes('totp enable --code')) return line.replace('123456', await proposeTotp())
   if (line.includes('totp disable --code')) return line.replace('123456', nextTotpCode())
   if (line.includes('delivery.headers')) writeDelivery()
-  if (!line.includes('$SETUP_TOKEN')) return line
-  const { stdout } = await runInShell('otpd admin setup-token')
+  if (!line.includes('--setup-token-file')) return line
+  await runInShell('otpd admin setup-token > "$OTPD_DATA_DIR/setup-token"')
   const flags = '--email eve@example.com --password-stdin < password'
-  return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${flags}`
+  return `${line} ${flags}`
 }
 
 let totp: { secret: Uint8Array; step: number } = { secret: new Uint8Array(), step: 0 }

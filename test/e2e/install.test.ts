@@ -1,161 +1,115 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { runToEnd, startServer, binaryPath } from '../helpers/binary.ts'
 import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { runToEnd } from '../helpers/binary.ts'
+  createInstallBed,
+  fakeOtpd,
+  hostTargetName,
+  installScriptPath,
+  sha256,
+  type InstallBed,
+} from '../helpers/install-script.ts'
 import { hasOpenssl, makeCertificate } from '../helpers/webhook-receiver.ts'
 
-const script = resolve(import.meta.dir, '../../install.sh')
-/** The installer only requires that a release runs, so a small script keeps these tests fast. */
-const release = '#!/bin/sh\necho "otpd 9.9.9"\n'
-const sha256 = (bytes: string | Uint8Array) => new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
+const release = fakeOtpd('9.9.9')
 
-let directory: string
-let prefix: string
+let bed: InstallBed
+beforeEach(() => void (bed = createInstallBed()))
+afterEach(() => bed.close())
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'otpd-install-'))
-  prefix = join(directory, 'prefix')
-})
-
-afterEach(() => rmSync(directory, { recursive: true }))
-
-const install = (args: string[] = [], env: Record<string, string> = {}, input?: string) =>
-  runToEnd(input === undefined ? ['sh', script, ...args] : ['sh', '-s', '--', ...args], {
-    env: { PATH: process.env.PATH ?? '', HOME: directory, PREFIX: prefix, ...env },
-    cwd: directory,
-    input,
-  })
-
-const put = (name: string, content: string | Uint8Array) => {
-  writeFileSync(join(directory, name), content)
-  return join(directory, name)
+/** Puts a file next to its checksum. */
+function putListed(name: string, content: string | Uint8Array, listed: string | Uint8Array = content) {
+  bed.put('given/SHA256SUMS', `${sha256(listed)}  ${name}\n`)
+  return bed.put(`given/${name}`, content)
 }
-const installed = () => join(prefix, 'bin/otpd')
 
 describe('install.sh --from', () => {
-  test('installs a file that has a checksum file next to it', async () => {
-    const from = put('otpd-linux-x64', release)
-    put('otpd-linux-x64.sha256', `${sha256(release)}  otpd-linux-x64\n`)
-    const result = await install(['--from', from])
-    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(result.stdout).toContain(`otpd 9.9.9 installed as ${installed()}`)
+  test('installs an executable, or an archive, that SHA256SUMS lists', async () => {
+    const result = await bed.run(['--from', putListed('otpd', release)])
+    expect(result.exitCode).toBe(0)
+    expect(result.stdout).toContain(`otpd 9.9.9 installed as ${bed.installed}`)
     expect(result.stdout).toContain('Next: otpd serve')
-    expect(statSync(installed()).mode & 0o777).toBe(0o755)
-    expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
+    expect(statSync(bed.installed).mode & 0o777).toBe(0o755)
+    expect(readdirSync(join(bed.prefix, 'bin'))).toEqual(['otpd'])
+
+    bed.publish('9.9.10')
+    const name = `otpd-9.9.10-${hostTargetName}.tar.gz`
+    const archive = putListed(name, bed.files.get(`/9.9.10/${name}`) ?? '')
+    expect((await bed.run(['--from', archive])).stdout).toContain('otpd 9.9.10 installed')
   })
 
-  test('reads the checksum from SHA256SUMS, and unpacks a .gz', async () => {
-    const packed = Bun.gzipSync(release)
-    const from = put('otpd-linux-x64.gz', packed)
-    put('SHA256SUMS', `${sha256('other')}  otpd-linux-arm64.gz\n${sha256(packed)} *otpd-linux-x64.gz\n`)
-    expect((await install(['--from', from])).exitCode).toBe(0)
-    expect(readFileSync(installed(), 'utf8')).toBe(release)
-  })
-
-  test('installs nothing if the checksum differs', async () => {
-    const from = put('otpd', release)
-    put('otpd.sha256', `${sha256('something else')}  otpd\n`)
-    const result = await install(['--from', from])
-    expect(result.exitCode).toBe(1)
-    expect(result.stderr).toContain('nothing was installed')
-    expect(existsSync(prefix)).toBe(false)
-  })
-
-  test('installs nothing without a checksum, or with only that of another file', async () => {
-    const from = put('otpd', release)
-    expect((await install(['--from', from])).stderr).toContain('There is no checksum for otpd')
-    put('SHA256SUMS', `${sha256(release)}  otpd-linux-x64\n`)
-    expect((await install(['--from', from])).exitCode).toBe(1)
-    expect(existsSync(prefix)).toBe(false)
+  test('installs nothing if the checksum differs or is missing', async () => {
+    const changed = await bed.run(['--from', putListed('otpd', release, 'something else')])
+    expect(changed).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('is not the one in SHA256SUMS; nothing was installed'),
+    })
+    const unlisted = await bed.run(['--from', bed.put('given/other', release)])
+    expect(unlisted.stderr).toContain('There is no checksum for other')
+    expect((await bed.run(['--from', bed.put('alone/otpd', release)])).stderr).toContain(
+      'There is no checksum',
+    )
+    expect((await bed.run(['--from', '/dev/null/none'])).stderr).toContain('There is no file /dev/null/none.')
+    expect(existsSync(bed.prefix)).toBe(false)
   })
 
   test('keeps the old program if the new one does not run', async () => {
-    const goodRelease = put('good', release)
-    put('good.sha256', sha256(release))
-    await install(['--from', goodRelease])
-    const bad = put('bad', '#!/bin/sh\nexit 1\n')
-    put('bad.sha256', sha256('#!/bin/sh\nexit 1\n'))
-    expect((await install(['--from', bad])).exitCode).toBe(1)
-    expect(readFileSync(installed(), 'utf8')).toBe(release)
-    expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
+    await bed.run(['--from', putListed('good', release)])
+    for (const [name, text] of [
+      ['bad', '#!/bin/sh\nexit 1\n'],
+      ['bad.tar.gz', 'no archive'],
+    ] as const)
+      expect((await bed.run(['--from', putListed(name, text)])).exitCode).toBe(1)
+    expect(readFileSync(bed.installed, 'utf8')).toBe(release)
+    expect(readdirSync(join(bed.prefix, 'bin'))).toEqual(['otpd'])
   })
 })
 
-describe('install.sh with OTPD_DOWNLOAD_URL', () => {
-  let server: ReturnType<typeof serveFiles>
-  let files: Record<string, string>
+describe('install.sh with the real otpd', () => {
+  const given = () => {
+    bed.put('real/SHA256SUMS', `${sha256(readFileSync(binaryPath))}  otpd\n`)
+    symlinkSync(binaryPath, join(bed.directory, 'real/otpd'))
+    return join(bed.directory, 'real/otpd')
+  }
 
-  const serveFiles = () =>
-    Bun.serve({
-      hostname: '127.0.0.1',
-      port: 0,
-      fetch(request) {
-        const content = files[new URL(request.url).pathname]
-        return content === undefined ? new Response(null, { status: 404 }) : new Response(content)
-      },
-    })
-
-  beforeEach(() => {
-    server = serveFiles()
-    files = { '/v9/otpd': release }
+  test('replaces and removes it while it serves', async () => {
+    const from = given()
+    expect((await bed.run(['--from', from])).exitCode).toBe(0)
+    const server = await startServer({ binary: bed.installed })
+    const health = async () => (await fetch(`${server.url}/v1/health/ready`)).status
+    expect((await bed.run(['--from', from])).exitCode).toBe(0)
+    expect(await health()).toBe(200)
+    expect((await bed.run(['--uninstall'])).exitCode).toBe(0)
+    expect(await health()).toBe(200)
+    expect(await server.stop()).toBe(0)
   })
 
-  afterEach(() => server.stop(true))
-
-  const download = () =>
-    install([], { OTPD_DOWNLOAD_URL: `http://127.0.0.1:${server.port}/v9/otpd`, NO_PROXY: '127.0.0.1' })
-
-  test('installs what it downloads, also when piped into sh', async () => {
-    files['/v9/otpd.sha256'] = sha256(release)
-    expect((await download()).exitCode).toBe(0)
-    rmSync(prefix, { recursive: true })
-    const env = { OTPD_DOWNLOAD_URL: `http://127.0.0.1:${server.port}/v9/otpd`, NO_PROXY: '127.0.0.1' }
-    expect((await install([], env, readFileSync(script, 'utf8'))).exitCode).toBe(0)
-    expect(existsSync(installed())).toBe(true)
-  })
-
-  test('uses SHA256SUMS if the file has no checksum file', async () => {
-    files['/v9/SHA256SUMS'] = `${sha256(release)}  otpd\n`
-    expect((await download()).exitCode).toBe(0)
-  })
-
-  test('installs nothing without a checksum', async () => {
-    const result = await download()
-    expect(result.exitCode).toBe(1)
-    expect(result.stderr).toContain('There is no checksum')
-    expect(existsSync(prefix)).toBe(false)
-  })
-
-  test('installs nothing if the file does not exist', async () => {
-    files = {}
-    expect((await download()).stderr).toContain('could not be downloaded')
-  })
-
-  test('refuses plain HTTP from another machine', async () => {
-    const result = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
-    expect(result.exitCode).toBe(1)
-    expect(result.stderr).toContain('https only')
+  const strace = Bun.which('strace')
+  test.skipIf(strace === null)('writes only below PREFIX and TMPDIR', async () => {
+    const log = join(bed.directory, 'trace')
+    const shell = [strace ?? '', '-f', '-qq', '-e', 'trace=file', '-o', log, 'sh']
+    expect((await bed.run(['--from', given()], { shell })).exitCode).toBe(0)
+    const written = readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) =>
+        /O_WRONLY|O_RDWR|O_CREAT|^\d+ +(rename|unlink|mkdir|link|symlink|chmod|rmdir)/.test(line),
+      )
+      // Relative names: mkdir -p and rm -r change into the folders that they work on, which are in the list themselves.
+      .filter((line) => !line.includes('= -1') && !/ (mkdir|unlinkat)\([^"]*"[^/]/.test(line))
+      .map((line) => /"([^"]*)"/.exec(line)?.[1] ?? line)
+    expect(written.length).toBeGreaterThan(10)
+    const allowed = [`${bed.prefix}`, `${bed.temporary}/`, '/dev/null', '/dev/tty', '/proc/']
+    expect(written.filter((path) => !allowed.some((prefix) => path.startsWith(prefix)))).toEqual([])
   })
 })
 
 /** Runs the script with a PATH that has one program to download with. */
 function pathWith(program: string): string {
-  const folder = join(directory, 'only')
+  const folder = join(bed.directory, 'only')
   mkdirSync(folder)
   const programs =
-    'sh cp rm mv mkdir mktemp cat chmod sed tail tr awk cut sha256sum uname basename dirname id gzip'
+    'sh cp rm mv mkdir mktemp cat chmod sed tail tr awk cut sha256sum uname basename dirname id gzip tar grep head getconf'
   for (const name of [...programs.split(' '), program]) {
     const path = Bun.which(name)
     if (path !== null) symlinkSync(path, join(folder, name))
@@ -168,6 +122,7 @@ describe.each(['curl', 'wget'])('install.sh with %s over https', (program) => {
 
   test.skipIf(!canRun)('follows a redirect to https, and none to http', async () => {
     const { key, cert } = makeCertificate('localhost')
+    bed.publish('9.9.9')
     const requests: string[] = []
     let target = ''
     const serve = (tls?: { key: string; cert: string }) =>
@@ -180,56 +135,77 @@ describe.each(['curl', 'wget'])('install.sh with %s over https', (program) => {
           requests.push(`${protocol}${pathname}`)
           if (pathname.startsWith('/moved/'))
             return Response.redirect(`${target}${pathname.slice('/moved'.length)}`, 302)
-          return new Response(pathname.endsWith('.sha256') ? sha256(release) : release)
+          const content = bed.files.get(pathname)
+          return content === undefined
+            ? new Response(null, { status: 404 })
+            : new Response(Buffer.from(content))
         },
       })
     const [secure, plain] = [serve({ key, cert }), serve()]
-    const ca = put('ca.pem', cert)
+    const ca = bed.put('ca.pem', cert)
     const env = {
       PATH: pathWith(program),
       NO_PROXY: 'localhost,127.0.0.1',
       CURL_CA_BUNDLE: ca,
-      WGETRC: put('wgetrc', `ca_certificate = ${ca}\n`),
-      OTPD_DOWNLOAD_URL: `https://localhost:${secure.port}/moved/otpd`,
+      WGETRC: bed.put('wgetrc', `ca_certificate = ${ca}\n`),
+      OTPD_DOWNLOAD_URL: `https://localhost:${secure.port}/moved`,
     }
     target = `http://127.0.0.1:${plain.port}`
-    const refused = await install([], env)
+    const refused = await bed.run([], { env })
     expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('could not be downloaded') })
-    expect(requests).toEqual(['https:/moved/otpd'])
+    expect(requests).toEqual(['https:/moved/latest'])
     target = `https://localhost:${secure.port}`
-    expect(await install([], env)).toMatchObject({ exitCode: 0 })
+    expect(await bed.run([], { env })).toMatchObject({ exitCode: 0 })
     await secure.stop(true)
     await plain.stop(true)
   })
 })
 
+/** Pipes a script into sh, as `curl … | sh` does. */
+const pipe = (script: string, env: Record<string, string> = {}) =>
+  runToEnd(['sh', '-s'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: bed.directory,
+      PREFIX: bed.prefix,
+      NO_PROXY: '127.0.0.1',
+      ...env,
+    },
+    cwd: bed.directory,
+    input: script,
+  })
+const fullScript = readFileSync(installScriptPath, 'utf8')
+
+test('install.sh can be piped into sh', async () => {
+  bed.publish('9.9.9')
+  expect(await pipe(fullScript, { OTPD_DOWNLOAD_URL: `${bed.url}/` })).toMatchObject({ exitCode: 0 })
+  expect(existsSync(bed.installed)).toBe(true)
+})
+
 test('a truncated install.sh does nothing', async () => {
-  const fullScript = readFileSync(script, 'utf8')
-  const result = await install(['--uninstall'], {}, fullScript.slice(0, fullScript.lastIndexOf('main "$@"')))
+  const result = await pipe(fullScript.slice(0, fullScript.lastIndexOf('main "$@"')))
   expect(result).toEqual({ exitCode: 0, stdout: '', stderr: '' })
 })
 
-test('install.sh piped into sh without anything to install says what to do', async () => {
-  const result = await install([], {}, readFileSync(script, 'utf8'))
-  expect(result.exitCode).toBe(1)
-  expect(result.stderr).toContain('OTPD_DOWNLOAD_URL')
+test('install.sh says what to do without anything to install, over http, and without a home', async () => {
+  expect(await pipe(fullScript)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('OTPD_DOWNLOAD_URL'),
+  })
+  const http = await pipe(fullScript, { OTPD_DOWNLOAD_URL: 'http://releases.example' })
+  expect(http).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('https only') })
+  expect((await pipe(fullScript, { HOME: '', PREFIX: '' })).stderr).toContain('HOME is not set.')
 })
 
-test('install.sh --uninstall removes the program and nothing else', async () => {
-  const from = put('otpd', release)
-  put('otpd.sha256', sha256(release))
-  await install(['--from', from])
-  expect(await install(['--uninstall'])).toMatchObject({ exitCode: 0 })
-  expect(existsSync(installed())).toBe(false)
-  expect((await install(['--uninstall'])).stdout).toContain('nothing to do')
+test('install.sh --uninstall a second time has nothing to do', async () => {
+  expect((await bed.run(['--uninstall'])).stdout).toContain('nothing to do')
 })
 
 test.skipIf(process.getuid?.() === 0)('install.sh reports a folder without write permission', async () => {
-  const from = put('otpd', release)
-  put('otpd.sha256', sha256(release))
-  chmodSync(directory, 0o500)
-  const result = await install(['--from', from], { TMPDIR: tmpdir() })
-  chmodSync(directory, 0o700)
+  const from = putListed('otpd', release)
+  mkdirSync(bed.prefix)
+  chmodSync(bed.prefix, 0o500)
+  const result = await bed.run(['--from', from])
   expect(result.exitCode).toBe(1)
   expect(result.stderr).toContain('PREFIX=DIR')
 })

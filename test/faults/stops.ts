@@ -132,7 +132,7 @@ async function stopTwice(trial: Trial): Promise<void> {
   // A later request was answered, so the server has received this one.
   await callApi('GET', `${server.url}/v1/health`)
   process.kill(server.pid, 'SIGTERM')
-  await server.waitForLog('Shutting down')
+  await server.waitForLog('shutting down')
   const exitedEarly = await Promise.race([server.exited, Promise.resolve(null)])
   const stopRequestedAt = performance.now()
   const exitCode = await server.stop()

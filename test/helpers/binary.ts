@@ -17,6 +17,8 @@ export type RunOptions = {
 export type ServerOptions = {
   /** Arguments after `serve`. */
   args?: string[]
+  /** Another executable than `dist/otpd`. */
+  binary?: string
   env?: Record<string, string>
   /** Data directory that outlives the server. By default a new one, removed by `stop`. Null: none is named. */
   dataDir?: string | null | undefined
@@ -64,7 +66,7 @@ export async function startServer(options: ServerOptions = {}) {
   assertBinaryExists()
   const home = options.home ?? mkdtempSync(join(tmpdir(), 'otpd-home-'))
   const dataDir = options.dataDir ?? join(home, 'data')
-  const child = Bun.spawn([binaryPath, 'serve', ...(options.args ?? [])], {
+  const child = Bun.spawn([options.binary ?? binaryPath, 'serve', ...(options.args ?? [])], {
     env: cleanEnvironment(home, {
       ...(options.dataDir !== null && { OTPD_DATA_DIR: dataDir }),
       OTPD_LISTEN: '127.0.0.1:0',

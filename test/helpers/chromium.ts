@@ -13,6 +13,12 @@ export type BrowserPage = {
   consoleErrors: string[]
   /** Evaluates an expression in the page. */
   evaluate(expression: string): Promise<unknown>
+  /** Loads another address in the same profile. */
+  open(url: string): Promise<void>
+  /** Resolves once an expression is true. */
+  waitFor(condition: string): Promise<void>
+  /** Types a text into the focused element. */
+  type(text: string): Promise<void>
   /** Takes a screenshot: a PNG, base64-encoded. */
   screenshot(): Promise<string>
   close(): Promise<void>
@@ -30,8 +36,13 @@ type Message = {
  * Opens a page in a headless Chromium with a new profile.
  *
  * @param readyWhen an expression that is true once the page has loaded its content
+ * @param view.width of the window in CSS pixels
  */
-export async function openPage(url: string, readyWhen: string): Promise<BrowserPage> {
+export async function openPage(
+  url: string,
+  readyWhen: string,
+  view: { width: number; isDark: boolean } = { width: 1280, isDark: false },
+): Promise<BrowserPage> {
   if (chromiumPath === null) throw new Error('Chromium is not installed.')
   const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
   const browser = Bun.spawn(
@@ -78,8 +89,8 @@ export async function openPage(url: string, readyWhen: string): Promise<BrowserP
     if (message.method === 'Network.loadingFailed' || message.method === 'Runtime.exceptionThrown')
       consoleErrors.push(text)
     if (message.method === 'Log.entryAdded') consoleErrors.push(text)
-    if (message.method === 'Runtime.consoleAPICalled' && readPath(message.params, 'type') !== 'log')
-      consoleErrors.push(text)
+    const isPlain = ['log', 'info', 'debug'].includes(String(readPath(message.params, 'type')))
+    if (message.method === 'Runtime.consoleAPICalled' && !isPlain) consoleErrors.push(text)
   })
 
   function call(method: string, params: object = {}): Promise<unknown> {
@@ -107,16 +118,34 @@ export async function openPage(url: string, readyWhen: string): Promise<BrowserP
     ),
   )
   for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`)
-  await call('Page.navigate', { url })
+  await call('Emulation.setDeviceMetricsOverride', {
+    width: view.width,
+    height: 1000,
+    deviceScaleFactor: 1,
+    mobile: view.width < 600,
+  })
+  const features = [{ name: 'prefers-color-scheme', value: view.isDark ? 'dark' : 'light' }]
+  await call('Emulation.setEmulatedMedia', { features })
   // The page polls the expression itself, once per animation frame.
-  await evaluate(
-    `new Promise((done) => { const look = () => (${readyWhen}) ? done() : requestAnimationFrame(look); look() })`,
-  ).catch(() => undefined)
+  const waitFor = async (condition: string) =>
+    void (await evaluate(
+      `new Promise((done) => { const look = () => (${condition}) ? done() : requestAnimationFrame(look); look() })`,
+    ))
+  const open = async (address: string) => {
+    // Another address that differs only in its fragment would not be loaded.
+    await call('Page.navigate', { url: 'about:blank' })
+    await call('Page.navigate', { url: address })
+  }
+  await open(url)
+  await waitFor(readyWhen).catch(() => undefined)
 
   return {
     requests,
     consoleErrors,
     evaluate,
+    open,
+    waitFor,
+    type: async (text) => void (await call('Input.insertText', { text })),
     screenshot: async () =>
       String(readPath(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),
     async close() {

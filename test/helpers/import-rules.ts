@@ -17,15 +17,14 @@ type ImportRule = {
 }
 
 const anyPackageExcept = (...names: string[]) => new RegExp(`^(?!(?:${names.join('|')})$)`)
-const httpPackages = ['elysia', '@elysiajs/swagger', '@elysia/eden', '@sinclair/typebox', 'swagger-ui-dist']
+const httpPackages = ['elysia', '@elysiajs/swagger', '@elysia/eden', '@sinclair/typebox']
 const databasePackages = ['drizzle-orm', 'bun:sqlite', 'pg']
 const cliPackages = ['commander', 'ink', 'react', 'picocolors', 'openid-client']
 const noPackage = /^(?!)/
 const anyPackage = /^/
 const neutralPackages = anyPackageExcept(...httpPackages, ...databasePackages, ...cliPackages)
 const storagePackages = /^(drizzle-orm|bun:sqlite|pg|node:[\w/]+)$/
-const httpLayerPackages =
-  /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|swagger-ui-dist(\/.*)?|node:[\w/]+)$/
+const httpLayerPackages = /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|node:[\w/]+)$/
 
 const domain = (...folders: string[]) => folders.map((folder) => `src/domain/${folder}`)
 const cli = (...names: string[]) => names.map((name) => `cli/${name}`)
@@ -154,6 +153,18 @@ const importRules: readonly ImportRule[] = [
     imports: [...domain('accounts', 'apps', 'limits', 'log', 'model'), 'src/docs'],
     packages: httpLayerPackages,
   },
+  // Serves the document, built on the first request, and the page that shows it.
+  {
+    area: 'src/http/docs.ts',
+    dynamic: ['src/http/openapi/build.ts'],
+    packages: /^(elysia|#scalar|node:crypto)$/,
+  },
+  // The OpenAPI document describes the routes from their schemas, and their errors from the domain's.
+  {
+    area: 'src/http/openapi',
+    imports: [...domain('model'), 'src/http'],
+    packages: httpLayerPackages,
+  },
   {
     area: 'src/http/routes',
     imports: [
@@ -179,6 +190,7 @@ const importRules: readonly ImportRule[] = [
     imports: [
       ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
       'src/http',
+      'src/http/docs.ts',
       'src/http/compat',
       'src/http/routes',
     ],
@@ -307,7 +319,10 @@ const importRules: readonly ImportRule[] = [
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
     area: 'cli/commands',
-    imports: [...cliBase, ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'webhooks')],
+    imports: [
+      ...cliBase,
+      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'webhooks'),
+    ],
     types: [
       'src/config/config.ts',
       'src/delivery/text/template-lint.ts',
@@ -331,16 +346,20 @@ const importRules: readonly ImportRule[] = [
       ...domain('guard', 'log', 'model'),
       'src/config/config.ts',
       'src/delivery/providers/all-provider-kinds.ts',
-      'src/http/error-examples.ts',
+      'src/http/openapi/error-catalogue.ts',
       'src/http/errors.ts',
     ],
     packages: anyPackage,
   },
   // The build is the one program that runs it.
-  { area: 'cli/build.ts', imports: ['cli/guides/render.ts'], packages: anyPackage },
-  { area: 'cli/completion.ts', imports: cliBase, packages: anyPackage },
+  { area: 'cli/build.ts', imports: ['cli/guides/render.ts', 'cli/release'], packages: anyPackage },
+  // The files of a release: a program of its own, which runs the build. Nothing of otpd is loaded.
+  { area: 'cli/release', packages: anyPackage },
+  { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
+  { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
   { area: 'cli/help.ts', packages: anyPackage },
+  { area: 'cli/man.ts', imports: cli('help.ts'), packages: anyPackage },
   // The program itself: it collects the commands.
   {
     area: 'cli',

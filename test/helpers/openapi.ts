@@ -3,30 +3,45 @@ import { findSchemaFaults, type Schema } from './json-schema.ts'
 
 export type OpenApiDocument = {
   openapi: string
-  info: { title: string; version: string }
+  info: { title: string; version: string; description: string }
   servers: Array<{ url: string }>
   tags: Array<{ name: string; description?: string }>
   paths: Record<string, Record<string, DocumentedOperation>>
+  webhooks: Record<string, { post: DocumentedOperation }>
   components: {
     schemas: Record<string, Schema>
-    securitySchemes: Record<string, object>
-    headers: Record<string, object>
+    securitySchemes: Record<string, { description?: string }>
+    headers: Record<string, { description?: string }>
+    examples: Record<string, ErrorExample>
   }
+}
+
+/** Example of an error response: its whole body. */
+export type ErrorExample = {
+  summary: string
+  value: { error: { code: ErrorCode; message: string; reason?: string } }
 }
 
 export type DocumentedOperation = {
   operationId: string
   summary: string
+  description: string
   tags: string[]
   security: Array<Record<string, string[]>>
-  parameters?: Array<{ name: string; in: 'path' | 'query' | 'header'; required?: boolean; schema: Schema }>
-  requestBody?: { required: boolean; content: Record<string, { schema: Schema }> }
+  parameters?: Array<{
+    name: string
+    in: 'path' | 'query' | 'header'
+    required?: boolean
+    description?: string
+    schema: Schema
+  }>
+  requestBody?: { required: boolean; content: Record<string, { schema: Schema; example?: unknown }> }
   responses: Record<
     string,
     {
       description: string
       headers: object
-      content: Record<string, { schema: Schema; example?: { error: { code: ErrorCode } } }>
+      content: Record<string, { schema: Schema; examples?: Record<string, { $ref: string }> }>
     }
   >
 }
@@ -43,12 +58,32 @@ export type Operation = DocumentedOperation & {
 export async function readOpenApi(get: (path: string) => Promise<string>) {
   const document: OpenApiDocument = JSON.parse(await get('/v1/openapi.json'))
   const { schemas } = document.components
+  const resolve = (schema: Schema | undefined) =>
+    schema?.$ref === undefined ? schema : schemas[schema.$ref.replace('#/components/schemas/', '')]
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Operation => {
-      const body = operation.requestBody?.content['application/json']?.schema
+      const body = resolve(operation.requestBody?.content['application/json']?.schema)
       return { ...operation, method: method.toUpperCase(), path, body }
     }),
   )
+
+  /** Lists the examples of the errors that an operation documents for a status. */
+  const errorExamples = (operation: DocumentedOperation, status: number | string): ErrorExample[] =>
+    Object.values(operation.responses[status]?.content['application/json']?.examples ?? {}).flatMap(
+      ({ $ref }) => document.components.examples[$ref?.replace('#/components/examples/', '')] ?? [],
+    )
+
+  /** An error that the operation does not list, by its code and reason. */
+  function findErrorFaults(operation: Operation, status: number, body: unknown): string[] {
+    const { error } = body as { error: ErrorExample['value']['error'] | string }
+    // OAuth's own form.
+    if (typeof error === 'string' || operation.tags.includes('Login')) return []
+    const isListed = errorExamples(operation, status).some(
+      ({ value }) => value.error.code === error.code && value.error.reason === error.reason,
+    )
+    return isListed ? [] : [`${error.code} (${error.reason}) is not among its errors`]
+  }
+
   return {
     document,
     operations,
@@ -62,12 +97,16 @@ export async function readOpenApi(get: (path: string) => Promise<string>) {
       const documented = operation.responses[status]
       if (!documented) return [`${status} is not documented`]
       if ('text/event-stream' in documented.content) return []
-      const schema = documented.content['application/json']?.schema
-      return schema ? findSchemaFaults(schema, body, schemas, true) : [`${status} has no schema`]
+      const { schema } = documented.content['application/json'] ?? {}
+      if (!schema) return [`${status} has no schema`]
+      const faults = findSchemaFaults(schema, body, schemas, true)
+      return status < 400 || faults.length > 0 ? faults : findErrorFaults(operation, status, body)
     },
+
+    errorExamples,
 
     /** Lists faults of an error that belongs to no operation, such as that of an unknown route. */
     findErrorBodyFaults: (body: unknown) =>
-      findSchemaFaults({ $ref: '#/components/schemas/Error' }, body, schemas, true),
+      findSchemaFaults({ $ref: '#/components/schemas/ErrorResponse' }, body, schemas, true),
   }
 }

@@ -81,7 +81,7 @@ test('its trace id is the traceId of errors and of the audit trail; X-Request-Id
   expect(audit.data).toMatchObject([{ action: 'project.created', traceId }])
 })
 
-test('it goes on to providers of kind http, and with each event to webhooks, also when they are retried', async () => {
+test('it is passed to providers of kind http, and with each event to webhooks, also in retries', async () => {
   const webhook = await service.request<{ id: string }>('POST', '/v1/webhooks', {
     as: developer,
     body: { appId: application.id, url: `${receiver.url}/hook`, events: ['*'] },

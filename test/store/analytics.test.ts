@@ -1,6 +1,7 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
+import { describeEachDatabase, openTestSqlite, registerShortIds } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 
 describeEachDatabase('the breakdown of requests', (database) => {
@@ -39,4 +40,36 @@ describeEachDatabase('the breakdown of requests', (database) => {
     expect([await purge(), await purge(), await purge()]).toEqual([true, true, false])
     expect((await read()).map(({ day }) => day)).toEqual([20_001])
   })
+})
+
+test('counters, requests of a phone and deliveries to recover are found without a scan', async () => {
+  const opened = await openTestSqlite()
+  const connection = new SqliteConnection(opened.path)
+  const range =
+    'with recursive range (day) as (select 5 union all select day + 1 from range where day < 95) select day from range'
+  try {
+    for (const statement of [
+      `select app_id, sum(sent) from breakdown_counts where day in (${range}) and developer_id = 7 group by app_id`,
+      `select day, sum(sent) from breakdown_counts where day in (${range}) and developer_id = 7 and app_id = 8 group by day`,
+      `select * from otp_requests where id in (with recursive list (id, previous, number) as (
+          select id, previous_request, 1 from otp_requests where id = 'otp_1'
+          union all
+          select one.id, one.previous_request, list.number + 1
+            from list join otp_requests as one on one.id = list.previous where list.number < 50
+        ) select id from list)`,
+      `select id from webhook_deliveries where endpoint_id = 'whk_1' and (status = 'failed' or status = 'skipped')
+        and id > 'dlv_1' order by id limit 500`,
+      `select id from webhook_deliveries where endpoint_id = 'whk_1' and status = 'pending' and lease_owner is null
+        and (next_attempt_at, id) > (5, '~') order by next_attempt_at, id limit 500`,
+    ]) {
+      const plan = connection.query<{ detail: string }, []>(`explain query plan ${statement}`).all()
+      const scans = plan
+        .map(({ detail }) => detail)
+        .filter((detail) => /^SCAN (?!(range|list|CONSTANT)\b)/.test(detail))
+      expect([statement, ...scans]).toEqual([statement])
+    }
+  } finally {
+    connection.close()
+    await opened.dispose()
+  }
 })

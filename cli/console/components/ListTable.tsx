@@ -31,9 +31,10 @@ export function ListTable<Row>({ list, columns, width, empty, renderLine }: Prop
       ownLine === null ? rowLine(fittedColumns, row, symbols.ellipsis, prefix) : [prefix, ...toSpans(ownLine)]
     return isSelected && list.isActive ? selectionBar(line, width, theme) : line
   })
-  const emptyLines: readonly Line[] = list.hasFilter
-    ? ['', '  No matching rows.']
-    : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
+  const emptyLines: readonly Line[] =
+    list.hasFilter && !list.isServerFiltered
+      ? ['', '  No matching rows.']
+      : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
   const isLong = list.rows.length > list.height
   const position = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
   useLayoutEffect(() => {

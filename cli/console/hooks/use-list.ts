@@ -19,6 +19,8 @@ export type List<Row> = {
   hasFilter: boolean
   /** The filter is being typed. */
   isFiltering: boolean
+  /** The rows are those that the server found for the filter. */
+  isServerFiltered: boolean
   setFilter(filter: string): void
   /** Ends typing with this filter; an empty text shows all rows. */
   endFilter(filter: string): void
@@ -135,6 +137,7 @@ export function useList<Row>({
     filter: state.filter,
     hasFilter,
     isFiltering,
+    isServerFiltered: isServerFiltered && !isFiltering,
     isActive,
     isFollowing,
     getRowId,

@@ -2,6 +2,7 @@ import { Box } from 'ink'
 import type { OtpRequest } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
+import { FilterLine } from '../components/FilterLine.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { Timeline } from '../components/RequestView.tsx'
@@ -120,7 +121,11 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   return (
     <Box flexDirection="column" width={width} height={height}>
       {requests.data === undefined ? (
-        <LoadingOrError polled={requests} width={width} height={height - 1} />
+        <>
+          <LoadingOrError polled={requests} width={width} height={height - (list.hasFilter ? 2 : 1)} />
+          {/* Takes what is typed right after `/`, also on another screen, where the requests are not loaded yet. */}
+          {list.hasFilter && <FilterLine list={list} width={width} />}
+        </>
       ) : (
         <ListTable
           list={list}

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { commandPath } from '../../help.ts'
+import { commandPath, shownCommands } from '../../help.ts'
 import { createProgram } from '../../program.ts'
 import type { Io } from '../../terminal/io.ts'
 
@@ -21,7 +21,10 @@ export function commandReference(): string {
 }
 
 /** Lists a command and all below it, groups first. */
-const listCommands = (command: Command): Command[] => [command, ...command.commands.flatMap(listCommands)]
+const listCommands = (command: Command): Command[] => [
+  command,
+  ...shownCommands(command).flatMap(listCommands),
+]
 
 /** Captures what commands print; nothing else of a process is needed for their help. */
 const silentIo = (writeOut: (text: string) => void): Io => ({

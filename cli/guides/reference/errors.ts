@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../src/domain/model/errors.ts'
-import { errorExample } from '../../../src/http/error-examples.ts'
 import { httpStatusByCode } from '../../../src/http/errors.ts'
+import { findExample } from '../../../src/http/openapi/error-catalogue.ts'
 import { reasons } from './error-reasons.ts'
 
 type Description = { meaning: string; remedy: string }
@@ -98,9 +98,6 @@ const descriptions: Record<ErrorCode, Description> = {
   },
 }
 
-/** Operations whose examples the page shows, the most telling first. */
-const operations = ['sendOtp', 'verifyOtp', 'resendOtp', 'cancelOtp', 'createProject', 'createApplication']
-
 /** Builds the page of all error codes: an overview, then each with its reasons and an example. */
 export function errorReference(): string {
   const codes = Object.keys(httpStatusByCode).filter(isErrorCode)
@@ -115,7 +112,7 @@ export function errorReference(): string {
       `### ${code}`,
       `**HTTP ${status}.** ${meaning} ${remedy}`,
       ...reasonTable(code),
-      ...example(code, status),
+      ...example(code),
     ].join('\n\n')
   })
   const table = ['| status | code | meaning |', '| ---: | --- | --- |', ...overview].join('\n')
@@ -131,8 +128,7 @@ function reasonTable(code: ErrorCode): string[] {
   return [['| `reason` | meaning |', '| --- | --- |', ...lines].join('\n')]
 }
 
-function example(code: ErrorCode, status: number): string[] {
-  const bodies = operations.map((operation) => errorExample(String(status), operation))
-  const body = bodies.find((one) => one?.error.code === code)
+function example(code: ErrorCode): string[] {
+  const body = findExample(code)
   return body === undefined ? [] : [`\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\``]
 }

@@ -22,7 +22,7 @@ export type GuardStatus = {
   alerts: Array<{ developerId: string; country: string; until: string }>
 }
 
-/** What a developer may see of the guard: its rules, and the alerts about messages of their own applications. */
+/** The guard as a developer may see it: its rules, and the alerts about messages of their own applications. */
 export type DeveloperGuardStatus = {
   mode: GuardSettings['mode']
   rules: Array<{ rule: GuardRule; limit: string | null }>

@@ -3,7 +3,8 @@ import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
-import type { BreakdownDimension, BreakdownRow, DayCounts } from '../store/analytics.ts'
+import type { BreakdownDimension } from '../model/breakdown.ts'
+import type { BreakdownRange, BreakdownRow, DayCounts } from '../store/analytics.ts'
 
 const activeDays = 30
 
@@ -58,6 +59,31 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
     return { firstDay: lastDay - days + 1, lastDay }
   }
 
+  /** Sums of past days, the least recently used first. */
+  const pastSums = new Map<string, Promise<BreakdownRow[]>>()
+
+  /**
+   * Sums up the breakdown. Sums of past days are kept, as their counters do not change any more, and would be read again
+   * with every look: a day has a row for each application, country, channel and provider. Of yesterday, changes may still
+   * be on their way.
+   */
+  async function sumUp(
+    developerId: string,
+    by: BreakdownDimension,
+    range: BreakdownRange,
+  ): Promise<BreakdownRow[]> {
+    const past = { ...range, lastDay: range.lastDay - 2 }
+    const key = [developerId, by, range.environment, past.firstDay, past.lastDay].join(' ')
+    const sums = pastSums.get(key) ?? analytics.breakdown(developerId, by, past)
+    pastSums.delete(key)
+    pastSums.set(key, sums)
+    sums.catch(() => pastSums.delete(key))
+    const [oldest] = pastSums.keys()
+    if (pastSums.size > pastSumsMax && oldest !== undefined) pastSums.delete(oldest)
+    const recent = analytics.breakdown(developerId, by, { ...range, firstDay: range.lastDay - 1 })
+    return addRows(await sums, await recent)
+  }
+
   return {
     async summary(developer: Developer, environment?: Environment): Promise<Summary> {
       const { firstDay } = lastDays(activeDays)
@@ -99,7 +125,7 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
       environment: Environment,
       days: number,
     ): Promise<BreakdownItem[]> {
-      const rows = await analytics.breakdown(developer.id, by, { environment, ...lastDays(days) })
+      const rows = await sumUp(developer.id, by, { environment, ...lastDays(days) })
       const most = rows
         .toSorted(
           (a, b) => b.sent - a.sent || b.requests - a.requests || ((a.key ?? '') < (b.key ?? '') ? -1 : 1),
@@ -116,6 +142,27 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
     },
   }
 }
+
+/** About a megabyte, if developers have hundreds of applications. */
+const pastSumsMax = 100
+
+function addRows(some: readonly BreakdownRow[], others: readonly BreakdownRow[]): BreakdownRow[] {
+  const rows = new Map(some.map((row) => [row.key, row]))
+  for (const row of others) {
+    const sums = rows.get(row.key)
+    rows.set(row.key, sums ? { ...row, ...addCounts(sums, row) } : row)
+  }
+  return [...rows.values()]
+}
+
+const addCounts = (a: BreakdownRow, b: BreakdownRow) => ({
+  requests: a.requests + b.requests,
+  sent: a.sent + b.sent,
+  delivered: a.delivered + b.delivered,
+  undelivered: a.undelivered + b.undelivered,
+  verified: a.verified + b.verified,
+  failed: a.failed + b.failed,
+})
 
 /** A code can be sent more than once, and verified where the message was counted on another day. */
 const percentage = (part: number, whole: number) =>

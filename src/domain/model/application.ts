@@ -105,6 +105,6 @@ export type CallingApplication = Pick<
   plan: string
   /** Epoch in which the credentials were checked; see `ApplicationStore.credentialEpoch`. */
   epoch?: number | undefined
-  /** The caller's W3C trace context of this call, which goes on to providers and webhooks. */
+  /** W3C trace context of this call, passed to providers and webhooks. */
   traceparent?: string | undefined
 }

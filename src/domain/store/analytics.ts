@@ -1,3 +1,4 @@
+import type { BreakdownDimension } from '../model/breakdown.ts'
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 
 /**
@@ -33,9 +34,6 @@ export type BreakdownChanges = {
 
 /** UTC days, both ends included, and an environment; undefined is both. */
 export type BreakdownRange = { firstDay: number; lastDay: number; environment: Environment | undefined }
-
-export const breakdownDimensions = ['application', 'country', 'channel', 'provider'] as const
-export type BreakdownDimension = (typeof breakdownDimensions)[number]
 
 /** Sums of one value of a dimension. The key is null for requests that have none. */
 export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>

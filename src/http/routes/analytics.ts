@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
-import { breakdownDimensions } from '../../domain/store/analytics.ts'
+import { breakdownDimensions } from '../../domain/model/breakdown.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { consoleErrors, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
@@ -62,21 +62,30 @@ export function analyticsRoutes(services: {
         query: object({ environment: environmentQuery }),
         response: {
           200: data(
-            object({
-              applications: Type.Integer(),
-              otpRequests: Type.Integer(),
-              otpVerified: Type.Integer(),
-              successRate: Type.Integer({
-                description: 'Percentage of otpRequests that were verified, rounded; 0 if there are none.',
-              }),
-              activeUsers: Type.Integer({
-                description: 'Phone identities verified in the last 30 UTC days, including today.',
-              }),
-            }),
+            object(
+              {
+                applications: Type.Integer(),
+                otpRequests: Type.Integer(),
+                otpVerified: Type.Integer(),
+                successRate: Type.Integer({
+                  description: 'Percentage of otpRequests that were verified, rounded; 0 if there are none.',
+                }),
+                activeUsers: Type.Integer({
+                  description: 'Phone identities verified in the last 30 UTC days, including today.',
+                }),
+              },
+              'AnalyticsSummary',
+            ),
           ),
           ...consoleErrors,
         },
-        detail: { ...detail, operationId: 'getSummary', summary: 'Get the totals' },
+        detail: {
+          ...detail,
+          operationId: 'getSummary',
+          summary: 'Get the totals',
+          description:
+            'Totals of all your applications since the beginning; deleted applications and requests past their retention stay counted.',
+        },
       },
     )
     .get(
@@ -109,17 +118,26 @@ export function analyticsRoutes(services: {
         response: {
           200: data(
             Type.Array(
-              object({
-                date: Type.String({ description: 'UTC day, such as 2026-11-20.' }),
-                sent: Type.Integer(),
-                verified: Type.Integer(),
-                failed: Type.Integer(),
-              }),
+              object(
+                {
+                  date: Type.String({ description: 'UTC day, such as 2026-11-20.' }),
+                  sent: Type.Integer(),
+                  verified: Type.Integer(),
+                  failed: Type.Integer(),
+                },
+                'DailyCounts',
+              ),
             ),
           ),
           ...consoleErrors,
         },
-        detail: { ...detail, operationId: 'getTimeSeries', summary: 'Get daily counts, oldest first' },
+        detail: {
+          ...detail,
+          operationId: 'getTimeSeries',
+          summary: 'Get daily counts, oldest first',
+          description:
+            'One item for each UTC day of the range, days without traffic included, the oldest first and today last.',
+        },
       },
     )
     .get(

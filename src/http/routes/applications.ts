@@ -147,7 +147,12 @@ export function applicationRoutes(services: {
           ...pageQuery,
         }),
         response: { 200: page(application), ...consoleErrors },
-        detail: { ...detail, operationId: 'listApplications', summary: 'List applications, newest first' },
+        detail: {
+          ...detail,
+          operationId: 'listApplications',
+          summary: 'List applications, newest first',
+          description: 'Lists your applications, of all projects or of one. Secrets are never listed.',
+        },
       },
     )
     .post(
@@ -167,6 +172,8 @@ export function applicationRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'createApplication',
           summary: 'Create an application and its credentials',
+          description:
+            'Creates an application and its four credentials. The client secret and the API key are in this response only: store them now. Requires a project, and counts towards the limit of your plan.',
         },
       },
     )
@@ -176,7 +183,12 @@ export function applicationRoutes(services: {
       {
         params: idParams,
         response: { 200: data(application), ...consoleErrors },
-        detail: { ...detail, operationId: 'getApplication', summary: 'Get an application' },
+        detail: {
+          ...detail,
+          operationId: 'getApplication',
+          summary: 'Get an application',
+          description: 'Returns one application, with previews of its client secret and API key.',
+        },
       },
     )
     .patch(
@@ -192,6 +204,8 @@ export function applicationRoutes(services: {
           ...detail,
           operationId: 'updateApplication',
           summary: 'Change the name, status, code lifetime or message settings',
+          description:
+            'Changes the fields that you send and leaves all others as they are. Null clears a nullable field. A disabled application is refused from its next call on.',
         },
       },
     )
@@ -199,7 +213,7 @@ export function applicationRoutes(services: {
       '/:id',
       async ({ developer, params }) => {
         await applications.delete(developer, params.id)
-        return { data: { id: params.id, deleted: true as const } }
+        return { data: { id: params.id, deleted: true } }
       },
       {
         params: idParams,
@@ -208,6 +222,8 @@ export function applicationRoutes(services: {
           ...detail,
           operationId: 'deleteApplication',
           summary: 'Delete an application with its credentials and webhooks',
+          description:
+            'Deletes the application, its credentials, its webhook endpoints and their undelivered events. Its OTP requests, log entries and counts stay. It cannot be undone.',
         },
       },
     )
@@ -224,6 +240,8 @@ export function applicationRoutes(services: {
           ...detail,
           operationId: 'rotateCredential',
           summary: 'Rotate a credential; the old one stops working immediately',
+          description:
+            'Replaces the client secret, the API key or the webhook secret, and returns the new value, which is not shown again (but for the webhook secret). Calls with the old one are refused at once.',
         },
       },
     )
@@ -234,8 +252,14 @@ export function applicationRoutes(services: {
       }),
       {
         params: idParams,
-        response: { 200: data(object({ webhookSecret: Type.String() })), ...consoleErrors },
-        detail: { ...detail, operationId: 'getWebhookSecret', summary: 'Get the current webhook secret' },
+        response: { 200: data(object({ webhookSecret: Type.String() }, 'WebhookSecret')), ...consoleErrors },
+        detail: {
+          ...detail,
+          operationId: 'getWebhookSecret',
+          summary: 'Get the current webhook secret',
+          description:
+            'Returns the secret that signs the events of the application. Every Standard Webhooks library verifies with it as it is.',
+        },
       },
     )
 }

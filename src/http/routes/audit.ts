@@ -79,6 +79,8 @@ export function auditRoutes(services: {
         security: [{ console: [] }],
         operationId: 'listAudit',
         summary: 'List audit entries, newest first',
+        description:
+          "Lists who changed what in your account, when and from where: logins, credentials, resources and the operator's commands.",
       },
     },
   )

@@ -62,6 +62,8 @@ export function authRoutes(services: AuthServices) {
         security: [],
         operationId: 'getLoginSettings',
         summary: 'Get the settings that a command-line client needs to log in',
+        description:
+          'Tells clients which identity provider issues the ID tokens of this server, and how to log in there.',
       },
     })
     .use(identityProviderRoutes(() => requireBuiltIn(services).provider, readClient))
@@ -79,12 +81,12 @@ export function authRoutes(services: AuthServices) {
               body.newPassword,
               network,
             )
-            return { data: { changed: true as const } }
+            return { data: { changed: true } }
           },
           {
             body: object({ currentPassword: Type.String(), newPassword: Type.String() }),
             response: {
-              200: data(object({ changed: Type.Literal(true) })),
+              200: data(object({ changed: Type.Boolean() }, 'PasswordChange')),
               ...consoleBodyErrors,
               429: errorBody,
               503: errorBody,
@@ -94,6 +96,8 @@ export function authRoutes(services: AuthServices) {
               security: [{ console: [] }],
               operationId: 'changePassword',
               summary: 'Change the password and end every session',
+              description:
+                'Changes the password of your account at the built-in identity provider. Wrong current passwords count as failed logins. All sessions end, also the one that made this call: log in again.',
             },
           },
         ),

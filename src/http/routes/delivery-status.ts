@@ -82,14 +82,26 @@ export function deliveryStatusRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get('/providers', async () => ({ data: (await services.providerStatus.list()).map(presentProvider) }), {
       response: { 200: data(Type.Array(provider)), ...consoleErrors },
-      detail: { ...detail, operationId: 'listProviders', summary: 'List the providers and their circuits' },
+      detail: {
+        ...detail,
+        operationId: 'listProviders',
+        summary: 'List the providers and their circuits',
+        description:
+          'Lists the providers that the operator configured, for the channels of your messages. Settings and credentials are never part of it.',
+      },
     })
     .get(
       '/guard',
       async ({ developer }) => ({ data: presentGuard(await services.guardStatus.read(developer.id)) }),
       {
         response: { 200: data(guard), ...consoleErrors },
-        detail: { ...detail, operationId: 'getGuard', summary: 'Get the rules and alerts of the guard' },
+        detail: {
+          ...detail,
+          operationId: 'getGuard',
+          summary: 'Get the rules and alerts of the guard',
+          description:
+            'Returns how the guard against SMS pumping judges your messages, and the countries where fewer of your codes are verified than usual.',
+        },
       },
     )
 }

@@ -25,18 +25,21 @@ const profile = object(
     company: nullable(Type.String()),
     plan: Type.String(),
     virtualPhoneNumber: Type.String(),
-    limits: object({
-      projects: Type.Integer(),
-      applications: Type.Integer(),
-      sendPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
-      verifyPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
-      consolePerMinute: Type.Integer({
-        description: 'Limit of calls with a bearer token, per developer; 0 is unlimited.',
-      }),
-      lookupsPerMinute: Type.Integer({
-        description: 'Limit of calls with an API key alone, per key; 0 is unlimited.',
-      }),
-    }),
+    limits: object(
+      {
+        projects: Type.Integer(),
+        applications: Type.Integer(),
+        sendPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
+        verifyPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
+        consolePerMinute: Type.Integer({
+          description: 'Limit of calls with a bearer token, per developer; 0 is unlimited.',
+        }),
+        lookupsPerMinute: Type.Integer({
+          description: 'Limit of calls with an API key alone, per key; 0 is unlimited.',
+        }),
+      },
+      'PlanLimits',
+    ),
     createdAt: timestamp,
     updatedAt: timestamp,
   },
@@ -78,7 +81,12 @@ export function developerRoutes(services: {
     .use(requireDeveloper(services.authenticateBeforeTotp))
     .get('/me', ({ developer }) => ({ data: present(developers.toProfile(developer)) }), {
       response: { 200: data(profile), ...consoleErrors },
-      detail: { ...detail, operationId: 'getProfile', summary: 'Get your developer profile' },
+      detail: {
+        ...detail,
+        operationId: 'getProfile',
+        summary: 'Get your developer profile',
+        description: 'Returns your profile, your plan and its limits.',
+      },
     })
     .patch(
       '/me',
@@ -86,7 +94,13 @@ export function developerRoutes(services: {
       {
         body: changesBody({ name, company }),
         response: { 200: data(profile), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'updateProfile', summary: 'Change your name or company' },
+        detail: {
+          ...detail,
+          operationId: 'updateProfile',
+          summary: 'Change your name or company',
+          description:
+            'Changes the fields that you send. The plan and the virtual phone number cannot be changed here.',
+        },
       },
     )
 }

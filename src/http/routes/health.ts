@@ -18,10 +18,21 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
       }),
       {
         response: {
-          200: data(object({ status: Type.Literal('operational'), service: Type.String(), time: timestamp })),
+          200: data(
+            object(
+              { status: Type.Literal('operational'), service: Type.String(), time: timestamp },
+              'Health',
+            ),
+          ),
           ...publicErrors,
         },
-        detail: { tags, security: [], operationId: 'getHealth', summary: 'Liveness probe' },
+        detail: {
+          tags,
+          security: [],
+          operationId: 'getHealth',
+          summary: 'Liveness probe',
+          description: 'Responds as long as the process lives. Use it to decide on a restart.',
+        },
       },
     )
     .get(
@@ -45,7 +56,14 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           200: data(readinessSchema),
           503: data(readinessSchema),
         },
-        detail: { tags, security: [], operationId: 'getReadiness', summary: 'Readiness probe' },
+        detail: {
+          tags,
+          security: [],
+          operationId: 'getReadiness',
+          summary: 'Readiness probe',
+          description:
+            'Responds with 503 while the server shuts down or cannot use its database. Use it to decide whether to send it requests.',
+        },
       },
     )
 }

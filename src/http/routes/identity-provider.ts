@@ -29,7 +29,7 @@ const oauthError = object(
 )
 
 /** Errors raised before the handler runs have the API's own error body. */
-const serviceOrOAuthError = Type.Union([oauthError, errorBody])
+const serviceOrOAuthError = Type.Union([oauthError, errorBody], { title: 'TokenEndpointError' })
 
 const oauthErrors = {
   400: serviceOrOAuthError,
@@ -76,22 +76,28 @@ const metadata = object(
 )
 
 // Additional properties are allowed: unknown parameters are ignored (RFC 6749 §3.2).
-const tokenRequest = Type.Object({
-  grant_type: Type.Union([
-    Type.Literal('password'),
-    Type.Literal('refresh_token'),
-    Type.Literal('urn:otpd:setup-token'),
-  ]),
-  username: Type.Optional(Type.String({ description: 'Email address of the account.' })),
-  password: Type.Optional(Type.String()),
-  totp: Type.Optional(
-    Type.String({ description: 'Code of the authenticator app, or a recovery code, if TOTP is enabled.' }),
-  ),
-  refresh_token: Type.Optional(Type.String()),
-  setup_token: Type.Optional(Type.String()),
-  email: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-})
+const tokenRequest = Type.Object(
+  {
+    grant_type: Type.Union([
+      Type.Literal('password'),
+      Type.Literal('refresh_token'),
+      Type.Literal('urn:otpd:setup-token'),
+    ]),
+    username: Type.Optional(Type.String({ description: 'Email address of the account.' })),
+    password: Type.Optional(Type.String()),
+    totp: Type.Optional(
+      Type.String({ description: 'Code of the authenticator app, or a recovery code, if TOTP is enabled.' }),
+    ),
+    refresh_token: Type.Optional(Type.String()),
+    setup_token: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String()),
+  },
+  {
+    title: 'TokenRequest',
+    examples: [{ grant_type: 'password', username: 'ada@example.com', password: 'correct horse battery' }],
+  },
+)
 
 /**
  * Routes of the built-in identity provider. Requests and responses follow OAuth and OpenID Connect and are not wrapped
@@ -109,17 +115,20 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
         ...detail,
         operationId: 'discoverProvider',
         summary: 'Get the OpenID Connect discovery document',
+        description: 'OpenID Connect Discovery 1.0. Not found if the server uses another identity provider.',
       },
     })
     .get('/jwks.json', () => getProvider().publicKeys(), {
       response: {
-        200: object({ keys: Type.Array(publicKey) }),
+        200: object({ keys: Type.Array(publicKey) }, 'PublicKeys'),
         ...documentErrors,
       },
       detail: {
         ...detail,
         operationId: 'getSigningKeys',
         summary: 'Get the public keys that verify ID tokens',
+        description:
+          'JSON Web Key Set of the built-in identity provider. Keys that were replaced stay in it until their last token has expired.',
       },
     })
     .post(
@@ -141,6 +150,8 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
           ...detail,
           operationId: 'requestTokens',
           summary: 'Exchange a password, a refresh token or a setup token for an ID token',
+          description:
+            'OAuth 2.0 token endpoint (RFC 6749), for forms. With `grant_type=password` send `username` and `password`, and `totp` if the account has a second factor; with `refresh_token` send `refresh_token`; with `urn:otpd:setup-token` send `setup_token`, `email`, `password` and, if you like, `name`. The ID token is valid for 15 minutes.',
           requestBody: formBody(tokenRequest),
         },
       },
@@ -164,21 +175,31 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
       },
       {
         parse: 'none',
-        response: { 200: object({}), ...oauthErrors },
+        response: { 200: object({}, 'Revocation'), ...oauthErrors },
         detail: {
           ...detail,
           operationId: 'revokeToken',
           summary: 'End the session of a refresh token (RFC 7009)',
-          requestBody: formBody(Type.Object({ token: Type.String() })),
+          description:
+            'Ends the session: the refresh token and the ID tokens of its login are refused from then on. An unknown token is no error.',
+          requestBody: formBody(Type.Object({ token: Type.String() }, { title: 'RevocationRequest' })),
         },
       },
     )
 }
 
 /** Describes a form body for OpenAPI. Its type rejects a TObject, whose `additionalProperties` may be undefined. */
-const formBody = ({ type, properties, required }: TObject) => ({
+const formBody = ({ type, properties, required, title, examples }: TObject) => ({
   required: true,
   content: {
-    'application/x-www-form-urlencoded': { schema: { type, properties, ...(required && { required }) } },
+    'application/x-www-form-urlencoded': {
+      schema: {
+        type,
+        properties,
+        ...(required && { required }),
+        ...(title !== undefined && { title }),
+        ...(examples !== undefined && { examples }),
+      },
+    },
   },
 })

@@ -49,6 +49,8 @@ export function inboxRoutes(services: {
           security: [{ console: [] }],
           operationId: 'listInbox',
           summary: 'List inbox messages of the last 24 hours, newest first',
+          description:
+            'Lists the messages that reached no phone: those to virtual numbers, of test applications and, while no provider is configured, of live ones. The code and the text are null once the OTP request has ended.',
         },
       },
     )

@@ -85,6 +85,8 @@ export function logStreamRoutes(services: {
         security: [{ console: [] }],
         operationId: 'streamLogs',
         summary: 'Stream events as they happen, resumable without gaps or duplicates',
+        description:
+          'Server-sent events: each entry as it is written. A client that reconnects with `Last-Event-ID` misses nothing and gets nothing twice. A comment is sent every 10 seconds to keep the connection open.',
       },
     },
   )

@@ -200,6 +200,8 @@ export function logRoutes(services: {
         security: [{ console: [] }],
         operationId: 'listLogs',
         summary: 'List the most recent events, oldest first unless order is desc',
+        description:
+          'Returns the most recent entries of the event log. `cursor` leads to older pages; `after` returns what came later than an entry, for polling. To follow the log, use the stream.',
       },
     },
   )

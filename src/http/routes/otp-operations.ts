@@ -109,6 +109,8 @@ export function otpOperationRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'sendOtp',
           summary: 'Send a code to a phone number',
+          description:
+            'Creates an OTP request and sends a six-digit code to the phone. Messages of test applications go to the inbox and to no phone, and the response has the code. A second send to the same phone makes a new request; the earlier one stays valid. Send an Idempotency-Key, so that a retry sends nothing twice.',
         },
       },
     )
@@ -130,6 +132,8 @@ export function otpOperationRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'resendOtp',
           summary: 'Resend the same code',
+          description:
+            'Sends the same code again: the request, its attempts and its expiry stay as they are. At the earliest 30 seconds after the last message, and at most three times. Counts as a send.',
         },
       },
     )
@@ -154,16 +158,25 @@ export function otpOperationRoutes(services: {
         }),
         response: {
           200: data(
-            object({
-              requestId: Type.String(),
-              status: Type.Literal('verified'),
-              phone: Type.String(),
-              verifiedAt: timestamp,
-            }),
+            object(
+              {
+                requestId: Type.String(),
+                status: Type.Literal('verified'),
+                phone: Type.String(),
+                verifiedAt: timestamp,
+              },
+              'VerifiedOtp',
+            ),
           ),
           ...appErrors,
         },
-        detail: { ...detail, operationId: 'verifyOtp', summary: 'Verify a code' },
+        detail: {
+          ...detail,
+          operationId: 'verifyOtp',
+          summary: 'Verify a code',
+          description:
+            'Checks the code that the user entered. Each call with a wrong code counts an attempt; the fifth ends the request. Of several calls with the right code at once exactly one succeeds. Let only this response decide that a phone is verified.',
+        },
       },
     )
     .post(
@@ -176,11 +189,20 @@ export function otpOperationRoutes(services: {
         body: object(target),
         response: {
           200: data(
-            object({ requestId: Type.String(), status: Type.Literal('canceled'), phone: Type.String() }),
+            object(
+              { requestId: Type.String(), status: Type.Literal('canceled'), phone: Type.String() },
+              'CanceledOtp',
+            ),
           ),
           ...appErrors,
         },
-        detail: { ...detail, operationId: 'cancelOtp', summary: 'Cancel a pending code' },
+        detail: {
+          ...detail,
+          operationId: 'cancelOtp',
+          summary: 'Cancel a pending code',
+          description:
+            'Ends a pending request: its code is refused from then on. Call it when the user goes back or enters another number.',
+        },
       },
     )
 }

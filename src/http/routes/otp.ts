@@ -130,6 +130,7 @@ export function otpRoutes(services: {
         ...consoleDetail,
         operationId: 'listOtpRequests',
         summary: 'List OTP requests, newest first',
+        description: 'Lists the OTP requests of all your applications. Codes are never part of it.',
       },
     },
   )
@@ -147,6 +148,8 @@ export function otpRoutes(services: {
           security: eitherSecurity,
           operationId: 'getOtpRequest',
           summary: 'Get an OTP request',
+          description:
+            'Returns one OTP request, to a developer or to the application that sent it. The code is never part of it.',
         },
       },
     )

@@ -66,7 +66,12 @@ export function projectRoutes(services: {
       {
         query: object(pageQuery),
         response: { 200: page(project), ...consoleErrors },
-        detail: { ...detail, operationId: 'listProjects', summary: 'List projects, newest first' },
+        detail: {
+          ...detail,
+          operationId: 'listProjects',
+          summary: 'List projects, newest first',
+          description: 'Lists your projects with the number of their applications.',
+        },
       },
     )
     .post(
@@ -86,6 +91,7 @@ export function projectRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'createProject',
           summary: 'Create a project',
+          description: 'Creates a project, which groups applications. Counts towards the limit of your plan.',
         },
       },
     )
@@ -95,7 +101,12 @@ export function projectRoutes(services: {
       {
         params: idParams,
         response: { 200: data(project), ...consoleErrors },
-        detail: { ...detail, operationId: 'getProject', summary: 'Get a project' },
+        detail: {
+          ...detail,
+          operationId: 'getProject',
+          summary: 'Get a project',
+          description: 'Returns one project.',
+        },
       },
     )
     .patch(
@@ -107,14 +118,20 @@ export function projectRoutes(services: {
         params: idParams,
         body: changesBody({ name, description }),
         response: { 200: data(project), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'updateProject', summary: 'Change the name or description' },
+        detail: {
+          ...detail,
+          operationId: 'updateProject',
+          summary: 'Change the name or description',
+          description:
+            'Changes the fields that you send and leaves all others as they are. Null clears the description.',
+        },
       },
     )
     .delete(
       '/:id',
       async ({ developer, params }) => {
         await projects.delete(developer, params.id)
-        return { data: { id: params.id, deleted: true as const } }
+        return { data: { id: params.id, deleted: true } }
       },
       {
         params: idParams,
@@ -123,6 +140,7 @@ export function projectRoutes(services: {
           ...detail,
           operationId: 'deleteProject',
           summary: 'Delete a project that has no applications',
+          description: 'Deletes a project. Delete its applications first.',
         },
       },
     )

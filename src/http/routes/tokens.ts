@@ -89,7 +89,12 @@ export function tokenRoutes(services: {
       {
         query: object(pageQuery),
         response: { 200: page(apiToken), ...consoleErrors },
-        detail: { ...detail, operationId: 'listApiTokens', summary: 'List API tokens, newest first' },
+        detail: {
+          ...detail,
+          operationId: 'listApiTokens',
+          summary: 'List API tokens, newest first',
+          description: 'Lists your API tokens. Their values are never listed.',
+        },
       },
     )
     .post(
@@ -110,6 +115,8 @@ export function tokenRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'createApiToken',
           summary: 'Create an API token; the response is the only one that contains it',
+          description:
+            'Creates a token with which a program calls this API in your name, limited by scopes. Requires a login: API tokens cannot make others.',
         },
       },
     )
@@ -117,7 +124,7 @@ export function tokenRoutes(services: {
       '/:id',
       async ({ developer, params }) => {
         await apiTokens.revoke(developer, params.id)
-        return { data: { id: params.id, deleted: true as const } }
+        return { data: { id: params.id, deleted: true } }
       },
       {
         params: idParams,
@@ -126,6 +133,7 @@ export function tokenRoutes(services: {
           ...detail,
           operationId: 'revokeApiToken',
           summary: 'Revoke an API token; calls and streams with it end at once',
+          description: 'Revokes a token. Calls and streams with it end at once.',
         },
       },
     )

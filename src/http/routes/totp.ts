@@ -17,7 +17,7 @@ const proposal = object(
 
 const confirmation = object(
   {
-    enabled: Type.Literal(true),
+    enabled: Type.Boolean(),
     recoveryCodes: Type.Array(Type.String(), {
       description: 'Ten codes, which each replace a code of the app once. They are not shown again.',
     }),
@@ -50,13 +50,15 @@ export function totpRoutes(services: AuthServices) {
         ...detail,
         operationId: 'proposeTotp',
         summary: 'Get a secret for an authenticator app, to be confirmed with its first code',
+        description:
+          'Makes a new secret for an authenticator app (RFC 6238). Nothing changes until you confirm it with its first code; another call replaces the secret.',
       },
     })
     .post(
       '/confirm',
       async ({ developer, body }) => {
         const recoveryCodes = await requireBuiltIn(services).totp.confirm(developer, body.code)
-        return { data: { enabled: true as const, recoveryCodes } }
+        return { data: { enabled: true, recoveryCodes } }
       },
       {
         body: object({ code: Type.String({ description: 'Current code of the authenticator app.' }) }),
@@ -65,6 +67,8 @@ export function totpRoutes(services: AuthServices) {
           ...detail,
           operationId: 'confirmTotp',
           summary: 'Enable TOTP with the first code, and get the recovery codes',
+          description:
+            'Enables the second factor: from then on, logins need a code. Store the recovery codes: each replaces a code once.',
         },
       },
     )
@@ -75,15 +79,21 @@ export function totpRoutes(services: AuthServices) {
         const { password, code = '' } = body
         const given = password === undefined ? { code } : { password }
         await requireBuiltIn(services).accounts.disableTotp(developer, given, network)
-        return { data: { enabled: false as const } }
+        return { data: { enabled: false } }
       },
       {
         body: proof,
-        response: { 200: data(object({ enabled: Type.Literal(false) })), ...consoleBodyErrors, ...errors },
+        response: {
+          200: data(object({ enabled: Type.Boolean() }, 'TotpState')),
+          ...consoleBodyErrors,
+          ...errors,
+        },
         detail: {
           ...detail,
           operationId: 'disableTotp',
           summary: 'Disable TOTP with the password or a code',
+          description:
+            'Removes the second factor of your account. Send either the password or a code; wrong ones count as failed logins.',
         },
       },
     )

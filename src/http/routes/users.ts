@@ -82,6 +82,7 @@ export function userRoutes(services: {
           security: [{ console: [] }],
           operationId: 'listUsers',
           summary: 'List virtual phone identities, newest first',
+          description: 'Lists the phone numbers that your applications have verified.',
         },
       },
     )
@@ -118,6 +119,8 @@ export function userRoutes(services: {
         security: [{ console: [] }, { apiKey: [] }],
         operationId: 'getUser',
         summary: 'Get the virtual phone identity of a phone number',
+        description:
+          'Looks up whether a phone number was verified by any of your applications, with a bearer token or with an API key alone. Any spelling of the number is accepted.',
       },
     },
   )

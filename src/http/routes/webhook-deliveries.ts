@@ -148,6 +148,7 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'listWebhookDeliveries',
           summary: 'List the deliveries of an endpoint, newest first',
+          description: 'Lists what was sent, or waits to be sent, to an endpoint.',
         },
       },
     )
@@ -163,6 +164,7 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'getWebhookDelivery',
           summary: 'Get a delivery with its attempts',
+          description: "Returns one delivery with each attempt and the beginning of the receiver's response.",
         },
       },
     )
@@ -178,6 +180,8 @@ export function webhookDeliveryRoutes(services: {
           ...detail,
           operationId: 'redeliverWebhook',
           summary: 'Redeliver an event immediately, with the same webhook-id',
+          description:
+            'Sends the event again at once, with the current URL, secret and headers, and returns the delivery with the new attempt. A failure changes no status and is not retried.',
         },
       },
     )

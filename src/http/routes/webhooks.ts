@@ -160,7 +160,13 @@ export function webhookRoutes(services: {
           appId: Type.Optional(Type.String({ description: 'Only endpoints of this application.' })),
         }),
         response: { 200: page(endpoint), ...consoleErrors },
-        detail: { ...detail, operationId: 'listWebhooks', summary: 'List webhook endpoints, newest first' },
+        detail: {
+          ...detail,
+          operationId: 'listWebhooks',
+          summary: 'List webhook endpoints, newest first',
+          description:
+            'Lists your webhook endpoints, of all applications or of one. Values of additional headers are masked.',
+        },
       },
     )
     .post(
@@ -186,6 +192,8 @@ export function webhookRoutes(services: {
           parameters: [idempotencyKey],
           operationId: 'createWebhook',
           summary: 'Create a webhook endpoint',
+          description:
+            'Registers a URL that receives the events of an application, signed as Standard Webhooks 1.0 specifies. Respond with a 2xx within 15 seconds; other responses are retried for 28 hours. Private, loopback and reserved addresses are refused, unless the operator allows them.',
         },
       },
     )
@@ -195,7 +203,12 @@ export function webhookRoutes(services: {
       {
         params: idParams,
         response: { 200: data(endpoint), ...consoleErrors },
-        detail: { ...detail, operationId: 'getWebhook', summary: 'Get a webhook endpoint' },
+        detail: {
+          ...detail,
+          operationId: 'getWebhook',
+          summary: 'Get a webhook endpoint',
+          description: 'Returns one webhook endpoint.',
+        },
       },
     )
     .patch(
@@ -212,6 +225,8 @@ export function webhookRoutes(services: {
           ...detail,
           operationId: 'updateWebhook',
           summary: 'Change the URL, events, status, description or headers',
+          description:
+            'Changes the fields that you send and leaves all others as they are. If the origin of the URL changes, additional headers that you do not send again are removed.',
         },
       },
     )
@@ -219,12 +234,17 @@ export function webhookRoutes(services: {
       '/:id',
       async ({ developer, params }) => {
         await endpoints.delete(developer, params.id)
-        return { data: { id: params.id, deleted: true as const } }
+        return { data: { id: params.id, deleted: true } }
       },
       {
         params: idParams,
         response: { 200: deleted, ...consoleErrors },
-        detail: { ...detail, operationId: 'deleteWebhook', summary: 'Delete a webhook endpoint' },
+        detail: {
+          ...detail,
+          operationId: 'deleteWebhook',
+          summary: 'Delete a webhook endpoint',
+          description: 'Deletes the endpoint with its deliveries, undelivered ones included.',
+        },
       },
     )
     .post(
@@ -237,6 +257,7 @@ export function webhookRoutes(services: {
           ...detail,
           operationId: 'testWebhook',
           summary: 'Send a signed test event (otp.verified) immediately and return the response',
+          description: `Sends one \`otp.verified\` event with sample data and \`"test": true\`, even to a disabled endpoint, and returns the receiver's response. Nothing is stored or retried.`,
         },
       },
     )

@@ -11,8 +11,10 @@ export type BenchServer = {
   otpd: Otpd
   /** Headers of the busy developer's console calls. */
   headers: Record<string, string>
-  /** Verified phone of the busy developer. */
+  /** Verified phone of the busy developer, which got a page of codes. */
   phone: string
+  /** A request of the busy developer. */
+  requestId: string
 }
 
 export async function openServer(
@@ -25,7 +27,19 @@ export async function openServer(
   const developer = { headers, applications: filled.applications.slice(2) }
   const users = await call<{ data: { phone: string }[] }>(`${url}/v1/users?limit=1`, { headers })
   const phone = users.data[0]?.phone ?? ''
-  return { filled, otpd: createOtpdService(server, url, [developer]), headers, phone }
+  const otpd = createOtpdService(server, url, [developer])
+  for (let i = 0; i < 50; i++) {
+    await call(`${url}/v1/otp/send`, {
+      method: 'POST',
+      headers: { ...developer.applications[0]?.credentials, 'content-type': 'application/json' },
+      body: JSON.stringify({ phone }),
+    })
+  }
+  const requests = await call<{ data: { id: string }[] }>(
+    `${url}/v1/otp?limit=1&appId=${filled.applications[1]?.id}`,
+    { headers },
+  )
+  return { filled, otpd, headers, phone, requestId: requests.data[0]?.id ?? '' }
 }
 
 let phones = 0

@@ -12,6 +12,22 @@ const lifetimeMs = 300_000
 /** Retention of message records when providers deliver messages. */
 const messageRetentionMs = 7 * 24 * 60 * 60 * 1000
 
+/** Counts the requests by application, country, channel and provider. */
+const breakdownSql = `insert into breakdown_counts
+    (day, developer_id, app_id, country, channel, provider, requests, sent, delivered, verified, failed)
+  select created_at / 86400000, developer_id, app_id, country, channel, provider, count(*), count(*), count(*),
+    sum(status = 'verified'), sum(status = 'failed' or status = 'expired')
+  from otp_requests group by 1, 2, 3, 4, 5, 6`
+
+/** Writes the history of each request as migration 0022 does. */
+const historySql = `create temp table entries as select request_id, seq, type, status, at from events order by request_id, seq;
+  create index temp.entries_by_request on entries (request_id, seq);
+  update otp_requests set history = (select group_concat(line, '') from (
+    select case type when 'otp.attempt_failed' then 'w' else substr(type, 5, 1) end || substr(e.status, 1, 1) || ','
+      || (e.at - created_at) || ',' || seq || ',' || char(10) as line
+    from entries e where request_id = otp_requests.id order by seq));
+  drop table entries`
+
 /** Builds SQL for the integer key of a developer, project or application id. */
 const shortIdSql = (id: string) => `(select number from short_ids where id = ${id})`
 
@@ -142,6 +158,8 @@ export function createRecords(db: Database, newId: NewId, { seal }: Pick<PhoneFo
          values (?1, ?2, 'application.updated', ?2, 'app_1', 'bench', 'api', '192.0.2.1', ?3)`,
       )
       for (let i = 0; i < auditEntryCount; i++) insertAuditEntry.run(newId('aud'), developerId, now)
+      db.run(breakdownSql)
+      db.run(historySql)
       fillListIndex(db)
     },
   }

@@ -8,6 +8,23 @@ import { renderConsole } from '../../helpers/console-render.tsx'
 import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixture.ts'
 
 const summary = { applications: 0, otpRequests: 0, otpVerified: 0, successRate: 0, activeUsers: 0 }
+const profile = {
+  id: 'dev_1',
+  name: 'Ada',
+  email: 'ada@example.com',
+  company: null,
+  plan: 'free',
+  virtualPhoneNumber: '+9990000000000',
+  limits: {
+    projects: 10,
+    applications: 5,
+    sendPerMinute: 5,
+    verifyPerMinute: 10,
+    lookupsPerMinute: 60,
+    consolePerMinute: 600,
+  },
+  createdAt: '2026-11-20T12:00:00.000Z',
+}
 const inboxItem = (number: number) => ({
   id: `msg_${number}`,
   requestId: `otp_${number}`,
@@ -24,7 +41,7 @@ let isRefused = false
 const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
-  if (path.startsWith('/v1/developer/me')) return Response.json({ data: { id: 'dev_1', limits: {} } })
+  if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
   if (path.startsWith('/v1/guard')) return Response.json({ data: { mode: 'off', rules: [], alerts: [] } })
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
   if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)

@@ -136,12 +136,16 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
     },
   })
     .then(
-      (value): Outcome => ({ value }),
+      (value): Outcome => ({ value: withoutHistory(value) }),
       (error: unknown): Outcome => ({ error: toOutcome(error) }),
     )
     .then((outcome) => ({ outcome, errors: own.errors.map(String) }))
   return { done, ready: Promise.race([arrived.promise, done]), release: () => release(), ranAt: () => ranAt }
 }
+
+/** Removes the histories of requests: a batch writes them with the rows, once its calls have their results. */
+const withoutHistory = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value ?? null, (name, part: unknown) => (name === 'history' ? undefined : part)))
 
 /** Begins calls one after the other, up to their transactions, so that none reads what another one of them writes. */
 async function startAll(

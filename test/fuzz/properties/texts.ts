@@ -95,7 +95,7 @@ export const textProperties = [
       await expect(followCursor(cursor, `${path}x`)).rejects.toEqual(cursorInvalid)
       await expect(followCursor(cursor, path, 'dev_b')).rejects.toEqual(cursorInvalid)
       expect(cursor).toBe(await issueCursor(at, path))
-      expect(cursor).toHaveLength(80)
+      expect(cursor).toHaveLength(123)
     }),
   })),
 

@@ -1,3 +1,11 @@
+/** Where progress is drawn. */
+export type ProgressView = {
+  /** Width of the terminal; null for lines in a pipe. */
+  columns: number | null
+  /** Pause between two lines in a pipe. */
+  lineEveryMs: number
+}
+
 // Memory that the thread of the command shares with the one that draws its progress.
 
 /** Index of the word that says who may draw. */

@@ -1,0 +1,119 @@
+/**
+ * Builds the files of a release into `dist/release/VERSION`: an archive for each target, checksums with a signature, the
+ * list of contents (SBOM), licences and provenance. Usage: `npm run release -- --help`.
+ *
+ * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
+ */
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
+import { listDifferences } from './release/compare.ts'
+import { readCommit, readCommitTime } from './release/git.ts'
+import { readOptions, requireTag, UsageError, type ReleaseOptions } from './release/options.ts'
+import { produceRelease, type ReleaseInputs } from './release/produce.ts'
+import { sign } from './release/signature.ts'
+import { findTarget } from './release/targets.ts'
+import { version } from './version.ts'
+
+const root = resolve(import.meta.dir, '..')
+const print = (line: string) => void process.stdout.write(`${line}\n`)
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`Error: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = error instanceof UsageError ? 2 : 1
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2), process.env['OTPD_RELEASE_KEY'])
+  const inputs = readInputs()
+  const { verify: released } = options
+  if (released !== null)
+    return await withWorkFolder(join(root, 'dist'), (work) => verify(released, inputs, work))
+  if (!options.isSnapshot) requireTag(root, version)
+  return await withWorkFolder(options.out, (work) => release(options, inputs, work))
+}
+
+function readInputs(): ReleaseInputs {
+  const [commit, at] = [readCommit(root), readCommitTime(root)]
+  if (commit === null || at === null)
+    throw new UsageError('A release is built in a checkout with its repository.')
+  return { root, version, commit, at }
+}
+
+async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: string): Promise<number> {
+  const { targets, key, isSnapshot, out } = options
+  const folder = join(work, version)
+  const plan = { ...inputs, targets, keepsUntried: isSnapshot, skipsSmokeRuns: false, print }
+  const untried = await produceRelease(plan, folder)
+  if (untried.length === targets.length && !isSnapshot)
+    throw new Error('No target could be tried; there is no release.')
+  if (key !== null) sign(folder, 'SHA256SUMS', key)
+
+  const destination = join(out, version)
+  rmSync(destination, { recursive: true, force: true })
+  renameSync(folder, destination)
+  copyFileSync(join(destination, 'install.sh'), join(out, 'install.sh'))
+  writeFileSync(join(out, 'latest'), `${version}\n`)
+  writeFileSync(join(out, 'versions'), listVersions(out).join(''))
+  print(`${destination}\n`)
+  print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
+  if (untried.length > 0) print(`${isSnapshot ? 'Not tried' : 'Left out'}: ${untried.join(', ')}.`)
+  if (key === null)
+    print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
+  return untried.length > 0 || (key === null && !isSnapshot) ? 8 : 0
+}
+
+/** Lists the versions in the folder of releases, newest first, as lines. */
+function listVersions(out: string): string[] {
+  return readdirSync(out)
+    .filter((name) => /^\d+\.\d+\.\d+/.test(name))
+    .toSorted((a, b) => Bun.semver.order(b, a))
+    .map((name) => `${name}\n`)
+}
+
+/** Builds the targets of a release again and compares. */
+async function verify(released: string, inputs: ReleaseInputs, work: string): Promise<number> {
+  const { names, commit } = readProvenance(released)
+  if (commit !== inputs.commit)
+    throw new UsageError(`${released} was built from ${commit}. Check that out first, without changes.`)
+  const targets = names.flatMap((name) => findTarget(name) ?? [])
+  const folder = join(work, 'again')
+  await produceRelease({ ...inputs, targets, keepsUntried: true, skipsSmokeRuns: true, print }, folder)
+  const different = listDifferences(released, folder)
+  for (const name of different) print(`differs: ${name}`)
+  if (different.length === 0) print(`${released} is what ${commit} builds: ${names.join(', ')}.`)
+  return different.length === 0 ? 0 : 1
+}
+
+function readProvenance(folder: string): { names: string[]; commit: string } {
+  try {
+    const { buildDefinition } = JSON.parse(readFileSync(join(folder, 'provenance.json'), 'utf8')).predicate
+    return {
+      names: buildDefinition.externalParameters.targets,
+      commit: buildDefinition.resolvedDependencies[0].digest.gitCommit,
+    }
+  } catch {
+    throw new UsageError(`${folder} has no provenance.json of a release.`)
+  }
+}
+
+/** Runs `work` with a folder for unfinished files next to the finished ones, and removes it. */
+async function withWorkFolder(parent: string, work: (folder: string) => Promise<number>): Promise<number> {
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, '.unfinished-'))
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ArchiveFile } from './archive.ts'
+
+const shells = { bash: 'otpd.bash', zsh: '_otpd', fish: 'otpd.fish' }
+
+/**
+ * Collects the files that every archive has next to the executable: texts, manual page, completions and the systemd unit.
+ *
+ * @param date day that the manual page names
+ */
+export function commonFiles(root: string, licences: string, date: string): ArchiveFile[] {
+  const read = (path: string) => readFileSync(join(root, path))
+  const [, unit] = /```ini\n(\[Unit\][^`]*)```/.exec(read('src/docs/operating.md').toString()) ?? []
+  if (unit === undefined) throw new Error('src/docs/operating.md has no systemd unit.')
+  return [
+    { name: 'LICENSE', content: read('LICENSE') },
+    { name: 'README.md', content: read('README.md') },
+    { name: 'THIRD-PARTY-LICENSES', content: Buffer.from(licences) },
+    ...Object.entries(shells).map(([shell, name]) => ({
+      name: `completions/${name}`,
+      content: runOtpd(root, date, 'completion', shell),
+    })),
+    { name: 'otpd.1', content: runOtpd(root, date, 'man') },
+    { name: 'otpd.service', content: Buffer.from(unit) },
+  ]
+}
+
+/** Runs otpd from source: the executable of another machine does not run here. */
+function runOtpd(root: string, date: string, ...args: string[]): Uint8Array {
+  const command = [process.execPath, join(root, 'cli/main.ts'), ...args]
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', OTPD_BUILD_DATE: date }
+  const { success, stdout, stderr } = Bun.spawnSync(command, {
+    env,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  if (!success) throw new Error(`otpd ${args.join(' ')} failed: ${stderr.toString()}`)
+  return stdout
+}

@@ -1,0 +1,76 @@
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { git } from './git.ts'
+import { findTarget, targetNames, type Target } from './targets.ts'
+
+export type ReleaseOptions = {
+  targets: Target[]
+  out: string
+  /** Folder of a release to compare with, instead of writing one. */
+  verify: string | null
+  isSnapshot: boolean
+  /** Key that signs, or null. */
+  key: string | null
+}
+
+/** A release that cannot start: a wrong argument, or a commit that is not the version's. */
+export class UsageError extends Error {}
+
+const usage = `npm run release -- [--targets linux-x64,…] [--out dist/release] [--snapshot]
+npm run release -- --verify FOLDER
+
+  --targets NAMES   build some of: ${targetNames.join(', ')}
+  --out FOLDER      where to write the folder of the version (default: dist/release)
+  --snapshot        build what is checked out, without a tag and without a signature
+  --verify FOLDER   build again and compare byte by byte with a release, like dist/release/0.1.0
+
+OTPD_RELEASE_KEY names the SSH key that signs SHA256SUMS.`
+
+/** Reads the arguments. @throws UsageError for a wrong one; `--help` prints the usage and ends the process */
+export function readOptions(args: string[], key: string | undefined): ReleaseOptions {
+  const options = {
+    targets: { type: 'string', default: targetNames.join(',') },
+    out: { type: 'string', default: 'dist/release' },
+    verify: { type: 'string' },
+    snapshot: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  } as const
+  const { values } = parse(() => parseArgs({ args, options }))
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    process.exit(0)
+  }
+  const names = [...new Set(values.targets.split(','))]
+  const found = names.map((name) => {
+    const target = findTarget(name)
+    if (!target) throw new UsageError(`There is no target ${name}. There are: ${targetNames.join(', ')}.`)
+    return target
+  })
+  const { out, verify, snapshot: isSnapshot } = values
+  const verifyFolder = verify === undefined ? null : resolve(verify)
+  return {
+    targets: found,
+    out: resolve(out),
+    verify: verifyFolder,
+    isSnapshot,
+    key: isSnapshot ? null : (key ?? null),
+  }
+}
+
+function parse<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`)
+  }
+}
+
+/** Requires that the clean commit of the version's tag is checked out. @throws UsageError */
+export function requireTag(root: string, version: string) {
+  const tags = git(root, 'tag', '--points-at', 'HEAD')?.split('\n') ?? []
+  const isClean = git(root, 'status', '--porcelain') === ''
+  if (!tags.includes(`v${version}`) || !isClean)
+    throw new UsageError(
+      `v${version} is not the commit that is checked out${isClean ? '' : ', because files differ from it'}; --snapshot makes unsigned files.`,
+    )
+}

@@ -1,0 +1,32 @@
+import { sha256, type Artefact } from './checksums.ts'
+
+type Inputs = { version: string; commit: string; lockFile: Uint8Array; targets: readonly string[] }
+
+/**
+ * Describes what a release was made from, as an in-toto statement with SLSA provenance. It names neither the machine nor the
+ * time, so that a second build gives the same bytes: that is the proof, and this names the inputs for it.
+ */
+export function provenance({ version, commit, lockFile, targets }: Inputs, artefacts: readonly Artefact[]) {
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: artefacts.map(({ name, digest }) => ({ name, digest: { sha256: digest } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'urn:otpd:build:release:1',
+        externalParameters: {
+          version,
+          targets,
+          commands: ['npm ci', `npm run release -- --targets ${targets.join(',')}`],
+        },
+        resolvedDependencies: [
+          { name: 'otpd', digest: { gitCommit: commit } },
+          { name: 'package-lock.json', digest: { sha256: sha256(lockFile) } },
+          { name: `bun ${Bun.version}`, digest: { gitCommit: Bun.revision } },
+        ],
+      },
+      runDetails: { builder: { id: 'urn:otpd:builder:npm-run-release:1' } },
+    },
+  }
+  return `${JSON.stringify(statement, null, 2)}\n`
+}

@@ -1,0 +1,22 @@
+import { Elysia, type AnyElysia } from 'elysia'
+import { swagger } from '@elysiajs/swagger'
+import { completeDocument } from './document.ts'
+import type { GeneratedDocument } from './generated.ts'
+import { documentation } from './info.ts'
+
+/**
+ * Builds the OpenAPI document of the routes.
+ *
+ * @param publicUrl where clients reach the server; null if the operator did not say
+ */
+export async function buildDocument(
+  api: AnyElysia,
+  about: { version: string; publicUrl: string | null },
+): Promise<object> {
+  const generator = new Elysia()
+    .use(api)
+    .use(swagger({ path: '/page', specPath: '/document', documentation, excludeStaticFile: false }))
+  const response = await generator.handle(new Request('http://localhost/document'))
+  // The plugin generated it, so its shape is known.
+  return completeDocument((await response.json()) as GeneratedDocument, about)
+}

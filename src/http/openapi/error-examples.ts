@@ -1,0 +1,288 @@
+import { internalMessage, type ErrorResponse } from '../errors.ts'
+
+/** An error as the API responds with it, without its trace id. */
+export type ErrorExample = Omit<ErrorResponse['body']['error'], 'traceId'>
+
+const example = (
+  code: ErrorExample['code'],
+  message: string,
+  extras: Omit<ErrorExample, 'code' | 'message'> = {},
+): ErrorExample => ({ code, message, ...extras })
+
+/**
+ * One example of every error of the API: the reference of the document, from which `operation-errors.ts` chooses. The
+ * name is the reason, or else the code; errors that share both have names of their own.
+ */
+export const errorExamples = {
+  INVALID_BODY: example('INVALID_ARGUMENT', 'Invalid request. name: Required, but missing.', {
+    details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'Required, but missing.' }],
+  }),
+  INVALID_QUERY: example(
+    'INVALID_ARGUMENT',
+    'Invalid request. limit: Expected a whole number from 1 to 200.',
+    {
+      details: [
+        { in: 'query', path: 'limit', code: 'INVALID', message: 'Expected a whole number from 1 to 200.' },
+      ],
+    },
+  ),
+  REPEATED_PARAMETER: example(
+    'INVALID_ARGUMENT',
+    'Invalid request. A query parameter is repeated. Send it once.',
+    {
+      details: [
+        { in: 'query', path: '', code: 'REPEATED', message: 'A query parameter is repeated. Send it once.' },
+      ],
+    },
+  ),
+  CURSOR_INVALID: example(
+    'INVALID_ARGUMENT',
+    'The cursor is invalid for this list. Use the nextCursor of the previous page, or omit it.',
+    { reason: 'CURSOR_INVALID' },
+  ),
+  IDEMPOTENCY_KEY_INVALID: example(
+    'INVALID_ARGUMENT',
+    'Invalid request. idempotency-key: Expected 1 to 255 visible ASCII characters, bare or as a quoted string.',
+    {
+      reason: 'IDEMPOTENCY_KEY_INVALID',
+      details: [
+        {
+          in: 'header',
+          path: 'idempotency-key',
+          code: 'INVALID',
+          message: 'Expected 1 to 255 visible ASCII characters, bare or as a quoted string.',
+        },
+      ],
+    },
+  ),
+  MALFORMED_JSON: example('MALFORMED_JSON', 'The body is not valid JSON.'),
+  INVALID_PHONE_NUMBER: example(
+    'INVALID_PHONE_NUMBER',
+    'The phone number is invalid. Write it in E.164 format, with + and the country code.',
+    {
+      details: [
+        {
+          in: 'body',
+          path: 'phone',
+          code: 'INVALID_PHONE_NUMBER',
+          message: 'Expected a number in E.164 format, such as +14155550100.',
+        },
+      ],
+    },
+  ),
+  INVALID_CODE: example('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
+    metadata: { attemptsRemaining: 4 },
+  }),
+  TOKEN_MISSING: example('UNAUTHENTICATED', 'An ID token or an API token is required.', {
+    reason: 'TOKEN_MISSING',
+  }),
+  TOKEN_INVALID: example('UNAUTHENTICATED', 'The ID token is invalid.', { reason: 'TOKEN_INVALID' }),
+  TOKEN_EXPIRED: example('UNAUTHENTICATED', 'The ID token has expired.', { reason: 'TOKEN_EXPIRED' }),
+  TOKEN_REVOKED: example('UNAUTHENTICATED', 'The session of this ID token has ended. Log in again.', {
+    reason: 'TOKEN_REVOKED',
+  }),
+  MISSING_CREDENTIAL: example(
+    'UNAUTHENTICATED',
+    'The header x-client-id is missing or empty. Send x-client-id, x-client-secret and x-api-key together.',
+    { reason: 'MISSING_CREDENTIAL', metadata: { header: 'x-client-id' } },
+  ),
+  WRONG_CREDENTIALS: example(
+    'UNAUTHENTICATED',
+    'The application credentials are wrong. Check that x-client-id, x-client-secret and x-api-key are current, and of one application.',
+  ),
+  APPLICATION_DISABLED: example('FORBIDDEN', 'This application is disabled. Enable it, then retry.', {
+    reason: 'APPLICATION_DISABLED',
+  }),
+  ACCOUNT_NOT_ALLOWED: example(
+    'FORBIDDEN',
+    'This account is not allowed to use the service. Ask the operator for access.',
+    { reason: 'ACCOUNT_NOT_ALLOWED' },
+  ),
+  TOTP_REQUIRED: example(
+    'FORBIDDEN',
+    'This server requires a second factor. Enable TOTP for your account first.',
+    { reason: 'TOTP_REQUIRED' },
+  ),
+  SCOPE_MISSING: example(
+    'FORBIDDEN',
+    'This API token lacks the scope write. Create a token with that scope.',
+    { reason: 'SCOPE_MISSING', metadata: { scope: 'write' } },
+  ),
+  LOGIN_REQUIRED: example('FORBIDDEN', 'API tokens may not do this. Log in, and use an ID token.', {
+    reason: 'SCOPE_MISSING',
+    metadata: { scope: null },
+  }),
+  PROJECT_LIMIT: example(
+    'PLAN_LIMIT_REACHED',
+    'Your plan allows at most 10 projects. Delete one, or ask for a larger plan.',
+    { metadata: { resource: 'projects', limit: 10, plan: 'free' } },
+  ),
+  APPLICATION_LIMIT: example(
+    'PLAN_LIMIT_REACHED',
+    'Your plan allows at most 5 applications. Delete one, or ask for a larger plan.',
+    { metadata: { resource: 'applications', limit: 5, plan: 'free' } },
+  ),
+  ENDPOINT_LIMIT_REACHED: example(
+    'ENDPOINT_LIMIT_REACHED',
+    'An application can have at most 20 webhook endpoints. Delete one first.',
+    { metadata: { limit: 20 } },
+  ),
+  DESTINATION_BLOCKED: example(
+    'DESTINATION_BLOCKED',
+    'Codes to this destination are blocked. Ask the operator if this is a mistake.',
+    { metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
+  ),
+  PROJECT_NOT_FOUND: example('NOT_FOUND', 'No project with this id.'),
+  APPLICATION_NOT_FOUND: example('NOT_FOUND', 'No application with this id.'),
+  OTP_REQUEST_NOT_FOUND: example('NOT_FOUND', 'No OTP request with this id.'),
+  WEBHOOK_ENDPOINT_NOT_FOUND: example('NOT_FOUND', 'No webhook endpoint with this id.'),
+  WEBHOOK_DELIVERY_NOT_FOUND: example('NOT_FOUND', 'No webhook delivery with this id.'),
+  API_TOKEN_NOT_FOUND: example('NOT_FOUND', 'No API token with this id.'),
+  USER_NOT_FOUND: example('NOT_FOUND', 'No user with this phone number.'),
+  PASSWORD_NOT_FOUND: example(
+    'NOT_FOUND',
+    'This account has no password here: it belongs to another identity provider.',
+  ),
+  ROUTE_NOT_FOUND: example(
+    'NOT_FOUND',
+    'There is no such route: this server uses another identity provider.',
+    { reason: 'ROUTE_NOT_FOUND' },
+  ),
+  METHOD_NOT_ALLOWED: example('METHOD_NOT_ALLOWED', 'Method not allowed for this route. Use POST.', {
+    metadata: { allowed: 'POST' },
+  }),
+  PROJECT_NOT_EMPTY: example('CONFLICT', 'This project still has applications. Delete them first.', {
+    reason: 'PROJECT_NOT_EMPTY',
+  }),
+  RESENDS_EXHAUSTED: example(
+    'CONFLICT',
+    'This code was already resent 3 times, the maximum. Send a new code.',
+    { reason: 'RESENDS_EXHAUSTED', metadata: { resendsMax: 3 } },
+  ),
+  IDEMPOTENCY_IN_PROGRESS: example(
+    'CONFLICT',
+    'The first request with this idempotency key is still in progress. Retry in a second.',
+    { reason: 'IDEMPOTENCY_IN_PROGRESS' },
+  ),
+  IDEMPOTENCY_RESULT_NOT_STORED: example(
+    'CONFLICT',
+    'The first request with this idempotency key succeeded. Its response held credentials, so it was not stored.',
+    { reason: 'IDEMPOTENCY_RESULT_NOT_STORED' },
+  ),
+  WEBHOOK_SECRET_UNREADABLE: example(
+    'CONFLICT',
+    'The stored webhook secret cannot be decrypted. Rotate it.',
+    { reason: 'WEBHOOK_SECRET_UNREADABLE' },
+  ),
+  TOKEN_NAME_TAKEN: example(
+    'CONFLICT',
+    'You already have an API token with this name. Revoke it, or choose another name.',
+    { reason: 'TOKEN_NAME_TAKEN' },
+  ),
+  TOKEN_LIMIT_REACHED: example('CONFLICT', 'You already have 100 API tokens, the maximum. Revoke one.', {
+    reason: 'TOKEN_LIMIT_REACHED',
+    metadata: { limit: 100 },
+  }),
+  TOTP_ENABLED: example('CONFLICT', 'TOTP is enabled already. Disable it first to set it up again.', {
+    reason: 'TOTP_ENABLED',
+  }),
+  TOTP_NOT_ENABLED: example('CONFLICT', 'TOTP is not enabled for this account.', {
+    reason: 'TOTP_NOT_ENABLED',
+  }),
+  TOTP_NOT_PROPOSED: example('CONFLICT', 'There is no secret to confirm. Set TOTP up first.', {
+    reason: 'TOTP_NOT_PROPOSED',
+  }),
+  ALREADY_VERIFIED: example(
+    'ALREADY_VERIFIED',
+    'This code was already verified. There is nothing left to do.',
+    { metadata: { verifiedAt: '2026-11-20T12:01:30.000Z' } },
+  ),
+  OTP_EXPIRED: example('OTP_EXPIRED', 'This code has expired. Send a new one.', {
+    metadata: { expiresAt: '2026-11-20T12:05:00.000Z' },
+  }),
+  OTP_CANCELED: example('OTP_CANCELED', 'This code was canceled. Send a new one.'),
+  NEVER_DELIVERED: example('OTP_CANCELED', 'This code was never delivered. Send a new one.', {
+    reason: 'DELIVERY_FAILED',
+  }),
+  ATTEMPTS_EXHAUSTED: example('ATTEMPTS_EXHAUSTED', 'Too many wrong codes were entered. Send a new code.'),
+  PAYLOAD_TOO_LARGE: example('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB. Send a smaller one.', {
+    metadata: { bytesMax: 65536 },
+  }),
+  UNSUPPORTED_MEDIA_TYPE: example(
+    'UNSUPPORTED_MEDIA_TYPE',
+    'Unsupported media type. Send the body as application/json, in UTF-8.',
+  ),
+  IDEMPOTENCY_KEY_REUSED: example(
+    'IDEMPOTENCY_KEY_REUSED',
+    'This idempotency key was already used with a different body. Use a new key.',
+  ),
+  SEND_RATE: example(
+    'RATE_LIMITED',
+    'This application may send 5 codes per minute (plan free). Try again in 41 s.',
+    { reason: 'APP_RATE', metadata: { policy: 'otp-send', limit: 5, windowSeconds: 60, plan: 'free' } },
+  ),
+  VERIFY_RATE: example(
+    'RATE_LIMITED',
+    'This application may verify 10 codes per minute (plan free). Try again in 41 s.',
+    { reason: 'APP_RATE', metadata: { policy: 'otp-verify', limit: 10, windowSeconds: 60, plan: 'free' } },
+  ),
+  PHONE_SEND_BUDGET: example(
+    'RATE_LIMITED',
+    'Too many codes were sent to this phone number. Try again in 8 min.',
+    { reason: 'PHONE_SEND_BUDGET' },
+  ),
+  PHONE_CHECK_BUDGET: example(
+    'RATE_LIMITED',
+    'Too many wrong codes were entered for this phone number. Try again in 54 min.',
+    { reason: 'PHONE_CHECK_BUDGET', metadata: { failuresMax: 25 } },
+  ),
+  RESEND_TOO_SOON: example(
+    'RATE_LIMITED',
+    'This code was sent less than 30 seconds ago. Try again in 12 s.',
+    { reason: 'RESEND_TOO_SOON' },
+  ),
+  CONSOLE_RATE: example('RATE_LIMITED', 'You may make 600 calls per minute (plan free). Try again in 7 s.', {
+    reason: 'CONSOLE_RATE',
+    metadata: { policy: 'console', limit: 600, windowSeconds: 60, plan: 'free' },
+  }),
+  LOOKUP_RATE: example(
+    'RATE_LIMITED',
+    'This API key may look up 60 users per minute (plan free). Try again in 7 s.',
+    { reason: 'LOOKUP_RATE', metadata: { policy: 'lookups', limit: 60, windowSeconds: 60, plan: 'free' } },
+  ),
+  WEBHOOK_TESTS: example('RATE_LIMITED', 'You may send 10 test events per minute. Try again in 30 s.', {
+    reason: 'WEBHOOK_TESTS',
+    metadata: { policy: 'webhook-test', limit: 10, windowSeconds: 60 },
+  }),
+  WEBHOOK_REDELIVERIES: example(
+    'RATE_LIMITED',
+    'You may redeliver or recover 60 times per minute. Try again in 30 s.',
+    {
+      reason: 'WEBHOOK_REDELIVERIES',
+      metadata: { policy: 'webhook-redeliver', limit: 60, windowSeconds: 60 },
+    },
+  ),
+  STREAM_LIMIT: example(
+    'RATE_LIMITED',
+    'You already have 20 log streams open, the maximum. Close one, then retry.',
+    { reason: 'STREAM_LIMIT', metadata: { limit: 20 } },
+  ),
+  LOGIN_ATTEMPTS: example('RATE_LIMITED', 'Too many failed logins. Try again in 12 min.', {
+    reason: 'LOGIN_ATTEMPTS',
+  }),
+  INTERNAL: example('INTERNAL', internalMessage),
+  DELIVERY_FAILED: example(
+    'DELIVERY_FAILED',
+    'The code could not be delivered to this phone number. Check the number, or try another channel.',
+    { reason: 'NO_ROUTE', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
+  ),
+  SHUTTING_DOWN: example('UNAVAILABLE', 'The server is shutting down. Retry in a second.'),
+  LOGIN_QUEUE_FULL: example('UNAVAILABLE', 'Too many logins at once. Try again shortly.'),
+  IDENTITY_PROVIDER_UNAVAILABLE: example(
+    'UNAVAILABLE',
+    'The identity provider cannot be reached. Try again shortly.',
+    { reason: 'IDENTITY_PROVIDER_UNAVAILABLE' },
+  ),
+}
+
+export type ErrorName = keyof typeof errorExamples

@@ -1,0 +1,200 @@
+import { Type } from '@sinclair/typebox'
+import { channels, otpStatuses } from '../../domain/model/request.ts'
+import { eventKinds, relayKinds, type EventKind } from '../../shared/event-kinds.ts'
+import { nullable, object, oneOf, timestamp } from '../schemas.ts'
+import { type createSchemaConverter, toPascalCase } from './schemas.ts'
+
+/** When each event happens. */
+export const eventTexts: Readonly<Record<EventKind, { summary: string; description: string }>> = {
+  'otp.sent': {
+    summary: 'A code was sent',
+    description: 'A message with a code was created, by a send or a resend. It may still be on its way.',
+  },
+  'otp.delivered': {
+    summary: 'A message was delivered',
+    description: 'The provider reported that the message reached the phone.',
+  },
+  'otp.undelivered': {
+    summary: 'A message was not delivered',
+    description:
+      'The provider reported that the message did not reach the phone. Another provider may be tried; `otp.failed` follows if none is left.',
+  },
+  'otp.verified': {
+    summary: 'A code was verified',
+    description: 'The user entered the right code. It happens once per request, and is final.',
+  },
+  'otp.failed': {
+    summary: 'A request failed',
+    description:
+      '`failureReason` says why: five wrong codes (`max_attempts`), or no provider could deliver the message (`delivery_failed`).',
+  },
+  'otp.expired': {
+    summary: 'A code expired',
+    description: 'The right code was not entered in time. Sent within 30 seconds of `expiresAt`.',
+  },
+  'otp.canceled': {
+    summary: 'A code was canceled',
+    description: 'Your backend canceled the request, or the user’s data was erased.',
+  },
+  'otp.blocked': {
+    summary: 'A message was blocked',
+    description:
+      'The fraud guard refused to send the message. A blocked send has failed; after a blocked resend the request is still pending.',
+  },
+  'guard.alert': {
+    summary: 'The conversion of a country fell',
+    description:
+      'Fewer people than usual enter the codes that are sent to a country, which is how SMS pumping looks. Sent to the endpoints of all your applications that subscribe to it, at most once a day per country.',
+  },
+  'message.sent': {
+    summary: 'A code of your own was sent',
+    description:
+      'A provider took, or may have taken, the message of `POST /v1/otp/deliver`. Only endpoints that name this type get it; `*` does not include it.',
+  },
+  'message.delivered': {
+    summary: 'A code of your own was delivered',
+    description:
+      'The provider reported that the message reached the phone. Only endpoints that name this type get it.',
+  },
+  'message.undelivered': {
+    summary: 'A code of your own was not delivered',
+    description:
+      'No provider took the message, the provider reported that it did not arrive, or the fraud guard refused it. It is not sent again. Only endpoints that name this type get it.',
+  },
+}
+
+const otpEventData = object(
+  {
+    requestId: Type.String(),
+    appId: Type.String(),
+    projectId: Type.String(),
+    environment: oneOf(['live', 'test']),
+    phone: Type.String(),
+    country: nullable(Type.String()),
+    status: oneOf(otpStatuses),
+    failureReason: nullable(oneOf(['max_attempts', 'delivery_failed', 'blocked'])),
+    channel: oneOf(channels),
+    attempts: Type.Integer(),
+    createdAt: timestamp,
+    expiresAt: timestamp,
+    verifiedAt: nullable(timestamp),
+    metadata: nullable(Type.Record(Type.String(), Type.String())),
+  },
+  'OtpEventData',
+)
+
+const guardAlertData = object(
+  {
+    country: Type.String({ description: 'ISO 3166-1 alpha-2 code of the country.' }),
+    messages: Type.Integer({
+      description: 'Messages of the last half hour, without those of the last two minutes.',
+    }),
+    conversion: Type.Integer({ description: 'Percentage of them that were verified.' }),
+    usualConversion: Type.Integer({ description: 'Percentage that was verified in the last 14 days.' }),
+  },
+  'GuardAlertData',
+)
+
+const messageEventData = object(
+  {
+    messageId: Type.String({ description: 'Id that the delivery responded with.' }),
+    appId: Type.String(),
+    projectId: Type.String(),
+    environment: oneOf(['live', 'test']),
+    phone: Type.String(),
+    country: nullable(Type.String()),
+    status: oneOf(['sent', 'delivered', 'undelivered']),
+    channel: oneOf(channels),
+    createdAt: timestamp,
+  },
+  'MessageEventData',
+)
+
+const eventData = (kind: EventKind) => {
+  if (kind === 'guard.alert') return guardAlertData
+  return relayKinds.some((one) => one === kind) ? messageEventData : otpEventData
+}
+
+/** `otp.sent` → `OtpSentEvent` */
+export const eventComponentName = (kind: EventKind) =>
+  `${kind
+    .split('.')
+    .map((word) => toPascalCase(word))
+    .join('')}Event`
+
+const eventSchema = (kind: EventKind) =>
+  object(
+    {
+      id: Type.String({
+        description: 'Id of the event, also in the header `webhook-id`: the same in every attempt.',
+        examples: ['evt_01kaaaaaaaeekr1q2v3w4x5y6z'],
+      }),
+      type: Type.Literal(kind, { description: 'Kind of the event.' }),
+      timestamp: Type.String({
+        format: 'date-time',
+        description: 'Time of the event.',
+        examples: ['2026-11-20T12:00:00.000Z'],
+      }),
+      data: eventData(kind),
+      test: Type.Optional(
+        Type.Boolean({ description: 'True for an event that the test of an endpoint sent.' }),
+      ),
+      traceparent: Type.Optional(
+        Type.String({
+          description:
+            'W3C trace context of the call that caused the event, if it sent one. Also in the header `traceparent`.',
+        }),
+      ),
+    },
+    eventComponentName(kind),
+  )
+
+const header = (name: string, description: string, example: string, required = true) => ({
+  name,
+  in: 'header',
+  required,
+  description,
+  schema: { type: 'string' },
+  example,
+})
+
+const signatureParameters = [
+  header('webhook-id', 'Id of the event. Use it for deduplication.', 'evt_01kaaaaaaaeekr1q2v3w4x5y6z'),
+  header('webhook-timestamp', 'Time of the attempt, in Unix seconds.', '1795176000'),
+  header(
+    'webhook-signature',
+    'Signature of Standard Webhooks 1.0 over `{id}.{timestamp}.{body}`, with the webhook secret of the application.',
+    'v1,YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=',
+  ),
+  header(
+    'traceparent',
+    'W3C trace context of the call that caused the event, if it sent one.',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    false,
+  ),
+]
+
+/** Describes the events that are posted to webhook endpoints (`webhooks` of OpenAPI 3.1). */
+export function describeWebhooks({ convert }: ReturnType<typeof createSchemaConverter>): object {
+  return Object.fromEntries(eventKinds.map((kind) => [kind, { post: describeEvent(kind) }]))
+
+  function describeEvent(kind: EventKind) {
+    const { summary, description } = eventTexts[kind]
+    return {
+      operationId: `on${eventComponentName(kind).replace(/Event$/, '')}`,
+      summary,
+      description,
+      tags: ['Webhook events'],
+      security: [],
+      parameters: signatureParameters,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: convert(eventSchema(kind), 'response') } },
+      },
+      responses: {
+        '2XX': { description: 'Received. Any other status is a failure, and the event is sent again.' },
+        '410': { description: 'Disables the endpoint.' },
+      },
+    }
+  }
+}

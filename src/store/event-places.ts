@@ -1,0 +1,59 @@
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm'
+import type { EventStore } from '../domain/store/events.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import { loadEventIds } from './event-ids.ts'
+
+/** More numbers than all nodes give out between the write of a request and that of its entries. */
+const nearRange = 20_000
+
+/** Creates the query that finds the log entries of a request by their places. */
+export function createEventLocator(database: Database, executor: QueryExecutor): EventStore['locate'] {
+  const { events } = database.tables
+  const place = { seq: events.seq, id: events.id, at: events.at }
+  const findEntries = prepareFiltered(
+    database,
+    ({ seqs, requestId }: FilterPlaceholders<{ seqs: readonly number[]; requestId: string }>) =>
+      executor
+        .select(place)
+        .from(events)
+        .where(and(sql`${events.seq} in ${seqs}`, eq(events.requestId, requestId))),
+  )
+  type NearFilter = { from: number; to: number; requestId: string; limit: number }
+  // PostgreSQL: entries that were appended soon after the counter was read. Without an index on the request.
+  const findNearEntries = prepareFiltered(
+    database,
+    ({ from, to, requestId, limit }: FilterPlaceholders<NearFilter>) =>
+      executor
+        .select(place)
+        .from(events)
+        .where(and(gte(events.seq, from), lt(events.seq, to), eq(events.requestId, requestId)))
+        .orderBy(orderByLimit(asc(events.seq), limit)),
+  )
+
+  return async (requestId, places) => {
+    const ids = await loadEventIds(database, executor)
+    const exact = places.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
+    const near = Map.groupBy(
+      places.filter(({ isExact }) => !isExact),
+      ({ seq }) => seq,
+    )
+    const found = exact.length === 0 ? [] : await findEntries({ seqs: exact, requestId })
+    const rest = (
+      await Promise.all(
+        [...near].map(([from, { length: limit }]) =>
+          findNearEntries({ from, to: from + nearRange, requestId, limit }),
+        ),
+      )
+    ).flat()
+    const taken = new Set<number>()
+    return places.map(({ seq, isExact }) => {
+      const row = isExact
+        ? found.find((one) => one.seq === seq)
+        : rest.find((one) => one.seq >= seq && !taken.has(one.seq))
+      if (!row) return undefined
+      taken.add(row.seq)
+      return { seq: row.seq, id: row.id ?? ids.encode(row.at, row.seq) }
+    })
+  }
+}

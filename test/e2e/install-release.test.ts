@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInstallBed, fakeOtpd, hostTargetName, type InstallBed } from '../helpers/install-script.ts'
+
+const shells = [['dash'], ['bash'], ['busybox', 'sh']].filter(([program = '']) => Bun.which(program) !== null)
+
+let bed: InstallBed
+beforeEach(() => void (bed = createInstallBed()))
+afterEach(() => bed.close())
+
+const installedText = () => readFileSync(bed.installed, 'utf8')
+const env = () => ({ OTPD_DOWNLOAD_URL: bed.url })
+const share = (path: string) => join(bed.prefix, 'share', path)
+
+describe.each(shells)('install.sh in %s %s', (...shell) => {
+  const command = shell.filter((word) => word !== undefined)
+  const run = (...args: string[]) => bed.run(args, { shell: command, env: env() })
+
+  test('installs the newest release, upgrades, goes back, and removes everything', async () => {
+    bed.publish('0.1.0')
+    const first = await run()
+    expect(first.stderr).toBe('The signature was not checked: this release is not signed.\n')
+    expect(first.stdout).toContain(`otpd 0.1.0 installed as ${bed.installed}\n`)
+    expect(readFileSync(share('man/man1/otpd.1'), 'utf8')).toBe('man of 0.1.0\n')
+    expect(readFileSync(share('zsh/site-functions/_otpd'), 'utf8')).toBe('completion zsh of 0.1.0\n')
+
+    bed.publish('0.2.0')
+    expect((await run()).stdout).toContain('It replaces 0.1.0. To go back: install.sh --rollback')
+    expect(installedText()).toBe(fakeOtpd('0.2.0'))
+    expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual(['otpd-0.1.0'])
+    expect((await run('--list')).stdout).toBe('0.2.0\n0.1.0\n')
+
+    expect((await run('--rollback')).stdout).toContain('otpd 0.1.0 is back')
+    expect(installedText()).toBe(fakeOtpd('0.1.0'))
+    expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual(['otpd-0.2.0'])
+    expect(readFileSync(share('man/man1/otpd.1'), 'utf8')).toBe('man of 0.1.0\n')
+
+    expect((await run('--uninstall')).exitCode).toBe(0)
+    const left = readdirSync(bed.prefix, { recursive: true, withFileTypes: true })
+    expect(left.filter((entry) => !entry.isDirectory())).toEqual([])
+    expect(readdirSync(bed.temporary)).toEqual([])
+  })
+
+  test('takes the version that is asked for, and says which there is', async () => {
+    bed.publish('0.1.0')
+    bed.publish('0.2.0')
+    expect((await run('--version', 'v0.1.0')).stdout).toContain('otpd 0.1.0 installed')
+    const missing = await run('--version', '9.9.9')
+    expect(missing).toMatchObject({
+      exitCode: 1,
+      stderr: 'Error: There is no release 9.9.9. Newest: 0.2.0.\n',
+    })
+    expect((await run('--version', '../etc')).stderr).toContain('../etc is not a version.')
+    expect(installedText()).toBe(fakeOtpd('0.1.0'))
+  })
+
+  test('writes nothing if a download is cut, missing or not an archive', async () => {
+    const path = `/0.1.0/otpd-0.1.0-${hostTargetName}.tar.gz`
+    bed.publish('0.1.0')
+    bed.files.set(path, (bed.files.get(path) ?? '').slice(0, -1))
+    expect((await run()).stderr).toContain(`otpd-0.1.0-${hostTargetName}.tar.gz is not the one in SHA256SUMS`)
+    bed.files.delete(path)
+    expect((await run()).stderr).toContain('could not be downloaded; nothing was installed')
+    bed.files.set('/0.1.0/SHA256SUMS', `${'0'.repeat(64)}  otpd-0.1.0-plan9-x64.tar.gz\n`)
+    expect((await run()).stderr).toContain(
+      `Release 0.1.0 has no file for ${hostTargetName}; nothing was installed`,
+    )
+    bed.files.set('/latest', '<html>\n')
+    expect((await run()).stderr).toContain('/latest does not contain a version; nothing was installed.')
+    bed.files.delete('/latest')
+    expect(await run()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('404') })
+    expect(existsSync(bed.prefix)).toBe(false)
+  })
+
+  test('names what the machine lacks before it downloads anything', async () => {
+    bed.publish('0.1.0')
+    const programs = join(bed.directory, 'programs')
+    const fake = (name: string, body: string) => bed.put(`programs/${name}`, `#!/bin/sh\n${body}\n`, 0o755)
+    const environment = { ...env(), PATH: `${programs}:${process.env.PATH ?? ''}` }
+    const script = bed.changedScript(
+      ['/lib/ld-musl-', join(bed.directory, 'lib/ld-musl-')],
+      ['/usr/lib/libstdc++.so.6', join(bed.directory, 'lib/libstdc++.so.6')],
+      ['-e /lib/libstdc++.so.6', '-e /dev/null/none'],
+      ['/proc/cpuinfo', join(bed.directory, 'cpuinfo')],
+    )
+    const refusal = async () => (await bed.run([], { shell: command, env: environment, script })).stderr
+    bed.put('cpuinfo', 'flags : fpu sse4_2\n')
+
+    fake('getconf', 'echo glibc 2.12')
+    expect(await refusal()).toBe('Error: otpd needs glibc 2.17 or later; this is glibc 2.12.\n')
+    fake('getconf', 'exit 1')
+    expect(await refusal()).toBe('Error: otpd needs glibc or musl, and neither was found.\n')
+    bed.put('lib/ld-musl-x86_64.so.1', '#!/bin/sh\necho "Version 1.2.3" >&2; exit 1\n', 0o755)
+    expect(await refusal()).toBe('Error: otpd needs musl 1.2.4 or later; this is 1.2.3.\n')
+    bed.put('lib/ld-musl-x86_64.so.1', '#!/bin/sh\necho "Version 1.2.5" >&2; exit 1\n', 0o755)
+    expect(await refusal()).toBe('Error: otpd needs libstdc++ here: apk add libstdc++\n')
+    fake('uname', 'case $1 in -s) echo Linux ;; -m) echo x86_64 ;; -r) echo 4.18.0-553.el8 ;; esac')
+    expect(await refusal()).toBe('Error: otpd needs Linux 5.1 or later; this is 4.18.0-553.el8.\n')
+    fake('uname', 'case $1 in -s) echo Linux ;; -m) echo x86_64 ;; -r) echo 6.1.0-18-amd64 ;; esac')
+    bed.put('cpuinfo', 'flags : fpu\n')
+    expect(await refusal()).toBe('Error: otpd needs a processor with SSE4.2, which this one has not.\n')
+    fake('uname', 'case $1 in -s) echo Darwin ;; -m) echo x86_64 ;; esac')
+    expect(await refusal()).toContain('There is no release for Macs with Intel processors.')
+    fake('uname', 'case $1 in -s) echo Linux ;; -m) echo riscv64 ;; esac')
+    expect(await refusal()).toBe('Error: There is no release for riscv64 processors.\n')
+    expect([bed.requests, existsSync(bed.prefix)]).toEqual([[], false])
+  })
+})
+
+describe.skipIf(Bun.which('ssh-keygen') === null)('install.sh with a key', () => {
+  const makeKey = (name: string) => {
+    const path = join(bed.directory, name)
+    Bun.spawnSync(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'test', '-f', path])
+    return { path, line: readFileSync(`${path}.pub`, 'utf8').trim() }
+  }
+  const sign = (text: string, key: string, namespace = 'otpd-release') => {
+    const path = bed.put('SHA256SUMS', text)
+    rmSync(`${path}.sig`, { force: true })
+    Bun.spawnSync(['ssh-keygen', '-Y', 'sign', '-q', '-f', key, '-n', namespace, path])
+    return readFileSync(`${path}.sig`, 'utf8')
+  }
+
+  test('installs a release that is signed with it, and none that is not', async () => {
+    const [key, other] = [makeKey('key'), makeKey('other')]
+    const script = bed.changedScript(["release_key=''", `release_key='${key.line}'`])
+    const run = (...args: string[]) => bed.run(args, { script, env: env() })
+    const refused = "Error: SHA256SUMS is not signed by otpd's key; nothing was installed.\n"
+    const sums = bed.publish('0.1.0')
+
+    expect(await run()).toMatchObject({ exitCode: 1, stderr: refused })
+    for (const wrong of [
+      sign(sums, other.path),
+      sign(sums, key.path, 'file'),
+      sign(`${sums}\n`, key.path),
+      '-',
+    ]) {
+      bed.files.set('/0.1.0/SHA256SUMS.sig', wrong)
+      expect(await run('--allow-unsigned')).toMatchObject({ exitCode: 1, stderr: refused })
+    }
+    expect(existsSync(bed.prefix)).toBe(false)
+    bed.files.set('/0.1.0/SHA256SUMS.sig', sign(sums, key.path))
+    expect(await run('--require-signature')).toMatchObject({ exitCode: 0, stderr: '' })
+    bed.files.delete('/0.1.0/SHA256SUMS.sig')
+    expect(await run('--allow-unsigned')).toMatchObject({
+      exitCode: 0,
+      stderr: 'The signature was not checked: this release is not signed.\n',
+    })
+  })
+
+  test('says that it cannot check without ssh-keygen, or with an old one', async () => {
+    const key = makeKey('key')
+    const sums = bed.publish('0.1.0')
+    bed.files.set('/0.1.0/SHA256SUMS.sig', sign(sums, key.path))
+    const change = ["release_key=''", `release_key='${key.line}'`] as [string, string]
+    const without = bed.changedScript(change, ['! has ssh-keygen', '! has ssh-keygen-of-another-world'])
+    const unchecked = 'The signature was not checked: ssh-keygen is missing.'
+    expect(await bed.run([], { script: without, env: env() })).toMatchObject({
+      exitCode: 0,
+      stderr: `${unchecked}\n`,
+    })
+    expect(await bed.run(['--require-signature'], { script: without, env: env() })).toMatchObject({
+      exitCode: 1,
+      stderr: `Error: ${unchecked} Nothing was installed.\n`,
+    })
+    bed.put('old/ssh-keygen', '#!/bin/sh\necho "unknown option -- Y" >&2; exit 1\n', 0o755)
+    const path = `${join(bed.directory, 'old')}:${process.env.PATH ?? ''}`
+    const script = bed.changedScript(change)
+    expect((await bed.run([], { script, env: { ...env(), PATH: path } })).stderr).toBe(
+      'The signature was not checked: ssh-keygen is older than 8.2.\n',
+    )
+  })
+})
+
+test('--rollback needs an older version, and changes nothing if that one refuses the database', async () => {
+  const back = () => bed.run(['--rollback'], { env: { OTPD_DATA_DIR: join(bed.directory, 'data') } })
+  const nothing = `Error: There is nothing to go back to in ${bed.prefix}/lib/otpd.\n`
+  expect(await back()).toMatchObject({ exitCode: 1, stderr: nothing })
+  bed.publish('0.1.0', fakeOtpd('0.1.0', 9))
+  await bed.run([], { env: env() })
+  await bed.run([], { env: env() })
+  expect(await back()).toMatchObject({ exitCode: 1, stderr: nothing })
+  bed.publish('0.2.0')
+  await bed.run([], { env: env() })
+  bed.put('data/otpd.db', '')
+  const refused = await back()
+  expect(refused.exitCode).toBe(1)
+  expect(refused.stderr).toContain('otpd 0.1.0 cannot use the database')
+  expect(refused.stderr).toContain('the database is newer than this otpd')
+  expect(installedText()).toBe(fakeOtpd('0.2.0'))
+  expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual(['otpd-0.1.0'])
+})
+
+test('--purge removes data and logins after a yes, and nothing that otpd did not make', async () => {
+  const data = join(bed.directory, '.local/share/otpd')
+  const config = join(bed.directory, '.config/otpd')
+  for (const folder of [data, config]) mkdirSync(folder, { recursive: true })
+  for (const name of ['otpd.db', 'master.key', 'notes.txt']) writeFileSync(join(data, name), '')
+  writeFileSync(join(config, 'credentials.json'), '')
+  bed.publish('0.1.0')
+  await bed.run(['--no-extras'], { env: env() })
+  expect(existsSync(join(bed.prefix, 'share'))).toBe(false)
+  const root = process.getuid?.() === 0 ? { OTPD_DATA_DIR: data } : {}
+  const asked = await bed.run(['--purge'], { shell: ['setsid', 'sh'], env: root })
+  expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('Nothing was removed.') })
+  expect(existsSync(bed.installed)).toBe(true)
+  expect(await bed.run(['--purge', '--yes'], { env: root })).toMatchObject({
+    exitCode: 0,
+    stderr: `Kept ${data}: it contains files that otpd does not know.\n`,
+  })
+  expect([readdirSync(data), existsSync(config), existsSync(bed.installed)]).toEqual([
+    ['notes.txt'],
+    false,
+    false,
+  ])
+})
