@@ -23,6 +23,7 @@ import {
   textOption,
   type FieldOptions,
 } from './field-options.ts'
+import { addOtpDeliverCommand } from './otp-deliver.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 type SendOptions = EnvFileOption & IdempotencyOption
@@ -55,6 +56,8 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
     "name of the end user's device; known devices have limits of their own",
   ),
 }
+
+const { channel, locale, clientIp } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   channel: channelOption,
@@ -153,6 +156,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
+  addOtpDeliverCommand(otp, runCommand, { fields: { channel, locale, clientIp }, envFileHelp })
   addOtpRequestCommands(otp, runCommand)
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Context, RunCommand } from '../context.ts'
 import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/errors.ts'
-import { eventKinds } from '../../src/shared/event-kinds.ts'
+import { wildcardKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
@@ -142,5 +142,5 @@ const errorMessage = (error: unknown) =>
 /** Expands `*` to the event types that endpoints can receive: the log has more types. */
 function readEventTypes(events: string | undefined): readonly string[] {
   const subscriptions = events === undefined ? [] : readEvents(events)
-  return subscriptions.length === 0 || subscriptions.includes('*') ? eventKinds : subscriptions
+  return subscriptions.length === 0 || subscriptions.includes('*') ? wildcardKinds : subscriptions
 }

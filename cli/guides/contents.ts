@@ -2,7 +2,17 @@
 export const contents: ReadonlyArray<{ section: string; pages: readonly string[] }> = [
   {
     section: 'Start',
-    pages: ['index', 'quickstart', 'sending', 'webhooks', 'testing', 'twilio', 'better-auth'],
+    pages: [
+      'index',
+      'quickstart',
+      'sending',
+      'webhooks',
+      'testing',
+      'twilio',
+      'better-auth',
+      'supabase',
+      'kratos',
+    ],
   },
   {
     section: 'Run',

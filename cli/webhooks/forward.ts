@@ -50,6 +50,7 @@ export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook |
     }
   }
   if (requestId === null) return null
+  if (type.startsWith('message.')) return buildMessageWebhook(api, entry, { appId, messageId: requestId })
   const [request, application, secret] = await Promise.all([
     api.asDeveloper('GET', '/v1/otp/:id', { params: { id: requestId } }),
     api.asDeveloper('GET', '/v1/applications/:id', { params: { id: appId } }),
@@ -57,6 +58,27 @@ export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook |
   ])
   const body = { id, type, timestamp: at, data: eventData(entry, request.data, application.data.projectId) }
   return { id, type, body: JSON.stringify(body), secret: secret.data.webhookSecret }
+}
+
+/** Builds the webhook of a relayed message from what the log knows: not its country, channel and time of sending. */
+async function buildMessageWebhook(
+  api: Api,
+  { id, type, phone, status, at }: LogEntry,
+  { appId, messageId }: { appId: string; messageId: string },
+): Promise<Webhook> {
+  const params = { params: { id: appId } }
+  const [{ data: application }, secret] = await Promise.all([
+    api.asDeveloper('GET', '/v1/applications/:id', params),
+    api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', params),
+  ])
+  const { projectId, environment } = application
+  const data = { messageId, appId, projectId, environment, phone, status }
+  return {
+    id,
+    type,
+    body: JSON.stringify({ id, type, timestamp: at, data }),
+    secret: secret.data.webhookSecret,
+  }
 }
 
 function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>, projectId: string) {

@@ -4,9 +4,12 @@ import {
   credentialsRejected,
   missingCredential,
   requireCredentials,
+  signatureRejected,
   type AppAuth,
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
+import { ServiceError } from '../domain/model/errors.ts'
+import { isId } from '../domain/model/ids.ts'
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { ApplicationCredentials, CallingApplication, Environment } from '../domain/model/application.ts'
 import {
@@ -88,6 +91,20 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
     authenticateKey: async (apiKey) => {
       if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
       return remember([apiKey], async () => requireActive(await findByKey(apiKey)))
+    },
+
+    async authenticateSigned(applicationId, isSigned) {
+      const application = isId('app', applicationId)
+        ? await store.read.applications.findSigning(applicationId)
+        : undefined
+      const secret = application?.webhookSecret
+      if (!application || !secret || !isSigned(secret)) throw signatureRejected()
+      try {
+        return requireActive(application)
+      } catch (error) {
+        if (error instanceof ServiceError) return { refused: error }
+        throw error
+      }
     },
 
     authenticateJoined: (applicationId, joinedSecrets) =>

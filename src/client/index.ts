@@ -78,6 +78,17 @@ export type OtpRequest = {
   updatedAt: string
 } & Record<string, unknown>
 
+export type DeliverInput = {
+  phone: string
+  /** Made and checked by you: 4 to 10 digits and letters. */
+  code: string
+  channel?: Channel | undefined
+  locale?: string | undefined
+  clientIp?: string | undefined
+}
+
+export type DeliveredCode = { id: string; phone: string; channel: Channel; status: 'sent' | 'unknown' }
+
 export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled' | 'unknown'
 
 /** Result of a check. */
@@ -151,6 +162,11 @@ export class Otpd {
   /** Cancels a pending request. @throws OtpdError */
   cancel(input: Target, options?: CallOptions): Promise<CanceledOtp> {
     return this.#call({ method: 'POST', path: '/v1/otp/cancel', body: input, retry: 'if_not_done', options })
+  }
+
+  /** Delivers a code of your own. @throws OtpdError */
+  deliver(input: DeliverInput, options?: CallOptions): Promise<DeliveredCode> {
+    return this.#call(once('/v1/otp/deliver', input, options))
   }
 
   /** Reads a request. @throws OtpdError */

@@ -11,9 +11,12 @@ export type WebhookEvent = {
     | 'otp.canceled'
     | 'otp.blocked'
     | 'guard.alert'
+    | 'message.sent'
+    | 'message.delivered'
+    | 'message.undelivered'
     | (string & {})
   timestamp: string
-  data: Record<string, unknown> & { requestId?: string; phone?: string; status?: string }
+  data: Record<string, unknown> & { requestId?: string; messageId?: string; phone?: string; status?: string }
 }
 
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>

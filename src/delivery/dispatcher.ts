@@ -60,9 +60,10 @@ export function createDispatcher(needs: DispatcherNeeds) {
   const inFlight = new Set<Promise<unknown>>()
 
   async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<Dispatched> {
-    const signal = AbortSignal.any([AbortSignal.timeout(dispatchMs), shutdown.signal])
+    const withinMs = Math.min(dispatchMs, job.withinMs ?? dispatchMs)
+    const signal = AbortSignal.any([AbortSignal.timeout(withinMs), shutdown.signal])
     // Also by the clock: a process that was paused may notice a failed send before the signal.
-    const deadline = clock.now() + dispatchMs
+    const deadline = clock.now() + withinMs
     const excluded = new Set(job.excluded)
     const tries: DeliveryTry[] = []
     let lastFailure: Failure | null = null

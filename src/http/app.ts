@@ -15,6 +15,7 @@ import type { ProviderStatusService } from '../domain/otp/provider-status.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
 import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
+import type { OtpRelay } from '../domain/otp/relay.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
@@ -45,6 +46,7 @@ import { inboxRoutes } from './routes/inbox.ts'
 import { logStreamRoutes } from './routes/log-stream.ts'
 import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
+import { supabaseHookRoute } from './routes/supabase-hook.ts'
 import { projectRoutes } from './routes/projects.ts'
 import { totpRoutes } from './routes/totp.ts'
 import { tokenRoutes } from './routes/tokens.ts'
@@ -82,6 +84,9 @@ export type AppServices = AuthServices &
     projects: ProjectService
     providerStatus: ProviderStatusService
     readIdempotency: ReadIdempotency
+    relay: OtpRelay
+    /** Wall clock, comparable with those of others. */
+    wall: Clock
     receiveCallback: ReceiveCallback
     webhookDeliveries: WebhookDeliveryService
     webhookEndpoints: WebhookEndpointService
@@ -110,6 +115,7 @@ const createApi = (services: AppServices) =>
     .use(logStreamRoutes(services))
     .use(otpRoutes(services))
     .use(projectRoutes(services))
+    .use(supabaseHookRoute(services))
     .use(totpRoutes(services))
     .use(tokenRoutes(services))
     .use(userRoutes(services))
@@ -171,10 +177,10 @@ export const securityHeaders = {
 }
 
 /**
- * Routes that take an application's secrets or a provider's callbacks, and those of façades. Only servers call them, so
+ * Routes that take an application's secrets, a provider's callbacks or hooks, and those of façades. Only servers call them, so
  * no page may.
  */
-const serverOnlyPaths = /^\/(v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)|v[23]\/)/
+const serverOnlyPaths = /^\/(v1\/(otp\/(send|resend|verify|cancel|deliver)\/?$|callbacks\/|hooks\/)|v[23]\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

@@ -5,6 +5,7 @@ import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
 import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
@@ -100,6 +101,7 @@ export function createMessaging(needs: MessagingNeeds) {
     newId,
     delivery,
     onReopened: worker.wake,
+    applyToRelayed: createRelayReceipts({ store, newId }),
   })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {
@@ -118,6 +120,7 @@ export function createMessaging(needs: MessagingNeeds) {
   return {
     delivery,
     attempts,
+    applyEarlyToRelayed: receipts.applyEarlyToRelayed,
     receiveCallback,
     sendDue: worker.sendDue,
     listProviders: service.listProviders,

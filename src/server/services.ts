@@ -15,6 +15,7 @@ import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
+import { createOtpRelay } from '../domain/otp/relay.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
 import { createProviderStatusService } from '../domain/otp/provider-status.ts'
 import { revertGuardCounts } from '../domain/otp/undelivered.ts'
@@ -153,6 +154,7 @@ export function createServices(needs: ServiceNeeds) {
 
   return {
     clock,
+    wall,
     newId,
     version,
     corsOrigins: config.corsOrigins,
@@ -193,6 +195,13 @@ export function createServices(needs: ServiceNeeds) {
       checkFailuresMax: config.budgets.phoneCheckFailures,
       sendBudget: () => sendBudget,
       guard,
+    }),
+    relay: createOtpRelay({
+      ...base,
+      delivery,
+      sendBudget: () => sendBudget,
+      guard,
+      applyEarlyReceipt: messaging.applyEarlyToRelayed,
     }),
     messaging,
     paginate: createPaginate(base),

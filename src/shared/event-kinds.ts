@@ -1,4 +1,9 @@
-/** Events that webhook endpoints can subscribe to: of an OTP request, and of the guard. */
+/** Events of messages that `POST /v1/otp/deliver` sends: they belong to no OTP request. */
+export const relayKinds = ['message.sent', 'message.delivered', 'message.undelivered'] as const
+
+export type RelayKind = (typeof relayKinds)[number]
+
+/** Events that webhook endpoints can subscribe to: of an OTP request, of the guard, and of relayed messages. */
 export const eventKinds = [
   'otp.sent',
   'otp.delivered',
@@ -9,11 +14,20 @@ export const eventKinds = [
   'otp.canceled',
   'otp.blocked',
   'guard.alert',
+  ...relayKinds,
 ] as const
 
 export type EventKind = (typeof eventKinds)[number]
 
-/** `*` subscribes to every kind, including kinds that later versions add. */
+/**
+ * Kinds that `*` subscribes to, including those that later versions add; not relayed messages, because the receivers of
+ * `*` expect a request.
+ */
+export const wildcardKinds: readonly EventKind[] = eventKinds.filter(
+  (kind) => !relayKinds.some((one) => one === kind),
+)
+
+/** Kinds, or `*` for `wildcardKinds`. */
 export const subscriptions = [...eventKinds, '*'] as const
 
 export type Subscription = (typeof subscriptions)[number]

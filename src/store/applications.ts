@@ -177,6 +177,14 @@ export function createApplicationStore(
       return owner
     },
 
+    async findSigning(id) {
+      const [row] = await executor
+        .select({ ...callerColumns, webhookSecret: applications.webhookSecret })
+        .from(applications)
+        .where(eq(applications.id, id))
+      return row && { ...row, webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret) }
+    },
+
     findByApiKeyPreview: (preview) =>
       database.isConcurrent ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 

@@ -34,6 +34,7 @@ function createConverters(
 ): Record<SealedTable, Converter> {
   const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
     database.tables
+  const { relayedMessages } = database.tables
   const isCurrent = (stored: string) => isSealedWith(keys.seals.version, stored)
 
   // Each returns the stored value itself if there is nothing to convert.
@@ -102,6 +103,10 @@ function createConverters(
         clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
         metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
       },
+    }),
+    relayed_messages: create(relayedMessages, {
+      key: { id: relayedMessages.id },
+      sealed: { phone: [relayedMessages.phone, id, phone('relayed_messages.phone')] },
     }),
     events: create(events, {
       key: { seq: events.seq },

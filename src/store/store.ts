@@ -34,6 +34,7 @@ import { createGroupedReader } from './grouped-reader.ts'
 import { createRowReader, type StoredRows } from './row-reader.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
+import { createRelayedMessageStore } from './relayed-messages.ts'
 import { createRetentionStore } from './retention.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
@@ -268,6 +269,7 @@ function bindStores(
     rateLimits: createRateLimitStore(database, executor),
     refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
     providerCircuits: createProviderCircuitStore(database, executor),
+    relayedMessages: createRelayedMessageStore(database, executor, sealing),
     retention: createRetentionStore(database, executor, sealing),
     sealing: createSealingStore(database, executor, sealing, keys),
     setupTokens: createSetupTokenStore(database, executor),

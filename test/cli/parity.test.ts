@@ -46,6 +46,7 @@ const commands: Record<string, string> = {
   'POST /v1/otp/resend': 'otp resend',
   'POST /v1/otp/verify': 'otp verify',
   'POST /v1/otp/cancel': 'otp cancel',
+  'POST /v1/otp/deliver': 'otp deliver',
   'GET /v1/otp': 'otp list',
   'GET /v1/otp/{id}': 'otp get',
   'GET /v1/otp/{id}/events': 'otp get',

@@ -204,6 +204,7 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
     metadata: { order: '7' },
     clientIp: '192.0.2.1',
   },
+  deliverCode: { phone: tenant.phone, code: '907155', channel: 'sms', locale: 'en', clientIp: '192.0.2.1' },
   resendOtp: { requestId: tenant.requestId, channel: 'sms' },
   verifyOtp: { requestId: tenant.requestId, code: '000000' },
   cancelOtp: { requestId: tenant.requestId },

@@ -121,6 +121,13 @@ export const commandCases: [
       stdout: '✓ The code for +14155550101 is canceled\n',
     }),
   ],
+  [
+    'otp deliver',
+    () => ({
+      args: ['+14155550103', '907155', ...env],
+      stdout: '✓ The code was sent to +14155550103 by SMS\n',
+    }),
+  ],
   ['otp list', () => ({ args: [], stdout: /^PHONE +STATUS +DELIVERY +SENT.*\n(.*\n)+.* ✓ verified/ })],
   ['otp get', ({ requestId }) => ({ args: [requestId], stdout: /^\+14155550100\n(.*\n)+ {2}Verified / })],
   [

@@ -94,6 +94,7 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
+    applyToRelayed: async () => false,
     onReopened: () => {},
   })
   const otp = createOtpService({

@@ -60,6 +60,10 @@ const openers: { [table: string]: (row: Row) => Row } = {
       metadata: text('otp_requests.metadata', id, row['metadata']),
     }
   },
+  relayedMessages: (row) => ({
+    ...row,
+    phone: phone(String(row['id']), row['phone'], 'relayed_messages.phone'),
+  }),
   phones: (row) => ({ ...row, phone: phone(String(row['phoneHash']), row['phone'], 'phones.phone') }),
   webhookAttempts: (row) => ({
     ...row,

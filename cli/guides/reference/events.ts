@@ -1,7 +1,15 @@
 import { alertChange } from '../../../src/domain/guard/alert.ts'
 import { eventBody } from '../../../src/domain/log/events.ts'
+import { relayEventChange } from '../../../src/domain/otp/relay-events.ts'
 import type { OtpRequest } from '../../../src/domain/model/request.ts'
-import { eventKinds, logTypes, type EventKind, type LogType } from '../../../src/shared/event-kinds.ts'
+import {
+  eventKinds,
+  logTypes,
+  relayKinds,
+  type EventKind,
+  type LogType,
+  type RelayKind,
+} from '../../../src/shared/event-kinds.ts'
 
 type Description = { when: string; detail?: string }
 
@@ -38,6 +46,15 @@ const descriptions: Record<LogType, Description> = {
     when: 'The conversion of a country fell below half of its last 14 days, as it does under an attack. Every application of the developer gets it.',
     detail: 'the country and its figures',
   },
+  'message.sent': {
+    when: 'A provider took, or may have taken, a code that `POST /v1/otp/deliver` sends. There is no OTP request; the log entry has the id of the message as its `requestId`. Only endpoints that name the `message.` events get them: `*` does not.',
+    detail: 'nothing, or why it is not certain',
+  },
+  'message.delivered': { when: 'A receipt of the provider says that the phone got such a message.' },
+  'message.undelivered': {
+    when: 'A receipt says that such a message did not arrive, no provider took it, or the guard refused the destination. It is not sent again.',
+    detail: 'why',
+  },
   'otp.attempt_failed': {
     when: 'A wrong code was entered, and attempts are left.',
     detail: 'nothing, or the attempt',
@@ -71,7 +88,10 @@ function describe(type: LogType): string {
 const createdAt = Date.UTC(2026, 10, 20, 12)
 
 /** Status, failure and time of the example of each event. */
-const examples: Record<Exclude<EventKind, 'guard.alert'>, Partial<OtpRequest> & { afterMs: number }> = {
+const examples: Record<
+  Exclude<EventKind, 'guard.alert' | RelayKind>,
+  Partial<OtpRequest> & { afterMs: number }
+> = {
   'otp.sent': { afterMs: 0 },
   'otp.delivered': { afterMs: 2_400, deliveryStatus: 'delivered' },
   'otp.undelivered': { afterMs: 4_100, deliveryStatus: 'undelivered' },
@@ -89,9 +109,16 @@ function exampleBody(type: EventKind): string {
     const change = alertChange(() => eventId, exampleRequest, alert, [], createdAt)
     return change.kind === 'event' ? change.event.toPayload(eventId) : '{}'
   }
+  if (isRelayKind(type)) {
+    const message = { ...exampleRequest, id: 'msg_01kaga0rf0f4wv7m2n8q3s9xyz' }
+    const change = relayEventChange(() => eventId, type, message, [], createdAt)
+    return change.kind === 'event' ? change.event.toPayload(eventId) : '{}'
+  }
   const { afterMs, ...changes } = examples[type]
   return JSON.stringify(eventBody(eventId, type, { ...exampleRequest, ...changes }, createdAt + afterMs))
 }
+
+const isRelayKind = (type: EventKind): type is RelayKind => relayKinds.some((kind) => kind === type)
 
 const eventId = 'evt_01kaga0rf0e008k3q9v1m6c2xt'
 

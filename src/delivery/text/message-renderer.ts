@@ -16,7 +16,7 @@ export function createMessageRenderer(templates: MessageTemplates = {}) {
    * @param sentAtMs time of sending, for the minutes in the text
    */
   const compose = (
-    request: OtpRequest,
+    request: Pick<OtpRequest, 'locale' | 'country' | 'expiresAt'>,
     code: string,
     application: MessageSettings | null,
     sentAtMs: number,

@@ -31,6 +31,17 @@ export type AppAuth = {
    * `joinSecrets` joined. Throws the same errors.
    */
   authenticateJoined(applicationId: string | undefined, joinedSecrets: string): Promise<CallingApplication>
+  /**
+   * Checks a call that is signed with the webhook secret of an application.
+   *
+   * @param isSigned tells whether a secret made the signature
+   * @returns the refusal FORBIDDEN for a right signature of a disabled application
+   * @throws UNAUTHENTICATED (SIGNATURE_INVALID), also if there is no such application
+   */
+  authenticateSigned(
+    applicationId: string,
+    isSigned: (secret: string) => boolean,
+  ): Promise<CallingApplication | { refused: ServiceError }>
   /** Checks the API key only. Throws the same errors. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }
@@ -75,6 +86,14 @@ export function requireCredentials({ clientId, clientSecret, apiKey }: Presented
   if (!clientSecret) throw missingCredential('x-client-secret', advice)
   if (!apiKey) throw missingCredential('x-api-key', advice)
 }
+
+/** UNAUTHENTICATED (SIGNATURE_INVALID). */
+export const signatureRejected = () =>
+  new ServiceError(
+    'UNAUTHENTICATED',
+    'The signature is wrong. Check the application id in the URL, the webhook secret, and the clock of the sender.',
+    { reason: 'SIGNATURE_INVALID' },
+  )
 
 /** UNAUTHENTICATED (MISSING_CREDENTIAL). */
 export const missingCredential = (header: string, advice: string) =>

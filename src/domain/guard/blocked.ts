@@ -29,7 +29,7 @@ export function blockSend(
     deliveryStatus: null,
   } as const
   return {
-    result: reject(destinationBlocked(request.id)),
+    result: reject(destinationBlocked({ requestId: request.id })),
     changes: [
       { kind: 'request', request: blockedRequest, isNew: true },
       countChange(request, { requests: 1, failed: 1 }, utcDay(now)),
@@ -52,7 +52,7 @@ export const blockResend = (
   subscribers: readonly Subscriber[],
   now: number,
 ): Decision<Rejected> => ({
-  result: reject(destinationBlocked(request.id)),
+  result: reject(destinationBlocked({ requestId: request.id })),
   changes: [
     eventChange(newId, 'otp.blocked', request, subscribers, now, {
       detail: `resend ${violatedRules.join(' ')}`,
@@ -72,9 +72,10 @@ export const flaggedChanges = (
     ? []
     : [eventChange(newId, 'guard.flagged', request, subscribers, now, { detail: rules.join(' ') })]
 
-const destinationBlocked = (requestId: string) =>
+/** DESTINATION_BLOCKED, which does not say why: an attacker must not learn the limits. */
+export const destinationBlocked = (metadata: Record<string, string>) =>
   new ServiceError(
     'DESTINATION_BLOCKED',
     'Codes to this destination are blocked. Ask the operator if this is a mistake.',
-    { metadata: { requestId } },
+    { metadata },
   )

@@ -1,6 +1,6 @@
 import type { Developer } from '../model/developer.ts'
 import { invalidField } from '../model/errors.ts'
-import { eventKinds, type LogType } from '../../shared/event-kinds.ts'
+import { eventKinds, wildcardKinds, type LogType } from '../../shared/event-kinds.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import { createRequestLog, type RequestEntry } from './request-log.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
+const kindsOfWildcard: ReadonlySet<string> = new Set(wildcardKinds)
 
 export const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
@@ -52,7 +53,7 @@ export function eventChange(
 export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly Subscriber[]) =>
   webhookKinds.has(type) && subscribers.length > 0
     ? subscribers
-        .filter(({ events }) => events.includes(type) || events.includes('*'))
+        .filter(({ events }) => events.includes(type) || (kindsOfWildcard.has(type) && events.includes('*')))
         .map(({ id }) => ({ id: newId('dlv'), endpointId: id }))
     : []
 

@@ -73,9 +73,15 @@ export type Candidate = { channel: Channel; provider: string }
 /** Stored form of a candidate, as in a message's `excluded`. */
 export const candidateKey = ({ channel, provider }: Candidate) => `${channel}/${provider}`
 
+/** Fields of a request that lead and make up its message. */
+export type RoutedRequest = Pick<
+  OtpRequest,
+  'id' | 'appId' | 'environment' | 'phone' | 'country' | 'locale' | 'expiresAt'
+>
+
 /** One attempt to send a message. */
 export type DeliveryJob = {
-  request: OtpRequest
+  request: RoutedRequest
   code: string
   application: MessageSettings
   /** Channels that the message may take, in order. */
@@ -84,6 +90,8 @@ export type DeliveryJob = {
   attempt: number
   /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: readonly string[]
+  /** Deadline over all providers; default: that of the dispatcher. */
+  withinMs?: number | undefined
   /** W3C trace context of the call that the attempt belongs to; absent in a retry. */
   traceparent?: string | undefined
 }

@@ -4,10 +4,10 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message.
+ * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages.
  */
 export type IdPrefix =
-  'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req' | 'att'
+  'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req' | 'att' | 'msg'
 
 export type NewId = (prefix: IdPrefix) => string
 

@@ -19,6 +19,8 @@ type ReceiptNeeds = {
   delivery: Delivery
   /** Called when a message was reopened for another candidate. */
   onReopened(): void
+  /** Applies a receipt to a relayed message. @returns false if none is meant */
+  applyToRelayed(provider: string, receipt: Receipt): Promise<boolean>
 }
 
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
@@ -55,13 +57,23 @@ export function createDeliveryReceipts(
    */
   async function keep(provider: string, receipt: Receipt): Promise<void> {
     await store.write(async (tx) => tx.earlyReceipts.put(provider, receipt, await tx.leases.now()))
-    const key = await find(provider, receipt)
-    if (key) await applyKept(key, provider, receipt)
+    if (await applyToMessage(provider, receipt)) await drop(provider, receipt)
   }
 
-  async function applyKept(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
+  const drop = (provider: string, receipt: Receipt) =>
+    store.write((tx) => tx.earlyReceipts.delete(provider, receipt))
+
+  /** @returns false if its message is not known */
+  async function applyToMessage(provider: string, receipt: Receipt): Promise<boolean> {
+    const key = await find(provider, receipt)
+    if (!key) return needs.applyToRelayed(provider, receipt)
     await apply(key, provider, receipt)
-    await store.write((tx) => tx.earlyReceipts.delete(provider, receipt))
+    return true
+  }
+
+  async function findEarly(requestId: string, provider: string, messageId: string | null) {
+    const since = clock.now() - earlyReceiptLifetimeMs
+    return store.read.earlyReceipts.find({ provider, messageId, requestId }, since)
   }
 
   return {
@@ -75,18 +87,22 @@ export function createDeliveryReceipts(
      */
     async receive(provider: string, receipts: readonly Receipt[]): Promise<void> {
       for (const receipt of receipts) {
-        const key = await find(provider, receipt)
-        if (key) await apply(key, provider, receipt)
-        else await keep(provider, receipt)
+        if (!(await applyToMessage(provider, receipt))) await keep(provider, receipt)
       }
     },
 
     /** Applies the receipt that arrived before the end of a message's attempt, if one did. */
     async applyEarly(key: MessageKey, provider: string, messageId: string | null): Promise<void> {
-      const { requestId } = key
-      const since = clock.now() - earlyReceiptLifetimeMs
-      const early = await store.read.earlyReceipts.find({ provider, messageId, requestId }, since)
-      if (early) await applyKept(key, provider, early)
+      const early = await findEarly(key.requestId, provider, messageId)
+      if (!early) return
+      await apply(key, provider, early)
+      await drop(provider, early)
+    },
+
+    /** Does the same for a relayed message. */
+    async applyEarlyToRelayed(id: string, provider: string, messageId: string | null): Promise<void> {
+      const early = await findEarly(id, provider, messageId)
+      if (early && (await needs.applyToRelayed(provider, early))) await drop(provider, early)
     },
   }
 }

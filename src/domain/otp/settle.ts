@@ -65,7 +65,7 @@ export function settle(
     return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
-  const rejected = deliveryFailed(request.id, outcome.failure)
+  const rejected = deliveryFailed({ requestId: request.id }, outcome.failure)
   const otherMessages = messages.filter((one) => one !== message)
   const refusal = refuseMessage(newId, closable, claim, otherMessages, outcome.failure, now)
   const failed = refusal.result
@@ -159,14 +159,14 @@ function toMessageOutcome(
  * Builds DELIVERY_FAILED, which says whether the number is at fault, but neither which providers were tried
  * nor why they refused.
  */
-const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
+export const deliveryFailed = (metadata: Record<string, string>, failure: FailureClass | null): Rejected =>
   reject(
     new ServiceError(
       'DELIVERY_FAILED',
       'The code could not be delivered to this phone number. Check the number, or try another channel.',
       {
         reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
-        metadata: { requestId },
+        metadata,
       },
     ),
   )
@@ -192,5 +192,5 @@ export function firstAttemptResult(
   if (!message) return { rejected: undefined }
   const { status, attempts, leaseUntil, failure } = message
   if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
-  return { rejected: status === 'refused' ? deliveryFailed(requestId, failure) : undefined }
+  return { rejected: status === 'refused' ? deliveryFailed({ requestId }, failure) : undefined }
 }

@@ -34,6 +34,8 @@ export type ApplicationStore = {
   findOwner(
     id: string,
   ): Promise<{ developerId: string; name: string; environment: 'live' | 'test' } | undefined>
+  /** Finds any developer's application, to check a signature with its webhook secret. */
+  findSigning(id: string): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
   /** Several may match: a preview has only eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**

@@ -7,6 +7,7 @@ export const sealedTables = [
   'phones',
   'otp_requests',
   'events',
+  'relayed_messages',
 ] as const
 
 export type SealedTable = (typeof sealedTables)[number]

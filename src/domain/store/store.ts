@@ -23,6 +23,7 @@ import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limits.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { ProviderCircuitStore } from './provider-circuits.ts'
+import type { RelayedMessageStore } from './relayed-messages.ts'
 import type { RetentionStore } from './retention.ts'
 import type { SealingStore } from './sealing.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
@@ -62,6 +63,7 @@ export type Stores = {
   rateLimits: RateLimitStore
   refreshTokens: RefreshTokenStore
   providerCircuits: ProviderCircuitStore
+  relayedMessages: RelayedMessageStore
   retention: RetentionStore
   sealing: SealingStore
   setupTokens: SetupTokenStore

@@ -28,7 +28,9 @@ const pageRows = 500
  */
 export async function erasePhone(
   needs: {
-    store: Store<CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'retention'>
+    store: Store<
+      CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'relayedMessages' | 'retention'
+    >
     clock: Clock
     newId: NewId
     keys: Keys
@@ -86,6 +88,17 @@ export async function erasePhone(
     }
   }
 
+  async function eraseRelayedMessages() {
+    const { listPhones } = store.read.relayedMessages
+    for await (const rows of scanPages(listPhones, (row) => row.id, '', pageRows)) {
+      const matching = rows.filter(belongsToSubject)
+      if (matching.length === 0) continue
+      await store.write(async (tx) => {
+        for (const { id } of matching) await tx.relayedMessages.delete(id)
+      })
+    }
+  }
+
   /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
@@ -137,6 +150,7 @@ export async function erasePhone(
 
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
+  await eraseRelayedMessages()
   await eraseRecords()
   await eraseResponses(await eraseEvents())
   await eraseIdempotencyResults()

@@ -11,6 +11,7 @@ import { earlyReceiptLifetimeMs } from '../otp/delivery-receipts.ts'
 import { createLinkCutter, expirePhone } from './phone-expiry.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
+import { relayedLifetimeMs } from '../model/relayed-message.ts'
 import { admissionLifetimeMs } from '../model/rate-limit.ts'
 import type { ScanName } from '../store/retention.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -57,6 +58,7 @@ type SweptTables =
   | 'phones'
   | 'rateLimits'
   | 'refreshTokens'
+  | 'relayedMessages'
   | 'retention'
   | 'webhookDeliveries'
 
@@ -197,6 +199,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
       deletionStep((tx) => tx.earlyReceipts.deleteOldest(now - earlyReceiptLifetimeMs, batchSize)),
+      deletionStep((tx) => tx.relayedMessages.deleteOldest(now - relayedLifetimeMs, batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),
       ...ageBasedSteps.filter((step) => step !== false),
     ]

@@ -39,7 +39,7 @@ export const responseHeaders = {
 type HeaderName = keyof typeof responseHeaders
 
 /** Operations of applications with a rate limit; calls of developers and look-ups always have one. */
-const ratedOperations = new Set(['sendOtp', 'resendOtp', 'verifyOtp'])
+const ratedOperations = new Set(['sendOtp', 'resendOtp', 'verifyOtp', 'deliverCode'])
 
 /** Returns the names of the headers that the responses of an operation may have, by status. */
 export function responseHeaderNames(

@@ -12,6 +12,13 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'DESTINATION_BLOCKED',
     'DELIVERY_FAILED',
   ],
+  deliverCode: [
+    'INVALID_PHONE_NUMBER',
+    'SEND_RATE',
+    'PHONE_SEND_BUDGET',
+    'DESTINATION_BLOCKED',
+    'DELIVERY_FAILED',
+  ],
   resendOtp: [
     'INVALID_PHONE_NUMBER',
     'OTP_REQUEST_NOT_FOUND',

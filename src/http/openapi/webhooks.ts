@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
-import { eventKinds, type EventKind } from '../../shared/event-kinds.ts'
+import { eventKinds, relayKinds, type EventKind } from '../../shared/event-kinds.ts'
 import { nullable, object, oneOf, timestamp } from '../schemas.ts'
 import { type createSchemaConverter, toPascalCase } from './schemas.ts'
 
@@ -46,6 +46,21 @@ export const eventTexts: Readonly<Record<EventKind, { summary: string; descripti
     description:
       'Fewer people than usual enter the codes that are sent to a country, which is how SMS pumping looks. Sent to the endpoints of all your applications that subscribe to it, at most once a day per country.',
   },
+  'message.sent': {
+    summary: 'A code of your own was sent',
+    description:
+      'A provider took, or may have taken, the message of `POST /v1/otp/deliver`. Only endpoints that name this type get it; `*` does not include it.',
+  },
+  'message.delivered': {
+    summary: 'A code of your own was delivered',
+    description:
+      'The provider reported that the message reached the phone. Only endpoints that name this type get it.',
+  },
+  'message.undelivered': {
+    summary: 'A code of your own was not delivered',
+    description:
+      'No provider took the message, the provider reported that it did not arrive, or the fraud guard refused it. It is not sent again. Only endpoints that name this type get it.',
+  },
 }
 
 const otpEventData = object(
@@ -80,6 +95,26 @@ const guardAlertData = object(
   'GuardAlertData',
 )
 
+const messageEventData = object(
+  {
+    messageId: Type.String({ description: 'Id that the delivery responded with.' }),
+    appId: Type.String(),
+    projectId: Type.String(),
+    environment: oneOf(['live', 'test']),
+    phone: Type.String(),
+    country: nullable(Type.String()),
+    status: oneOf(['sent', 'delivered', 'undelivered']),
+    channel: oneOf(channels),
+    createdAt: timestamp,
+  },
+  'MessageEventData',
+)
+
+const eventData = (kind: EventKind) => {
+  if (kind === 'guard.alert') return guardAlertData
+  return relayKinds.some((one) => one === kind) ? messageEventData : otpEventData
+}
+
 /** `otp.sent` → `OtpSentEvent` */
 export const eventComponentName = (kind: EventKind) =>
   `${kind
@@ -100,7 +135,7 @@ const eventSchema = (kind: EventKind) =>
         description: 'Time of the event.',
         examples: ['2026-11-20T12:00:00.000Z'],
       }),
-      data: kind === 'guard.alert' ? guardAlertData : otpEventData,
+      data: eventData(kind),
       test: Type.Optional(
         Type.Boolean({ description: 'True for an event that the test of an endpoint sent.' }),
       ),

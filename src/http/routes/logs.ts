@@ -28,7 +28,9 @@ export const logEntry = object(
     id: Type.String(),
     type: Type.String(),
     appId: nullable(Type.String()),
-    requestId: nullable(Type.String()),
+    requestId: nullable(
+      Type.String({ description: 'The OTP request; of a `message.` type, the id of the message.' }),
+    ),
     phone: nullable(Type.String()),
     status: nullable(Type.String({ description: 'Status of the OTP request after the event.' })),
     detail: nullable(

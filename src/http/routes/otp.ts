@@ -5,6 +5,7 @@ import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
 import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
+import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireEither, type Caller } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -23,6 +24,7 @@ import {
 } from '../schemas.ts'
 import type { ReadIdempotency } from '../idempotency.ts'
 import { logEntry, presentLogEntry } from './logs.ts'
+import { otpDeliverRoute } from './otp-deliver.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
 
 const otpRequest = object(
@@ -63,6 +65,7 @@ export function otpRoutes(services: {
   readIdempotency: ReadIdempotency
   callLimits: CallLimits
   otp: OtpService
+  relay: OtpRelay
   clock: Clock
 }) {
   const { otp, clock } = services
@@ -181,6 +184,7 @@ export function otpRoutes(services: {
 
   return new Elysia({ prefix: '/v1/otp' })
     .use(otpOperationRoutes(services))
+    .use(otpDeliverRoute(services))
     .use(consoleRoutes)
     .use(sharedRoutes)
     .use(eventRoutes)

@@ -40,7 +40,8 @@ const subscription = oneOf(subscriptions)
 const events = Type.Array(subscription, {
   minItems: 1,
   uniqueItems: true,
-  description: 'Event types to subscribe to; `*` is all of them, including types that later versions add.',
+  description:
+    'Event types to subscribe to; `*` is all of them, including types that later versions add, except the `message.` types of codes that `POST /v1/otp/deliver` sends.',
   errorText: 'Expected at least one event type, each of them once',
 })
 

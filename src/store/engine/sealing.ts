@@ -17,6 +17,7 @@ export type SealedColumn =
   | 'otp_requests.metadata'
   | 'otp_requests.phone'
   | 'phones.phone'
+  | 'relayed_messages.phone'
   | 'webhook_attempts.body'
   | 'webhook_endpoints.headers'
 

@@ -28,6 +28,7 @@ const sealedValues: readonly SealedValue[] = [
   sealedValue('idempotency_keys.answer', `caller || char(10) || route || char(10) || key`, 'created_at desc'),
   sealedValue('webhook_attempts.body', `delivery_id || ' ' || number`, 'delivery_id desc'),
   sealedValue('phones.phone', 'phone_hash', 'last_sent_at desc'),
+  sealedValue('relayed_messages.phone', 'id', 'id desc'),
   sealedValue('otp_requests.phone', 'id', 'id desc'),
   sealedValue('otp_requests.client_ip', 'id', 'id desc'),
   sealedValue('otp_requests.metadata', 'id', 'id desc'),
@@ -49,6 +50,7 @@ const walkedTables = [
   ['phones', 'key'],
   ['otp_requests', 'id'],
   ['events', 'seq'],
+  ['relayed_messages', 'id'],
 ] as const
 
 /**

@@ -84,6 +84,21 @@ export function defineOtpTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.provider, t.messageId, t.requestId] })],
   )
 
+  const relayedMessages = c.table('relayed_messages', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    projectId: c.text('project_id').notNull(),
+    appId: c.text('app_id').notNull(),
+    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    phone: c.text('phone').notNull(),
+    country: c.text('country'),
+    channel: c.text('channel').notNull().$type<'sms' | 'whatsapp' | 'telegram' | 'voice'>(),
+    provider: c.text('provider').notNull(),
+    messageId: c.text('message_id'),
+    status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
+    createdAt: c.timestampMs('created_at').notNull(),
+  })
+
   const inboxMessages = c.table('inbox_messages', {
     seq: c.timestampMs('seq').primaryKey(),
     developerId: c.shortId('developer_id').notNull(),
@@ -139,6 +154,7 @@ export function defineOtpTables(c: ColumnKit) {
     otpDeliveries,
     providerCircuits,
     earlyReceipts,
+    relayedMessages,
     inboxMessages,
     phones,
     identities,

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
+import {
+  idempotencyHeaders,
+  idempotencyKeyFlags,
+  idempotencyKeyHelp,
+  type IdempotencyOption,
+} from '../client/idempotency.ts'
+import { channelName } from '../client/log-lines.ts'
+import type { Route } from '../client/routes.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { printable } from '../terminal/text.ts'
+import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
+
+type DeliverOptions = EnvFileOption & IdempotencyOption
+
+type DeliverFields = Omit<Route<'POST', '/v1/otp/deliver'>['body'], 'phone' | 'code'>
+
+/** Registers `otpd otp deliver`. */
+export function addOtpDeliverCommand(
+  otp: Command,
+  runCommand: RunCommand,
+  { fields, envFileHelp }: { fields: FieldOptions<DeliverFields>; envFileHelp: string },
+) {
+  addFieldOptions(otp.command('deliver'), fields)
+    .argument('<phone>', 'with country code, like +14155550100')
+    .argument('<code>', 'made and checked by you: 4 to 10 digits and letters')
+    .description('deliver a code of your own to a phone; otpd does not keep or check it')
+    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .option('--env-file <path>', envFileHelp)
+    .addHelpText('after', examples('otpd otp deliver +14155550100 907155 --env-file .env.otpd'))
+    .action((phone: string, code: string, options: DeliverOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output } = context
+        const { api, credentials } = connectAsApplication(context, options)
+        const body = { phone, code, ...readFields(command, fields) }
+        const call = { body, headers: idempotencyHeaders(options) }
+        const response = await api.asApplication('POST', '/v1/otp/deliver', credentials, call)
+        const { data } = response
+        const outcome = data.status === 'sent' ? 'was sent' : 'may have been sent'
+        output.printResult(
+          response.body,
+          () =>
+            `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
+          [data.id],
+        )
+      }),
+    )
+}

@@ -1,0 +1,60 @@
+import type { RelayKind } from '../../shared/event-kinds.ts'
+import { deliveriesTo, toIsoTime } from '../log/events.ts'
+import type { NewId } from '../model/ids.ts'
+import type { RelayedMessage } from '../model/relayed-message.ts'
+import type { Change, Subscriber } from '../store/operation.ts'
+
+/** A message as its events show it. */
+export type RelayedFacts = Omit<RelayedMessage, 'provider' | 'messageId' | 'status'> & {
+  /** The caller's W3C trace context. */
+  traceparent?: string | undefined
+}
+
+const statusByKind = {
+  'message.sent': 'sent',
+  'message.delivered': 'delivered',
+  'message.undelivered': 'undelivered',
+} as const
+
+/**
+ * Records an event of a relayed message: a log entry, whose `requestId` is the id of the message, and a webhook delivery for
+ * each endpoint that names its kind. `guard.flagged` is only in the log.
+ */
+export function relayEventChange(
+  newId: NewId,
+  type: RelayKind | 'guard.flagged',
+  message: RelayedFacts,
+  subscribers: readonly Subscriber[],
+  at: number,
+  detail: string | null = null,
+): Change {
+  const { id, developerId, projectId, appId, environment, phone, country, channel, createdAt } = message
+  const status = type === 'guard.flagged' ? null : statusByKind[type]
+  const { traceparent } = message
+  const toBody = (eventId: string) => ({
+    id: eventId,
+    type,
+    timestamp: toIsoTime(at),
+    data: {
+      messageId: id,
+      appId,
+      projectId,
+      environment,
+      phone,
+      country,
+      status,
+      channel,
+      createdAt: toIsoTime(createdAt),
+    },
+    // Last, where the sender finds it for the header.
+    ...(traceparent !== undefined && { traceparent }),
+  })
+  return {
+    kind: 'event',
+    event: {
+      entry: { type, developerId, appId, requestId: id, phone, status, detail, at },
+      deliveries: deliveriesTo(newId, type, subscribers),
+      toPayload: (eventId) => JSON.stringify(toBody(eventId)),
+    },
+  }
+}

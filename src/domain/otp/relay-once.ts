@@ -1,0 +1,83 @@
+import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
+import { indexHash, type Keys } from '../model/keys.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import type { Channel } from '../model/request.ts'
+import type { Change, RowReader } from '../store/operation.ts'
+import { minuteMs } from '../../shared/durations.ts'
+
+/** A relayed message as its sender is answered. */
+export type Relayed = {
+  id: string
+  phone: string
+  channel: Channel
+  /** `unknown`: the provider may have the message, for example after a timeout. */
+  status: 'sent' | 'unknown'
+}
+
+/** For how long the same code for the same phone is answered again after it was sent. */
+const repeatMs = minuteMs
+
+/** A call that is older has died with its process: longer than any attempt takes. */
+const inProgressMs = 10_000
+
+/**
+ * Names what makes two calls the same: the application's key of the call, if it has one, and the phone with the code, of which
+ * only a keyed hash is stored.
+ */
+export type RelayScopes = { repeat: IdempotencyScope; call: IdempotencyScope | undefined }
+
+/** Returns the scopes of a call. */
+export const relayScopes = (
+  keys: Pick<Keys, 'idempotency'>,
+  appId: string,
+  { phone, code }: { phone: string; code: string },
+  call: IdempotencyScope | undefined,
+): RelayScopes => ({
+  repeat: {
+    caller: appId,
+    route: 'phone and code',
+    key: indexHash(keys.idempotency, `relay\n${appId}\n${phone}\n${code}`),
+    bodyHash: '',
+    earlierBodyHashes: [],
+  },
+  call,
+})
+
+/** The earlier result that a call repeats; a refusal while that call is under way, or if its key was used otherwise. */
+export type EarlierRelay = { replayed: Relayed | Rejected } | Rejected | undefined
+
+/** Reads the result of an earlier call: with the same key, or with the same phone and code. */
+export async function readEarlierRelay(
+  rows: Pick<RowReader, 'idempotencyRecord'>,
+  { repeat, call }: RelayScopes,
+  now: number,
+): Promise<EarlierRelay> {
+  // Both are read before either is looked at: on PostgreSQL the first pass takes down what to read.
+  const ofRepeat = await rows.idempotencyRecord(repeat)
+  const ofCall = call && (await rows.idempotencyRecord(call))
+  if (call && ofCall) {
+    const earlier = readEarlierResult<Relayed>(ofCall, call, now)
+    if (earlier && isRejected(earlier)) return earlier
+    if (earlier && !earlier.isPending) return { replayed: earlier.value }
+    if (earlier && isUnderWay(ofCall, now)) return reject(idempotencyInProgress())
+  }
+  if (!ofRepeat) return undefined
+  const earlier = readEarlierResult<Relayed>(ofRepeat, repeat, now)
+  if (!earlier || isRejected(earlier) || isRejected(earlier.value)) return undefined
+  if (earlier.isPending) return isUnderWay(ofRepeat, now) ? reject(idempotencyInProgress()) : undefined
+  return ofRepeat.createdAt > now - repeatMs ? { replayed: earlier.value } : undefined
+}
+
+const isUnderWay = ({ createdAt }: { createdAt: number }, now: number) => createdAt > now - inProgressMs
+
+/** Marks a call as under way: equal ones wait for its result. */
+export const claimRelay = ({ repeat, call }: RelayScopes, now: number): Change[] =>
+  [repeat, call].flatMap((scope) => resultChanges(scope, null, now, { isPending: true }))
+
+/** Saves the result of a call. After a refusal, the same code may be sent again at once. */
+export const saveRelay = (
+  { repeat, call }: Partial<RelayScopes>,
+  result: Relayed | Rejected,
+  now: number,
+): Change[] => [repeat, call].flatMap((scope) => resultChanges(scope, result, now))

@@ -1,0 +1,85 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { AppAuth } from '../../domain/apps/authentication.ts'
+import { channels } from '../../domain/model/request.ts'
+import type { OtpService } from '../../domain/otp/otp.ts'
+import { relayedCodePattern, type OtpRelay } from '../../domain/otp/relay.ts'
+import { sendFields } from '../field-schemas.ts'
+import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
+import { jsonBody } from '../json-body.ts'
+import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
+import { requireApplication } from '../require-application.ts'
+import { appErrors, data, idempotencyKey, object, oneOf } from '../schemas.ts'
+
+/** The route that sends codes of other systems, below `/v1/otp`. */
+export function otpDeliverRoute(services: {
+  appAuth: AppAuth
+  otp: Pick<OtpService, 'peekRate'>
+  relay: OtpRelay
+  readIdempotency: ReadIdempotency
+}) {
+  const { otp, relay } = services
+  return new Elysia()
+    .use(jsonBody)
+    .use(requireApplication(services.appAuth))
+    .derive(({ application, request, path }) => {
+      if (path === '/v1/otp/deliver') deferRateHeaders(request, () => otp.peekRate(application, 'send'))
+      return {}
+    })
+    .post(
+      '/deliver',
+      async ({ application, body, headers, set }) => {
+        const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/deliver', body)
+        const { replayed, rate, ...relayed } = await relay.deliver(application, body, scope)
+        setReplayedHeader(set.headers, replayed)
+        setRateHeaders(set.headers, rate ?? (await otp.peekRate(application, 'send')))
+        return { data: relayed }
+      },
+      {
+        body: object({
+          phone: Type.String({
+            minLength: 1,
+            maxLength: 64,
+            errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
+          }),
+          code: Type.String({
+            pattern: relayedCodePattern,
+            errorText: 'Expected 4 to 10 digits and letters from A to Z',
+            description: 'Made and checked by you. It is never stored.',
+          }),
+          channel: Type.Optional(oneOf(channels)),
+          locale: Type.Optional(sendFields.locale),
+          clientIp: Type.Optional(sendFields.clientIp),
+        }),
+        response: {
+          200: data(
+            object(
+              {
+                id: Type.String({
+                  description: 'Id of the message, which its log entries and webhooks name.',
+                }),
+                phone: Type.String({ description: 'Phone number in E.164 format.' }),
+                channel: oneOf(channels),
+                status: {
+                  ...oneOf(['sent', 'unknown']),
+                  description:
+                    '`sent`: a provider accepted the message. `unknown`: it may have it, for example after a timeout.',
+                },
+              },
+              'DeliveredCode',
+            ),
+          ),
+          ...appErrors,
+        },
+        detail: {
+          tags: ['OTP'],
+          security: [{ clientId: [], clientSecret: [], apiKey: [] }],
+          parameters: [idempotencyKey],
+          operationId: 'deliverCode',
+          summary: 'Deliver a code of your own',
+          description:
+            'For systems that make and check codes themselves, such as supabase/auth and Ory Kratos. The routes are tried in turn for up to 4 seconds; there is no retry afterwards, no OTP request and no user. The same code for the same phone within 60 seconds is answered again and not sent again. Counts as a send for the limits; of the guard, the lists and the daily cap apply. The text names the `otpTtlSeconds` of the application as the lifetime of the code. Test applications and virtual numbers send nothing.',
+        },
+      },
+    )
+}

@@ -1,0 +1,79 @@
+import { and, asc, eq, gt, isNull } from 'drizzle-orm'
+import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { areOldestByKey } from './engine/delete-oldest.ts'
+import type { Sealing } from './engine/sealing.ts'
+
+const phoneColumn = 'relayed_messages.phone'
+
+/** Stores messages with codes of other systems. */
+export function createRelayedMessageStore(
+  database: Database,
+  executor: QueryExecutor,
+  sealing: Sealing,
+): RelayedMessageStore {
+  const { relayedMessages: messages } = database.tables
+  const open = <T extends { id: string; phone: string }>(row: T): T => ({
+    ...row,
+    phone: sealing.openPhone(phoneColumn, row.id, row.phone),
+  })
+
+  return {
+    async insert(message) {
+      const phone = sealing.sealPhone(phoneColumn, message.id, message.phone)
+      await executor.insert(messages).values({ ...message, phone })
+    },
+
+    async findForReceipt(provider, { messageId, requestId }) {
+      if (messageId !== null) {
+        const [found] = await executor
+          .select({ id: messages.id })
+          .from(messages)
+          .where(and(eq(messages.provider, provider), eq(messages.messageId, messageId)))
+          .limit(1)
+        if (found) return found.id
+      }
+      if (requestId === null) return undefined
+      // A row with a different message id is a different message.
+      const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
+      const [own] = await executor
+        .select({ id: messages.id })
+        .from(messages)
+        .where(and(eq(messages.id, requestId), eq(messages.provider, provider), hasNoMessageId))
+      return own?.id
+    },
+
+    async lock(id) {
+      await database.lock(executor, messages, messages.id, id)
+      const [row] = await executor.select().from(messages).where(eq(messages.id, id))
+      return row && open(row)
+    },
+
+    async setStatus({ id, status, messageId }) {
+      await executor.update(messages).set({ status, messageId }).where(eq(messages.id, id))
+    },
+
+    async listPhones(after, limit) {
+      const rows = await executor
+        .select({ id: messages.id, developerId: messages.developerId, phone: messages.phone })
+        .from(messages)
+        .where(gt(messages.id, after))
+        .orderBy(asc(messages.id))
+        .limit(limit)
+      return rows.map(open)
+    },
+
+    async delete(id) {
+      await executor.delete(messages).where(eq(messages.id, id))
+    },
+
+    async deleteOldest(until, batchSize) {
+      const { id, createdAt } = messages
+      const deleted = await executor
+        .delete(messages)
+        .where(areOldestByKey(executor, messages, id, createdAt, until, batchSize))
+        .returning({ id })
+      return deleted.length > 0
+    },
+  }
+}
