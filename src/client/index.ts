@@ -1,10 +1,22 @@
 import { ConnectionError, createError, OtpdError, TimeoutError, type OtpdErrorCode } from './errors.ts'
+import type {
+  Channel,
+  Target,
+  SendInput,
+  SentOtp,
+  VerifiedOtp,
+  CanceledOtp,
+  OtpRequest,
+  DeliverInput,
+  DeliveredCode,
+  CheckReason,
+  OtpCheck,
+} from './types.ts'
 import { verifyWebhook } from './webhooks.ts'
 
 export * from './errors.ts'
+export type * from './types.ts'
 export type { WebhookEvent } from './webhooks.ts'
-
-export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
 
 export type OtpdOptions = {
   /** URL of the server. Defaults to `OTPD_URL`. */
@@ -32,69 +44,6 @@ export type CallOptions = {
   /** Made for each call by default, and kept over its retries. */
   idempotencyKey?: string | undefined
 }
-
-/** A request, by its id or as the newest living one of a phone. */
-export type Target = { requestId: string } | { phone: string }
-
-export type SendInput = {
-  phone: string
-  channel?: Channel | undefined
-  locale?: string | undefined
-  ttlSeconds?: number | undefined
-  metadata?: Readonly<Record<string, string>> | undefined
-  clientIp?: string | undefined
-  deviceId?: string | undefined
-}
-
-export type SentOtp = {
-  requestId: string
-  phone: string
-  status: 'pending'
-  expiresAt: string
-  /** Only of test applications. */
-  code?: string
-}
-
-export type VerifiedOtp = { requestId: string; phone: string; status: 'verified'; verifiedAt: string }
-
-export type CanceledOtp = { requestId: string; phone: string; status: 'canceled' }
-
-export type OtpRequest = {
-  id: string
-  requestId: string
-  appId: string
-  environment: 'live' | 'test'
-  phone: string
-  country: string | null
-  status: 'pending' | 'verified' | 'failed' | 'expired' | 'canceled'
-  failureReason: 'max_attempts' | 'delivery_failed' | 'blocked' | null
-  channel: string
-  attempts: number
-  maxAttempts: number
-  resends: number
-  createdAt: string
-  expiresAt: string
-  verifiedAt: string | null
-  updatedAt: string
-} & Record<string, unknown>
-
-export type DeliverInput = {
-  phone: string
-  /** Made and checked by you: 4 to 10 digits and letters. */
-  code: string
-  channel?: Channel | undefined
-  locale?: string | undefined
-  clientIp?: string | undefined
-}
-
-export type DeliveredCode = { id: string; phone: string; channel: Channel; status: 'sent' | 'unknown' }
-
-export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled' | 'unknown'
-
-/** Result of a check. */
-export type OtpCheck =
-  | ({ verified: true } & VerifiedOtp)
-  | { verified: false; reason: CheckReason; attemptsRemaining: number | undefined }
 
 const checkReasons: Readonly<Partial<Record<OtpdErrorCode, CheckReason>>> = {
   INVALID_CODE: 'wrong',

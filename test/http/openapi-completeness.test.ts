@@ -3,7 +3,8 @@ import { eventBody } from '../../src/domain/log/events.ts'
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { errorExamples } from '../../src/http/openapi/error-examples.ts'
 import { fieldExamples, fieldTexts, parameterTexts } from '../../src/http/openapi/field-texts.ts'
-import { eventKinds } from '../../src/shared/event-kinds.ts'
+import { relayEventChange } from '../../src/domain/log/relay-events.ts'
+import { eventKinds, type EventKind, type RelayKind } from '../../src/shared/event-kinds.ts'
 import { createApiTester, type ApiTester } from '../helpers/api-tester.ts'
 import { findSchemaFaults, type Schema } from '../helpers/json-schema.ts'
 
@@ -191,11 +192,17 @@ describe('the webhooks of the document', () => {
       compat: null,
       traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     }
+    const relayedData = (kind: EventKind) => {
+      const message = { ...request, id: 'msg_1' }
+      const change = relayEventChange(() => '', kind as RelayKind, message, [], 0)
+      return change.kind === 'event' ? JSON.parse(change.event.toPayload('evt_1')).data : undefined
+    }
     const alert = { country: 'US', messages: 100, conversion: 3, usualConversion: 80 }
     for (const kind of eventKinds) {
       const body = {
         ...eventBody('evt_1', kind, request, 0),
         ...(kind === 'guard.alert' ? { data: alert } : { test: true }),
+        ...(kind.startsWith('message.') && { data: relayedData(kind) }),
       }
       const { schema } = webhooks[kind]?.post.requestBody?.content['application/json'] ?? {}
       if (!schema) throw new Error(`There is no body of ${kind}.`)

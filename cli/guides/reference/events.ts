@@ -1,6 +1,6 @@
 import { alertChange } from '../../../src/domain/guard/alert.ts'
 import { eventBody } from '../../../src/domain/log/events.ts'
-import { relayEventChange } from '../../../src/domain/otp/relay-events.ts'
+import { relayEventChange } from '../../../src/domain/log/relay-events.ts'
 import type { OtpRequest } from '../../../src/domain/model/request.ts'
 import {
   eventKinds,

@@ -1,7 +1,7 @@
 import type { Receipt } from '../model/delivery.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Store } from '../store/store.ts'
-import { relayEventChange } from './relay-events.ts'
+import { relayEventChange } from '../log/relay-events.ts'
 
 /**
  * Creates the function that applies a receipt to the relayed message that it is about, with its log entry, in one

@@ -18,7 +18,7 @@ import type { OtpNeeds, OtpTables } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
 import { hasPhoneBudgets } from './phones.ts'
 import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
-import { relayEventChange, type RelayedFacts } from './relay-events.ts'
+import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import {
   claimRelay,
   readEarlierRelay,

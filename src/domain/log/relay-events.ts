@@ -1,5 +1,5 @@
 import type { RelayKind } from '../../shared/event-kinds.ts'
-import { deliveriesTo, toIsoTime } from '../log/events.ts'
+import { deliveriesTo, toIsoTime } from './events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
 import type { Change, Subscriber } from '../store/operation.ts'
