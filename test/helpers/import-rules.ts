@@ -307,7 +307,11 @@ const importRules: readonly ImportRule[] = [
     imports: ['cli/console', ...console('components', 'hooks', 'screens.ts'), ...cliBase],
     packages: anyPackage,
   },
-  { area: 'cli/console/run-console.tsx', imports: ['cli/console', ...console('App.tsx'), ...cliBase], packages: anyPackage },
+  {
+    area: 'cli/console/run-console.tsx',
+    imports: ['cli/console', ...console('App.tsx'), ...cliBase],
+    packages: anyPackage,
+  },
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
     area: 'cli/commands',
