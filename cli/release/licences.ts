@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A package of which code is in the executable. */
+/** A package that has code in the executable. */
 export type BundledPackage = {
   name: string
   version: string
@@ -18,8 +18,8 @@ export type BundledPackage = {
 const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense']
 
 /**
- * Packages of which one file is used, which its authors have bundled with others: their manifest names those. The values are
- * the licences of the others that are not MIT.
+ * Packages that contain one file with others bundled into it, which their manifest names. The values are the licences of the
+ * others that are not MIT.
  */
 const prebuiltPackages: Record<string, Record<string, string>> = {
   '@scalar/api-reference': { 'fuse.js': 'Apache-2.0', yaml: 'ISC' },

@@ -57,21 +57,12 @@ function findRunner({ name, os, arch, isMusl }: Target): Runner {
   if (!isMusl) return { missing: 'a system with glibc' }
   if (Bun.which('bwrap') === null) return { missing: 'bwrap (apt-get install bubblewrap)' }
   return {
+    // prettier-ignore
     command: (binary, folder) => [
-      ...[
-        'bwrap',
-        '--ro-bind',
-        alpine,
-        '/',
-        '--dev',
-        '/dev',
-        '--proc',
-        '/proc',
-        '--tmpfs',
-        '/tmp',
-        '--die-with-parent',
-      ],
-      ...['--ro-bind', binary, '/tmp/otpd', '--bind', folder, folder, '/tmp/otpd'],
+      'bwrap', '--die-with-parent',
+      '--ro-bind', alpine, '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp',
+      '--ro-bind', binary, '/tmp/otpd', '--bind', folder, folder,
+      '/tmp/otpd',
     ],
   }
 }

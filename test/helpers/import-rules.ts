@@ -301,11 +301,7 @@ const importRules: readonly ImportRule[] = [
     packages: anyPackage,
   },
   // The files that assemble the console: the list of the screens, the frame around them, and the start.
-  {
-    area: 'cli/console/screens.ts',
-    imports: ['cli/console', ...console('screens')],
-    packages: anyPackage,
-  },
+  { area: 'cli/console/screens.ts', imports: ['cli/console', ...console('screens')], packages: anyPackage },
   {
     area: 'cli/console/App.tsx',
     imports: ['cli/console', ...console('components', 'hooks', 'screens.ts'), ...cliBase],
@@ -334,11 +330,7 @@ const importRules: readonly ImportRule[] = [
     packages: anyPackage,
   },
   // Renders the guides while the executable is built, with parts that it makes from the definitions of the server.
-  {
-    area: 'cli/guides',
-    imports: ['cli/guides/reference', 'src/docs'],
-    packages: anyPackage,
-  },
+  { area: 'cli/guides', imports: ['cli/guides/reference', 'src/docs'], packages: anyPackage },
   {
     area: 'cli/guides/reference',
     imports: [
@@ -353,7 +345,6 @@ const importRules: readonly ImportRule[] = [
   },
   // The build is the one program that runs it.
   { area: 'cli/build.ts', imports: ['cli/guides/render.ts', 'cli/release'], packages: anyPackage },
-  // The files of a release: a program of its own, which runs the build. Nothing of otpd is loaded.
   { area: 'cli/release', packages: anyPackage },
   { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
   { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
