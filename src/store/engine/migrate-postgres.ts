@@ -95,7 +95,7 @@ export function requireServable(
   if (nodesFrom > available.length) {
     throw new MigrationError(
       `the database is newer than this otpd: its nodes must know migration ${String(nodesFrom).padStart(4, '0')}`,
-      'Install the newer otpd, or go back: otpd restore BACKUP-FROM-BEFORE-THE-UPGRADE. Nothing was changed.',
+      'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
     )
   }
 }
