@@ -39,9 +39,9 @@ export const releaseChecks: AcceptCheck[] = [
           [0],
           `mkdir -p ${work}/other/place && ssh-keygen -q -t ed25519 -N '' -C test -f ${key}`,
         )
-        const build = async (folder: string, env: Record<string, string>) => {
+        const build = async (source: string, folder: string, env: Record<string, string>) => {
           const tag = `git -C ${folder} tag -f v${version}`
-          await expectExit([0], `git clone -q ${root} ${folder} && ${tag}`)
+          await expectExit([0], `git clone -q ${source} ${folder} && ${tag}`)
           const packages = `${join(root, 'node_modules')} ${folder}`
           await expectExit([0], `cp -al ${packages} 2>/dev/null || cp -a ${packages}`)
           // 8: musl was left out, because this machine has no roots of Alpine.
@@ -51,8 +51,11 @@ export const releaseChecks: AcceptCheck[] = [
             if (/^(linux|darwin)-\S+:|^Left out/.test(line)) print(`${env['TZ']}: ${line}`)
           return join(folder, 'dist/release')
         }
-        const first = await build(join(work, 'one'), { TZ: 'UTC', LANG: 'C' })
-        const second = await build(join(work, 'other/place/two'), { TZ: 'Asia/Tokyo', LANG: 'de_DE.UTF-8' })
+        const first = await build(root, join(work, 'one'), { TZ: 'UTC', LANG: 'C' })
+        const second = await build(join(work, 'one'), join(work, 'other/place/two'), {
+          TZ: 'Asia/Tokyo',
+          LANG: 'de_DE.UTF-8',
+        })
         await expectExit([0], `diff -r ${first} ${second}`)
         print('both folders have the same bytes')
 
