@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { supabaseCheck } from './supabase.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -17,7 +19,14 @@ export type AcceptCheck = {
   run(print: (line: string) => void): Promise<void>
 }
 
-const checks: AcceptCheck[] = [openapiLint, openapiClients, ...twilioChecks, betterAuthCheck]
+const checks: AcceptCheck[] = [
+  openapiLint,
+  openapiClients,
+  ...twilioChecks,
+  betterAuthCheck,
+  supabaseCheck,
+  kratosCheck,
+]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({
