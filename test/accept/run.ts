@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
 import { releaseChecks } from './release.ts'
+import { supabaseCheck } from './supabase.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -24,6 +26,8 @@ const checks: AcceptCheck[] = [
   ...twilioChecks,
   betterAuthCheck,
   ...releaseChecks,
+  supabaseCheck,
+  kratosCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 

@@ -46,6 +46,24 @@ export const otpRaces: Race[] = [
     }),
   ),
 
+  otpRace(`${concurrentCalls} deliveries of a code to a phone send one message`, (fixture) => {
+    const application = fixture.service.createApplication(fixture.developer, { environment: 'test' })
+    return {
+      async round(_, random) {
+        const { service, countEvents } = fixture
+        const body = { phone: fixture.newPhone(), code: '907155' }
+        const call = { as: await application, body }
+        const responses = await runConcurrently(concurrentCalls, random, () =>
+          service.request<{ id: string }>('POST', '/v1/otp/deliver', call),
+        )
+        expect(countByOutcome(responses)).toEqual({ '200': concurrentCalls })
+        const ids = new Set(responses.map(({ data }) => data.id))
+        expect(ids.size).toBe(1)
+        for (const id of ids) expect(await countEvents(id)).toEqual({ 'message.sent': 1 })
+      },
+    }
+  }),
+
   otpRace(`${concurrentCalls} with the right code by phone cause exactly one success`, (fixture) => ({
     async round(_, random) {
       const { otp, application, countEvents } = fixture

@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
 import { buildReceipt, createTwilioSettings, startGateway, type Gateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { countByOutcome } from '../../helpers/otp-client.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
+import { createPurger } from '../../helpers/retention.ts'
 import { readEverything, readOpened } from '../../helpers/sealed-rows.ts'
 import {
   createTestService,
@@ -201,6 +204,20 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     ])
     const rows = await readOpened(database(), 'webhookDeliveries')
     expect(rows.filter(({ type }) => type === 'message.sent')).toHaveLength(1)
+  })
+
+  test('keeps the message for a day, and forgets it when its phone is erased', async () => {
+    const kept = async () => (await readOpened(database(), 'relayedMessages')).map(({ id }) => id)
+    const first = await deliver()
+    const other = await deliver({ phone: newPhone() })
+    expect(await kept()).toEqual(expect.arrayContaining([first.data.id, other.data.id]))
+    await erasePhone({ ...service, newId: service.services.newId, keys: testKeys }, phone)
+    expect(await kept()).not.toContain(first.data.id)
+    expect(await listEvents(first.data.id)).toEqual([['message.sent', 'erased', null]])
+    expect(await readEverything(database())).not.toContain(phone)
+    service.clock.advance(25 * 3_600_000)
+    await createPurger(service)()
+    expect(await kept()).toEqual([])
   })
 
   describe('sends nothing', () => {
