@@ -96,8 +96,8 @@ export function toErrorResponse(error: ServiceError, traceId: string): ErrorResp
 export function toServiceError(thrown: unknown, request: Request, route: string): ServiceError | undefined {
   const error = readServiceError(thrown, route)
   // Without a body its fields are not at fault. Façades read forms, which may be empty.
-  const isBodyMissing = request.body === null && route.startsWith('/v1/')
-  return isBodyMissing && error?.details?.[0]?.in === 'body' ? emptyBody() : error
+  const isAboutBody = error?.details?.[0]?.in === 'body' && route.startsWith('/v1/')
+  return isAboutBody && request.body === null ? emptyBody() : error
 }
 
 function readServiceError(thrown: unknown, route: string): ServiceError | undefined {
