@@ -9,7 +9,7 @@ import { commandPath, shownCommands } from './help.ts'
 export function manualPage(program: Command, version: string, date: string): string {
   const help = program.createHelp()
   return [
-    `.TH OTPD 1 ${quote(date)} ${quote(`otpd ${version}`)} ${quote('User Commands')}`,
+    `.TH OTPD 1 "${date}" ${quote(`otpd ${version}`)} ${quote('User Commands')}`,
     '.SH NAME',
     `otpd \\- ${escape(lowerFirst(program.description()))}`,
     '.SH SYNOPSIS',

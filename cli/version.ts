@@ -3,7 +3,7 @@ import manifest from '../package.json' with { type: 'json' }
 /** Version of the server, the command line and the package. */
 export const { version } = manifest
 
-/** What the executable was built from; null from source. `cli/build.ts` puts the values here. */
+/** Source of the executable; null if it runs from source. `cli/build.ts` puts the values here. */
 export const build = {
   commit: process.env.OTPD_BUILD_COMMIT || null,
   /** Day of the commit, like `2026-11-22`. */

@@ -16,7 +16,16 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
   },
   {
     section: 'Run',
-    pages: ['operating', 'providers', 'messages', 'guard', 'data', 'many-nodes', 'troubleshooting'],
+    pages: [
+      'install',
+      'operating',
+      'providers',
+      'messages',
+      'guard',
+      'data',
+      'many-nodes',
+      'troubleshooting',
+    ],
   },
   { section: 'Use', pages: ['console', 'accounts'] },
   { section: 'Reference', pages: ['errors', 'events', 'limits', 'configuration', 'commands'] },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A package of which code is in the executable. */
+/** A package that has code in the executable. */
 export type BundledPackage = {
   name: string
   version: string
@@ -10,10 +10,20 @@ export type BundledPackage = {
   author: string | null
   /** Licence and notice files that the package ships, in one text. */
   text: string | null
+  /** Says where its code comes from if it is not installed itself. */
+  remark?: string
 }
 
 /** The licences whose terms a release meets. Read the terms of another one before you add it. */
 const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense']
+
+/**
+ * Packages that contain one file with others bundled into it, which their manifest names. The values are the licences of the
+ * others that are not MIT.
+ */
+const prebuiltPackages: Record<string, Record<string, string>> = {
+  '@scalar/api-reference': { 'fuse.js': 'Apache-2.0', yaml: 'ISC' },
+}
 
 /**
  * Lists the packages that a build has put into the executable, by name.
@@ -29,7 +39,7 @@ export function listBundledPackages(root: string, metafile: Bun.BuildMetafile): 
       return folder === undefined || bytesInOutput === 0 ? [] : [folder]
     }),
   )
-  const packages = [...new Set(folders)].map((folder) => readPackage(join(root, folder)))
+  const packages = [...new Set(folders)].flatMap((folder) => readPackages(join(root, folder)))
   const refused = packages.filter(({ licence }) => !isAllowed(licence))
   if (refused.length > 0)
     throw new Error(
@@ -46,8 +56,25 @@ const isAllowed = (licence: string) =>
     .split(' OR ')
     .some((one) => allowedLicences.includes(one))
 
-function readPackage(folder: string): BundledPackage {
-  const manifest: Record<string, unknown> = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+type Manifest = Record<string, unknown> & { dependencies?: Record<string, string> }
+
+function readPackages(folder: string): BundledPackage[] {
+  const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const own = readPackage(folder, manifest)
+  const others = prebuiltPackages[own.name]
+  if (others === undefined) return [own]
+  const parts = Object.entries(manifest.dependencies ?? {}).map(([name, range]) => ({
+    name,
+    version: range.replace(/^[~^]/, ''),
+    licence: others[name] ?? 'MIT',
+    author: null,
+    text: null,
+    remark: `Part of the prebuilt file of ${own.name} ${own.version}, which asks for version ${range}.`,
+  }))
+  return [own, ...parts]
+}
+
+function readPackage(folder: string, manifest: Manifest): BundledPackage {
   const textOf = (key: string) => (typeof manifest[key] === 'string' ? manifest[key] : null)
   const { author } = manifest
   const named = typeof author === 'object' && author !== null && 'name' in author ? author.name : author
@@ -71,10 +98,11 @@ function readPackage(folder: string): BundledPackage {
  */
 export function thirdPartyLicences(packages: readonly BundledPackage[], texts: string): string {
   const readText = (name: string) => readFileSync(join(texts, `${name}.txt`), 'utf8').trimEnd()
-  const entries = packages.map(({ name, version, licence, author, text }) => ({
-    title: `${name} ${version} (${licence})`,
-    text: text ?? standardText(licence, author ?? `the authors of ${name}`, readText),
-  }))
+  const entries = packages.map(({ name, version, licence, author, text, remark }) => {
+    const terms = text ?? standardText(licence, author ?? `the authors of ${name}`, readText)
+    const title = `${name} ${version} (${licence})`
+    return { title, text: remark === undefined ? terms : `${remark}\n\n${terms}` }
+  })
   const sections = [
     ...entries,
     { title: `Bun ${Bun.version}`, text: bunNotice },
@@ -89,6 +117,7 @@ export function thirdPartyLicences(packages: readonly BundledPackage[], texts: s
 function standardText(licence: string, holder: string, readText: (name: string) => string): string {
   if (licence === 'Apache-2.0') return `Copyright ${holder}\n\n${readText(licence)}`
   if (licence === 'MIT') return `Copyright (c) ${holder}\n\n${mitTerms}`
+  if (licence === 'ISC') return `Copyright (c) ${holder}\n\n${iscTerms}`
   throw new Error(`A package ships no text of its licence, ${licence}, and there is none here.`)
 }
 
@@ -104,6 +133,15 @@ THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLI
 WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
+
+const iscTerms = `Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted,
+provided that the above copyright notice and this permission notice appear in all copies.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS SOFTWARE INCLUDING ALL
+IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT,
+INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF
+THIS SOFTWARE.`
 
 /** LGPL parts of Bun: the reader must learn where their sources are, and how to use a changed version of them. */
 const bunNotice = `Copyright (c) Oven

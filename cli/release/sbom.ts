@@ -50,7 +50,7 @@ export function bill(version: string, at: string, packages: readonly BundledPack
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-function npmComponent({ name, version, licence }: BundledPackage, { packages }: Lock) {
+function npmComponent({ name, version, licence, remark }: BundledPackage, { packages }: Lock) {
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`
   const locked = Object.entries(packages).find(
     ([path, entry]) => path.endsWith(`node_modules/${name}`) && entry.version === version,
@@ -62,6 +62,7 @@ function npmComponent({ name, version, licence }: BundledPackage, { packages }: 
     name,
     version,
     purl,
+    ...(remark !== undefined && { description: remark }),
     licenses: /^[\w.-]+$/.test(licence) ? [{ license: { id: licence } }] : [{ expression: licence }],
     ...(digest !== undefined && {
       hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }],

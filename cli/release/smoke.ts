@@ -1,5 +1,4 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkMachSignature } from './mach-signature.ts'
 import { hostTarget, type Target } from './targets.ts'
@@ -25,7 +24,8 @@ export async function smokeRun(target: Target, binary: string): Promise<SmokeRes
   }
   const runner = findRunner(target)
   if ('missing' in runner) return { kind: 'missing', detail: runner.missing }
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-smoke-'))
+  // Not TMPDIR: in a root of Alpine only /tmp is writable.
+  const folder = mkdtempSync('/tmp/otpd-smoke-')
   try {
     const started = performance.now()
     await verifyOneCode(runner.command(binary, folder), folder)
@@ -57,9 +57,12 @@ function findRunner({ name, os, arch, isMusl }: Target): Runner {
   if (!isMusl) return { missing: 'a system with glibc' }
   if (Bun.which('bwrap') === null) return { missing: 'bwrap (apt-get install bubblewrap)' }
   return {
+    // prettier-ignore
     command: (binary, folder) => [
-      ...['bwrap', '--ro-bind', alpine, '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
-      ...['--ro-bind', binary, '/tmp/otpd', '--bind', folder, folder, '/tmp/otpd'],
+      'bwrap', '--die-with-parent',
+      '--ro-bind', alpine, '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp',
+      '--ro-bind', binary, '/tmp/otpd', '--bind', folder, folder,
+      '/tmp/otpd',
     ],
   }
 }
@@ -102,7 +105,7 @@ async function verifyOneCode(command: string[], folder: string) {
     const code = { requestId: sent('data', 'requestId'), code: sent('data', 'code') }
     const verified = await call('/v1/otp/verify', { body: code, headers })
     if (verified('data', 'status') !== 'verified') throw new Error('The code was not verified.')
-    child.kill('SIGTERM')
+    process.kill(innermostChild(child.pid), 'SIGTERM')
     const exitCode = await child.exited
     if (exitCode !== 0) throw new Error(`otpd serve ended with ${exitCode} after SIGTERM.`)
   } finally {
@@ -110,6 +113,13 @@ async function verifyOneCode(command: string[], folder: string) {
     child.kill('SIGKILL')
     await child.exited
   }
+}
+
+/** Finds the process that a signal is for: bubblewrap starts otpd as its child, and would end without it. */
+function innermostChild(pid: number): number {
+  const path = `/proc/${pid}/task/${pid}/children`
+  const [child] = existsSync(path) ? readFileSync(path, 'utf8').split(' ') : []
+  return child ? innermostChild(Number(child)) : pid
 }
 
 async function readUrl(stream: ReadableStream<Uint8Array>, errors: Promise<string>): Promise<string> {

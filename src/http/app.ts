@@ -155,7 +155,9 @@ export function createApp(services: AppServices) {
       const response = presentError(refusal, traceId, path)
       set.status = response.status
       Object.assign(set.headers, response.headers)
-      setRateHeaders(set.headers, serviceError?.rate ?? (await deferredRate(request)))
+      // On PostgreSQL replaced credentials are refused after the rate was deferred: only a current caller may know it.
+      const isUnknownCaller = refusal.code === 'UNAUTHENTICATED'
+      setRateHeaders(set.headers, refusal.rate ?? (isUnknownCaller ? undefined : await deferredRate(request)))
       if (serviceError?.code === 'METHOD_NOT_ALLOWED')
         set.headers['allow'] = String(serviceError.metadata?.['allowed'])
       return response.body

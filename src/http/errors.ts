@@ -95,8 +95,9 @@ export function toErrorResponse(error: ServiceError, traceId: string): ErrorResp
  */
 export function toServiceError(thrown: unknown, request: Request, route: string): ServiceError | undefined {
   const error = readServiceError(thrown, route)
-  // Without a body its fields are not at fault.
-  return request.body === null && error?.details?.[0]?.in === 'body' ? emptyBody() : error
+  // Without a body its fields are not at fault. Façades read forms, which may be empty.
+  const isBodyMissing = request.body === null && route.startsWith('/v1/')
+  return isBodyMissing && error?.details?.[0]?.in === 'body' ? emptyBody() : error
 }
 
 function readServiceError(thrown: unknown, route: string): ServiceError | undefined {

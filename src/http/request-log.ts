@@ -1,4 +1,4 @@
-import { routePattern } from './route-errors.ts'
+import { isPattern, routePattern } from './route-errors.ts'
 import { readTrace } from './trace.ts'
 
 /** Log record of one request. It has the route pattern and never the path, which may contain a phone number. */
@@ -29,10 +29,10 @@ export function observeRequests<R extends Request>(
 ): Handle<R> {
   // Most requests are for a literal path, which takes precedence over patterns.
   const exact = new Map(
-    routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [trimTrailingSlash(path), path]),
+    routes.filter(({ path }) => !isPattern(path)).map(({ path }) => [trimTrailingSlash(path), path]),
   )
   const patterns = routes
-    .filter(({ path }) => path.includes(':'))
+    .filter(({ path }) => isPattern(path))
     .map(({ path }) => ({ path, pattern: routePattern(path) }))
   const matchRoute = (path: string) =>
     exact.get(trimTrailingSlash(path)) ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? null

@@ -1,8 +1,13 @@
 import { ServiceError } from '../domain/model/errors.ts'
 
+/** Tells whether a route has parameters or a wildcard. */
+export const isPattern = (path: string) => /[:*]/.test(path)
+
 /** Compiles the path of a route to a regular expression, with an optional trailing slash. */
-export const routePattern = (path: string) =>
-  new RegExp(`^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
+export function routePattern(path: string): RegExp {
+  const text = path.replace(/\/$/, '').replaceAll('.', '\\.')
+  return new RegExp(`^${text.replace(/:\w+/g, '[^/]+').replaceAll('*', '.*')}/?$`)
+}
 
 /** NOT_FOUND (ROUTE_NOT_FOUND). */
 export const routeNotFound = () =>
@@ -20,7 +25,7 @@ export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: 
   return (method: string, path: string): ServiceError => {
     // Literal paths take precedence over patterns: `send` is not an id.
     const matching = [...patterns].filter(([, { pattern }]) => pattern.test(path))
-    const exact = matching.filter(([route]) => !route.includes(':'))
+    const exact = matching.filter(([route]) => !isPattern(route))
     const entries = exact.length > 0 ? exact : matching
     const methods = new Set(entries.flatMap(([, entry]) => [...entry.methods]))
     if (methods.size === 0 || methods.has(method)) return routeNotFound()

@@ -47,10 +47,11 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
       )
     ).flat()
     const taken = new Set<number>()
-    return places.map(({ seq, isExact }) => {
+    return places.map(({ seq, isExact, at }) => {
+      // By its time too: the log may have deleted the entry, and have later ones.
       const row = isExact
         ? found.find((one) => one.seq === seq)
-        : rest.find((one) => one.seq >= seq && !taken.has(one.seq))
+        : rest.find((one) => one.seq >= seq && one.at === at && !taken.has(one.seq))
       if (!row) return undefined
       taken.add(row.seq)
       return { seq: row.seq, id: row.id ?? ids.encode(row.at, row.seq) }

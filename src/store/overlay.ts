@@ -259,6 +259,7 @@ function sum<C extends Record<string, number | undefined>>(before: C | undefined
   return sums as C
 }
 
-/** New records last, in the order in which they were made: they get the next keys. */
+/** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */
 const byKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
-  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity)
+  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity) ||
+  compareKeys(a.slot.hash, b.slot.hash)

@@ -56,7 +56,7 @@ describe('otpd audit verify', () => {
     const result = await verify()
     expect(result).toMatchObject({ exitCode: 8, stderr: '' })
     expect(result.stdout).toMatch(/^✗ The audit trail was tampered with\n/)
-    expect(result.stdout).toMatch(/\nCHAIN +ENTRY +ID +FINDING\ndev_\S+ +\d +aud_\S+ +entry was changed\n$/)
+    expect(result.stdout).toMatch(/\nCHAIN +ENTRY +FINDING +ID\ndev_\S+ +\d +entry was changed +aud_\S+\n$/)
     const { data } = JSON.parse((await verify('--json')).stdout)
     expect(data).toMatchObject({ isUnbroken: false, breaks: [{ kind: 'entry_changed' }] })
 

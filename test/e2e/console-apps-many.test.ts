@@ -65,14 +65,14 @@ test('a thousand applications in fifty projects can be browsed, found and opened
   terminal.press('G')
   await terminal.waitForText('51 of 51')
   expect(new Set(barColumns(terminal)).size).toBe(1)
-  terminal.press('g', 'enter', 'G')
+  terminal.press('g', 'j', 'enter', 'G')
   await terminal.waitForText('20 of 20')
   terminal.press('esc')
-  await terminal.waitForText('1 of 50')
+  await terminal.waitForText('2 of 51')
 
   // The project is found by the name of one of its applications.
   terminal.press('/', 'app-17', 'enter')
-  await terminal.waitForTextGone('of 50')
+  await terminal.waitForTextGone('of 51')
   await terminal.waitForText(/▸ .* 17 +20 │/)
   terminal.press('enter')
   await terminal.waitForText('Apps › ')

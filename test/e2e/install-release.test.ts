@@ -214,3 +214,14 @@ test('--purge removes data and logins after a yes, and nothing that otpd did not
     false,
   ])
 })
+
+test('the guide names only options that install.sh has', async () => {
+  const guide = readFileSync(join(import.meta.dir, '../../src/docs/install.md'), 'utf8')
+  const { stdout } = await bed.run(['--help'])
+  const named = [...guide.matchAll(/`(?:install\.sh )?(--(?:[a-z]+-)*[a-z]+)[^`]*`/g)].map(
+    ([, flag = '']) => flag,
+  )
+  expect(named.length).toBeGreaterThan(8)
+  const ofTheRelease = ['--verify', '--data-dir']
+  expect(named.filter((flag) => !ofTheRelease.includes(flag) && !stdout.includes(flag))).toEqual([])
+})

@@ -94,6 +94,9 @@ const versionsOf = (purpose: string) =>
     ({ version }) => version,
   )
 
+/** Reads the error after the steps that went before it. */
+const errorCode = (stderr: string): unknown => JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error.code
+
 describe('a running server', () => {
   test('continues with a new master key, and so does its next start', async () => {
     await start()
@@ -144,7 +147,8 @@ describe('a running server', () => {
     )
     expect(pending[0]?.count).toBeLessThan(statuses.length + 4)
     const canceled = queryDatabase(`select 1 from events where type = 'otp.canceled'`)
-    expect(canceled).toHaveLength(rotation.canceledCodes)
+    // The server's walk may cancel some before the command does.
+    expect(canceled.length).toBeGreaterThanOrEqual(rotation.canceledCodes)
     expect(queryDatabase('select 1 from signing_keys')).toEqual([])
     // The session goes on: its next ID token is signed with a new key.
     expect((await otpd(['whoami'])).exitCode).toBe(0)
@@ -169,7 +173,7 @@ describe('a running server', () => {
     expect(both).toMatchObject({ state: 'both', areDataKeysNew: false })
     expect((await call('send', { phone: '+14152000001' })).status).toBe(201)
     const early = await otpd(['admin', 'rotate-master-key', '--finish', '--json'], withOld)
-    expect(JSON.parse(early.stderr).error.code).toBe('NEW_KEY_NOT_IN_USE')
+    expect(errorCode(early.stderr)).toBe('NEW_KEY_NOT_IN_USE')
     expect(await json(['admin', 'rotate-master-key', '--finish'], withNew)).toMatchObject({
       state: 'replaced',
       areDataKeysNew: true,
@@ -185,7 +189,7 @@ describe('a running server', () => {
 
 test('the command needs a database of this version, and a private key file', async () => {
   const code = async (...args: string[]) =>
-    JSON.parse((await otpd(['admin', 'rotate-master-key', '--json', ...args])).stderr).error.code
+    errorCode((await otpd(['admin', 'rotate-master-key', '--json', ...args])).stderr)
   expect(await code()).toBe('NO_DATABASE')
   await start()
   writeFileSync(join(home, 'open.key'), 'x', { mode: 0o644 })

@@ -26,6 +26,14 @@ const invalid = (name = ''): [number, number, string] => [
 ]
 const service = () => `/v2/Services/${shop.live.serviceSid}`
 
+test('what only begins like its paths is unknown to the API', async () => {
+  for (const path of ['/v2', '/v3', '/v20/Services', '/V2/Services']) {
+    const response = await fetch(shop.server.url + path)
+    const { error } = (await response.json()) as { error: { reason: string } }
+    expect([path, response.status, error.reason]).toEqual([path, 404, 'ROUTE_NOT_FOUND'])
+  }
+})
+
 describe('without the façade', () => {
   test('its paths are unknown to the API', async () => {
     const server = await startServer()

@@ -15,6 +15,7 @@ afterAll(() => apiTester.service.dispose())
 function listPaths() {
   const filled = new Set(
     apiTester.operations.map((operation) =>
+      // Without the required parts of the query.
       apiTester.fillPath(operation, apiTester.owner).replace(/\?.*$/, ''),
     ),
   )

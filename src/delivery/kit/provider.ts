@@ -115,8 +115,19 @@ export type Provider = {
 
 /** The provider certainly did not take the message. */
 export const refused = (failure: Failure): SendOutcome => ({ kind: 'refused', failure })
-/** The provider took the message. @param messageId its id at the provider, to match receipts */
-export const accepted = (messageId: string | null): SendOutcome => ({ kind: 'accepted', messageId })
+/**
+ * The provider took the message.
+ *
+ * @param messageId its id at the provider, to match receipts. One that cannot be stored counts as none: the message is
+ *   sent, and must not be sent again because of it.
+ */
+export const accepted = (messageId: string | null): SendOutcome => ({
+  kind: 'accepted',
+  messageId: messageId !== null && storableId.test(messageId) ? messageId : null,
+})
+
+/** Without control characters (PostgreSQL refuses NUL) and unpaired surrogates. Real ids have up to about 70 characters. */
+const storableId = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 /** The provider may have taken the message. */
 export const uncertain = (providerCode: string | null): SendOutcome => ({
   kind: 'uncertain',

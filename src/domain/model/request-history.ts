@@ -6,8 +6,8 @@ import type { Channel, OtpRequest, OtpStatus } from './request.ts'
 // The history of a request is a text in its own row, to which each change of the request appends: the row is written
 // anyway, and no index leads from a request to its log entries. It also outlives the log, which is kept for less time.
 
-/** Place of a log entry: its number, or on PostgreSQL a number that is a little lower. */
-export type EntryPlace = { seq: number; isExact: boolean }
+/** Place of a log entry: its number, or on PostgreSQL a number that is a little lower, and its time. */
+export type EntryPlace = { seq: number; isExact: boolean; at: number }
 
 /** `line` counts the lines of a history from 0, and never changes. */
 export type HistoryEntry = { line: number } & (
@@ -92,14 +92,15 @@ export function parseHistory({
     if (type === undefined || status === undefined) return []
     const [delta, place = '', ...rest] = fields
     const detail = rest.join(',')
+    const at = createdAt + Number(delta)
     return [
       {
         line,
         type,
         status,
         detail: detail === '' ? null : decodeURIComponent(detail),
-        at: createdAt + Number(delta),
-        place: { seq: Number(place.replace('~', '')), isExact: !place.startsWith('~') },
+        at,
+        place: { seq: Number(place.replace('~', '')), isExact: !place.startsWith('~'), at },
         attempt: type === 'otp.attempt_failed' ? ++wrongCodes : undefined,
       },
     ]

@@ -12,6 +12,7 @@ import {
   type MessageOutcome,
 } from '../model/message.ts'
 import { closeRequest, type ClosableRequest } from './lifecycle.ts'
+import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
@@ -43,10 +44,12 @@ export function settle(
   // The request was deleted.
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
+  const isAnonymous = !isPlainPhone(request.phone)
   const tries = (dispatchResult?.tries ?? []).map((attempt): Change => ({
     kind: 'try',
     requestId: request.id,
-    attempt,
+    // The number was erased meanwhile, to which the provider's id of the message leads.
+    attempt: isAnonymous ? { ...attempt, messageId: null } : attempt,
   }))
   // Another sender has the lease by now.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }

@@ -43,7 +43,7 @@ export function pendingMigrations(available: Migration[], applied: AppliedMigrat
   if (unknown) {
     throw new MigrationError(
       `the database is newer than this otpd: it has migration ${unknown.name}`,
-      'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
+      'Install the newer otpd, or restore the backup that the upgrade made: otpd restore FILE. Nothing was changed.',
     )
   }
   requireSameMigrations(available, applied)

@@ -167,7 +167,7 @@ const cleanStop = 'clean_stop'
 
 /** Records that the server has closed the database. Call it with the lock of the data directory. */
 export function markCleanStop(path: string): void {
-  const connection = connect(path, 0)
+  const connection = connect(path, busyTimeoutMs)
   try {
     writeMeta(connection, cleanStop, 'yes')
   } finally {
@@ -182,7 +182,7 @@ export function markCleanStop(path: string): void {
  *   database deletes it; that may be another one, such as a program that copies it.
  */
 export function takeUncleanStop(path: string, hadWal: boolean): boolean {
-  const connection = connect(path, 0)
+  const connection = connect(path, busyTimeoutMs)
   try {
     const { changes } = connection.run('delete from meta where name = ?', [cleanStop])
     return hadWal && changes === 0

@@ -34,7 +34,11 @@ describe.skipIf(url === '')(
     })
     afterAll(() => opened.dispose())
     beforeEach(async () => {
-      const plans = { ...unlimitedPlans, small: { ...unlimitedPlan, sendPerMinute: 1 } }
+      const plans = {
+        ...unlimitedPlans,
+        small: { ...unlimitedPlan, sendPerMinute: 1 },
+        counted: { ...unlimitedPlan, sendPerMinute: 1_000 },
+      }
       const options = { plans, env: guardOffEnv }
       here = await createTestService({ ...options, database: opened.database })
       there = await createTestService({ ...options, database: second })
@@ -69,14 +73,25 @@ describe.skipIf(url === '')(
     })
 
     test('a replaced secret, for calls that are answered before or without their operation', async () => {
+      const { id } = ada.developer
+      await here.store.write((tx) => tx.developers.update(id, { plan: 'counted' }, here.clock.now()))
       const headers = { ...application.headers, 'idempotency-key': 'key' }
       const body = { phone: '+14155550199' }
       const send = (sent: object) => there.request('POST', '/v1/otp/send', { as: { headers }, body: sent })
       expect((await send(body)).status).toBe(201)
       expect((await send(body)).headers.get('idempotency-replayed')).toBe('true')
       expect((await here.request('POST', path('/rotate/secret'), { as: ada })).status).toBe(200)
-      const statuses = [body, {}, { phone: 'no phone' }].map(async (sent) => (await send(sent)).status)
-      expect(await Promise.all(statuses)).toEqual([401, 401, 401])
+      const refused = await Promise.all(
+        [body, { phone: '+14155550198' }, {}, { phone: 'no phone' }].map(send),
+      )
+      expect(refused.map(({ status }) => status)).toEqual([401, 401, 401, 401])
+      // Nor do they say how much the application sends.
+      expect(refused.map(({ headers: received }) => received.get('ratelimit'))).toEqual([
+        null,
+        null,
+        null,
+        null,
+      ])
     })
 
     test('a changed lifetime of codes, and another plan', async () => {

@@ -136,6 +136,19 @@ describeEachDatabase('the events of a request', (database) => {
     expect((await events(requestId)).data).toEqual(after)
   })
 
+  test('keep their ids while the log has only the newer ones', async () => {
+    const requestId = await liveThrough()
+    const before = (await events(requestId)).data
+    const wrongCode = before.findIndex(({ type }) => type === 'otp.attempt_failed')
+    const until = Date.parse(before[wrongCode]?.at ?? '')
+    while (await service.store.write((tx) => tx.events.deleteOldest(until, 1_000)));
+    const inLog = (await logs('?limit=200')).data
+    expect(inLog.length).toBeGreaterThan(1)
+    const after = (await events(requestId)).data
+    expect(after.filter(({ type }) => type !== 'delivery.attempted').slice(-inLog.length)).toEqual(inLog)
+    expect(after.slice(wrongCode + 1)).toEqual(before.slice(wrongCode + 1))
+  })
+
   test('lose the ids of messages with the phone number', async () => {
     const requestId = await liveThrough()
     const history = async () => (await service.store.read.otpRequests.find(requestId))?.history ?? ''
@@ -145,6 +158,56 @@ describeEachDatabase('the events of a request', (database) => {
     expect(await history()).not.toContain(id)
     const { data } = await events(requestId)
     expect(data[2]).toMatchObject({ outcome: 'accepted', providerMessageId: null })
+  })
+
+  test('of a message that was under way when the number was erased have no id of it either', async () => {
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
+    main.setHandler(async (call) => {
+      arrive()
+      await mayAnswer
+      return main.createdResponse(main.acceptMessage(call))
+    })
+    const sending = otp.sendOrThrow(application)
+    await arrived
+    const [request] = (await service.request<Array<{ id: string }>>('GET', '/v1/otp', { as: owner })).data
+    const requestId = request?.id ?? 'nothing was sent'
+    await service.store.write(async (tx) => {
+      await tx.retention.replaceInRequest(requestId, 'erased')
+      await tx.retention.deleteMessages([requestId])
+    })
+    answer()
+    await sending
+    const { data } = await events(requestId)
+    expect(data.at(-1)).toMatchObject({ type: 'delivery.attempted', outcome: 'accepted' })
+    expect(data.at(-1)).toMatchObject({ providerMessageId: null })
+  })
+
+  test.each([
+    ['half a character', '\ud800'],
+    ['a NUL', 'a\0b'],
+    ['a book', 'x'.repeat(50_000)],
+  ])('are kept when the provider names the message by %s', async (_, sid) => {
+    main.setHandler((call) => {
+      main.acceptMessage(call)
+      // As JSON escapes, which say what UTF-8 cannot.
+      return new Response(JSON.stringify({ sid, status: 'queued' }), {
+        status: 201,
+        headers: { 'content-type': 'application/json' },
+      })
+    })
+    const { requestId } = await otp.sendOrThrow(application)
+    const { data } = await events(requestId)
+    expect(data.map(({ type }) => type)).toEqual(['otp.sent', 'delivery.attempted'])
+    expect(data[1]).toMatchObject({ outcome: 'accepted', providerMessageId: null })
+    const { data: request } = await service.request<{ deliveryStatus: string }>(
+      'GET',
+      `/v1/otp/${requestId}`,
+      {
+        as: owner,
+      },
+    )
+    expect(request.deliveryStatus).toBe('sent')
   })
 
   test('belong to a developer', async () => {

@@ -74,6 +74,30 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     await stop()
   }, 300_000)
 
+  test('sends to the same new phones in opposite orders cause no deadlock', async () => {
+    const { callConcurrently, newApplication, stop } = await startNodes()
+    const applications = [await newApplication(), await newApplication()] as const
+    await using server = new Bun.SQL(url, { max: 1 })
+    // PostgreSQL's own count, of all but the last second.
+    const countDeadlocks = async () => {
+      const [row] = await server`select sum(deadlocks)::int as count from pg_stat_database`
+      return Number(row.count)
+    }
+    const before = await countDeadlocks()
+    for (let round = 0; round < 3 * rounds; round++) {
+      const phones = Array.from({ length: 20 }, newPhone)
+      const responses = await callConcurrently(40, (node, index) => {
+        const place = index >> 1
+        return index % 2 === 0
+          ? node.send(applications[0], { phone: phones[place] })
+          : node.send(applications[1], { phone: phones.at(-1 - place) })
+      })
+      expect(countByOutcome(responses)).toEqual({ '201': 40 })
+    }
+    expect(await countDeadlocks()).toBe(before)
+    await stop()
+  }, 300_000)
+
   test('of 50 verifications, the right code succeeds once and the wrong one is compared five times', async () => {
     const { callConcurrently, newApplication, otp, stop } = await startNodes()
     const application = await newApplication()

@@ -78,3 +78,16 @@ test('a clean stop is told from a crash, also while a program that copies the da
   expect([0, 1].map(() => takeUncleanStop(database, hasWal(dataDir)))).toEqual([false, true])
   copier.close()
 })
+
+test('a stop and a start wait for a program that writes for a moment, such as Litestream at a checkpoint', async () => {
+  prepareDatabase(dataDir, options)
+  const { database } = dataFiles(dataDir)
+  const hold = `const db = new (require('bun:sqlite').Database)(process.argv[1]); db.run('begin immediate');
+    console.log('holds it'); setTimeout(() => db.run('rollback'), 300)`
+  for (const step of [() => markCleanStop(database), () => takeUncleanStop(database, true)]) {
+    const writer = Bun.spawn([process.execPath, '-e', hold, database], { stdout: 'pipe' })
+    await writer.stdout.getReader().read()
+    expect(step).not.toThrow()
+    await writer.exited
+  }
+})

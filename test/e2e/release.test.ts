@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { hostTarget } from '../../cli/release/targets.ts'
+import { version } from '../../cli/version.ts'
+import { runToEnd } from '../helpers/binary.ts'
+import { installScriptPath, sha256 } from '../helpers/install-script.ts'
+
+/** Builds a release for this machine from what is checked out, and looks at its files. */
+
+const root = resolve(import.meta.dir, '../..')
+const target = hostTarget()?.name ?? ''
+const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
+const runRelease = (...args: string[]) =>
+  runToEnd([process.execPath, join(root, 'cli/release.ts'), ...args], { env, cwd: root })
+
+let out: string
+let folder: string
+const archive = () => join(folder, `otpd-${version}-${target}.tar.gz`)
+const unpacked = (name: string) => join(out, 'unpacked', `otpd-${version}-${target}`, name)
+
+beforeAll(async () => {
+  out = mkdtempSync(join(tmpdir(), 'otpd-release-'))
+  folder = join(out, version)
+  const result = await runRelease('--snapshot', '--targets', target, '--out', out)
+  expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(result.stdout).toContain(`${target}: served, sent and verified in`)
+  expect(result.stdout).toEndWith('Not signed: a snapshot never is.\n')
+  await runToEnd(['sh', '-c', `mkdir unpacked && tar -xzf ${archive()} -C unpacked`], { cwd: out, env })
+})
+afterAll(() => rmSync(out, { recursive: true, force: true }))
+
+test('a release lists its files with their checksums, and what they were made from', () => {
+  const names = readdirSync(folder)
+  expect(names).toEqual(expect.arrayContaining(['SHA256SUMS', 'install.sh', 'provenance.json']))
+  const listed = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n')
+  expect(listed.map((line) => line.slice(66)).toSorted()).toEqual(
+    names.filter((name) => name !== 'SHA256SUMS').toSorted(),
+  )
+  for (const line of listed)
+    expect(line.slice(0, 64)).toBe(sha256(readFileSync(join(folder, line.slice(66)))))
+  expect(readFileSync(join(out, 'latest'), 'utf8')).toBe(`${version}\n`)
+  expect(readFileSync(join(out, 'versions'), 'utf8')).toBe(`${version}\n`)
+  const statement = JSON.parse(readFileSync(join(folder, 'provenance.json'), 'utf8'))
+  expect(statement.subject).toContainEqual({
+    name: `otpd-${version}-${target}.tar.gz`,
+    digest: { sha256: sha256(readFileSync(archive())) },
+  })
+})
+
+test('every package of the list of contents has its licence in the archive', () => {
+  const bill = JSON.parse(readFileSync(join(folder, `otpd-${version}.cdx.json`), 'utf8'))
+  const licences = readFileSync(unpacked('THIRD-PARTY-LICENSES'), 'utf8')
+  const packages = (
+    bill.components as {
+      name: string
+      version: string
+      purl: string
+      hashes?: unknown
+      description?: string
+    }[]
+  ).filter(({ purl }) => purl.startsWith('pkg:npm/'))
+  expect(packages.length).toBeGreaterThan(60)
+  expect(packages.map(({ name }) => name)).toEqual(expect.arrayContaining(['elysia', 'react', 'vue']))
+  expect(packages.filter(({ name, version }) => !licences.includes(`\n${name} ${version} (`))).toEqual([])
+  expect(
+    packages.filter(({ hashes, description }) => hashes === undefined && description === undefined),
+  ).toEqual([])
+})
+
+test('the executable knows its commit, target and schema, and the archive has the files of a package', async () => {
+  const { stdout } = await runToEnd([unpacked('otpd'), 'version', '--json'], { env })
+  const newest = readdirSync(join(root, 'migrations/sqlite')).toSorted().at(-1)
+  expect(JSON.parse(stdout).data).toMatchObject({
+    version,
+    target,
+    commit: expect.stringMatching(/^[0-9a-f]{40}(-dirty)?$/),
+    schema: newest?.replace('.sql', ''),
+  })
+  expect(readFileSync(unpacked('otpd.1'), 'utf8')).toStartWith('.TH OTPD 1 "20')
+  expect(readFileSync(unpacked('otpd.service'), 'utf8')).toStartWith('[Unit]\n')
+  expect(readdirSync(unpacked('completions')).toSorted()).toEqual(['_otpd', 'otpd.bash', 'otpd.fish'])
+})
+
+const mandoc = Bun.which('mandoc')
+test.skipIf(mandoc === null)('mandoc finds nothing but long lines in the manual page', async () => {
+  const { stdout } = await runToEnd([mandoc ?? '', '-T', 'lint', '-W', 'warning', unpacked('otpd.1')], {
+    env,
+  })
+  expect(stdout).toBe('')
+})
+
+test('install.sh installs the archive', async () => {
+  const prefix = join(out, 'prefix')
+  const installed = await runToEnd(['sh', installScriptPath, '--from', archive()], {
+    env: { ...env, PREFIX: prefix },
+  })
+  expect(installed.stdout).toContain(`otpd ${version} installed as ${prefix}/bin/otpd`)
+  expect(readFileSync(join(prefix, 'share/man/man1/otpd.1'), 'utf8')).toContain('otpd serve')
+})
+
+test('a second build gives the same bytes, and --verify names the file that was changed', async () => {
+  appendFileSync(join(folder, 'install.sh'), '\n')
+  expect(await runRelease('--verify', folder)).toMatchObject({ exitCode: 1, stdout: 'differs: install.sh\n' })
+})
