@@ -1,4 +1,4 @@
-// What the calls take and return.
+// Input and results of the calls.
 
 export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
 

@@ -48,8 +48,8 @@ export function signatureHeaders(
 const toleranceMs = 300_000
 
 /**
- * Checks the signature of a received webhook, of which there may be several, separated by spaces, or by commas too as
- * supabase/auth joins them. Takes the same time for each wrong one.
+ * Checks the signature of a received webhook. There may be several, separated by spaces, or by commas too as supabase/auth
+ * joins them. Takes the same time for each wrong one.
  *
  * @param nowMs by the wall clock
  */

@@ -48,6 +48,8 @@ said.push((await otp.check({ requestId: sent.requestId, code: '424242' })).reaso
 said.push((await otp.check({ phone, code: '424242' })).reason)
 const other = await otp.send({ phone: '+14155550133' })
 said.push((await otp.cancel({ phone: '+14155550133' })).status, (await otp.get(other.requestId)).status)
+const delivered = await otp.deliver({ phone, code: '907155' })
+said.push(delivered.status, (await otp.deliver({ phone, code: '907155' })).id === delivered.id)
 try { await otp.resend({ requestId: other.requestId }) } catch (error) { said.push(error.name, error.code, error.status, error instanceof GoneError, error instanceof OtpdError) }
 try { await otp.send({ phone: '+1' }) } catch (error) { said.push(error.name, error.code, error.requestId.slice(0, 4)) }
 try { await new Otpd({ apiKey: 'x' }).send({ phone }) } catch (error) { said.push(error.name, JSON.stringify(error).includes(process.env.OTPD_CLIENT_SECRET)) }
@@ -70,6 +72,8 @@ describe('otpd/client', () => {
       'unknown',
       'canceled',
       'canceled',
+      'sent',
+      true,
       'GoneError',
       'OTP_CANCELED',
       410,

@@ -22,8 +22,7 @@ const repeatMs = minuteMs
 const inProgressMs = 10_000
 
 /**
- * Names what makes two calls the same: the application's key of the call, if it has one, and the phone with the code, of which
- * only a keyed hash is stored.
+ * Names two calls that are the same: by the key of the call, if it has one, and by a keyed hash of the phone and the code.
  */
 export type RelayScopes = { repeat: IdempotencyScope; call: IdempotencyScope | undefined }
 

@@ -11,7 +11,7 @@ import { idParams } from '../schemas.ts'
 import type { ReadIdempotency } from '../idempotency.ts'
 import { readText } from '../json-body.ts'
 
-/** What supabase/auth passes on to its client, by the code of the refusal. */
+/** Statuses that supabase/auth passes on to its client, by the code of the refusal. */
 const hookStatuses: Readonly<Partial<Record<ServiceError['code'], number>>> = {
   INVALID_ARGUMENT: 400,
   INVALID_PHONE_NUMBER: 400,
