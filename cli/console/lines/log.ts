@@ -34,3 +34,7 @@ export const eventText = ({ type, detail }: LogEntry) =>
   [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail?.replaceAll('_', ' ')]
     .filter(Boolean)
     .join(': ')
+
+/** Returns the request that an entry leads to. An entry about a delivered code names its message instead, and leads to none. */
+export const linkedRequest = (entry: Pick<LogEntry, 'requestId'> | null | undefined): string | null =>
+  entry?.requestId?.startsWith('msg_') === true ? null : (entry?.requestId ?? null)

@@ -9,7 +9,7 @@ import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
-import { typeSpan } from '../lines/log.ts'
+import { typeSpan, linkedRequest } from '../lines/log.ts'
 import type { TabProps } from './app-tab.ts'
 
 const empty = ['No activity yet. Press S to send a code; or:', '', '  otpd otp send PHONE --env-file FILE']
@@ -31,7 +31,7 @@ export function AppActivity({ app, keys, width, height }: TabProps) {
     getRowId: ({ id }) => id,
     getFilterText: ({ type, phone, detail, requestId }) => [type, phone, detail, requestId].join(' '),
   })
-  const requestId = list.selected?.requestId ?? null
+  const requestId = linkedRequest(list.selected)
   useKeys('apps', {
     ...keys,
     open: requestId === null ? undefined : { run: () => go('otp', { requestId }), label: 'open request' },

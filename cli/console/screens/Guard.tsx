@@ -13,7 +13,7 @@ import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
-import { typeSpan } from '../lines/log.ts'
+import { typeSpan, linkedRequest } from '../lines/log.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Theme } from '../theme.ts'
@@ -51,7 +51,7 @@ function GuardView({ width, height }: ScreenProps) {
     getFilterText: ({ type, phone, detail, appId }) =>
       [type, phone, detail, applicationName(appId)].join(' '),
   })
-  const requestId = list.selected?.requestId ?? null
+  const requestId = linkedRequest(list.selected)
   useKeys('guard', { open: requestId === null ? undefined : () => go('otp', { requestId }) })
   if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
   const columns: Column<LogEntry>[] = [

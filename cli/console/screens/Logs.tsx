@@ -15,7 +15,7 @@ import { useLogFilter } from '../hooks/use-log-filter.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhoneFormatter, useShell } from '../hooks/use-shell.ts'
 import type { LogRow, LogTail } from '../log-tail.ts'
-import { typeSpan } from '../lines/log.ts'
+import { linkedRequest, typeSpan } from '../lines/log.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
@@ -55,7 +55,7 @@ function LogsView({ width, height, target }: ScreenProps) {
     getFilterText: (row) => rowText(row, applicationName),
   })
   const entry = list.selected?.kind === 'entry' ? list.selected.entry : null
-  const requestId = entry?.requestId ?? null
+  const requestId = linkedRequest(entry)
   useKeys('logs', {
     filter: logFilter.openFilterDialog,
     type: logFilter.nextKind,
@@ -71,7 +71,7 @@ function LogsView({ width, height, target }: ScreenProps) {
         ? undefined
         : isDetailOpen
           ? { run: () => copy(JSON.stringify(entry), 'entry as JSON'), label: 'copy JSON' }
-          : { run: () => copy(requestId ?? entry.id, 'id'), label: 'copy id' },
+          : { run: () => copy(entry.requestId ?? entry.id, 'id'), label: 'copy id' },
     clear: () => setClearedId(tail.rows.at(-1)?.id ?? null),
   })
 

@@ -16,7 +16,7 @@ import { usePolled } from '../hooks/use-polled.ts'
 import { useProviders } from '../hooks/use-providers.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { circuitSpan, countColumns } from '../lines/breakdown.ts'
-import { eventText, failureTypes } from '../lines/log.ts'
+import { eventText, failureTypes, linkedRequest } from '../lines/log.ts'
 import type { Range } from '../lines/overview.ts'
 import { endpointStatus } from '../lines/webhook.ts'
 
@@ -138,7 +138,7 @@ export function Failures({ width, height }: Size) {
     getRowId: ({ id }) => id,
   })
   const { selected } = list
-  const requestId = selected?.requestId ?? null
+  const requestId = linkedRequest(selected)
   useKeys('overview', {
     open: requestId === null ? undefined : { run: () => go('otp', { requestId }), label: 'open request' },
   })
