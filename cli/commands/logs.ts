@@ -75,12 +75,8 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
-  const isFiltered = isTail && options.env !== undefined
-  const apps = needsNames || isFiltered ? await listApplications(api) : []
+  const apps = needsNames ? await listApplications(api) : []
   const appNames = new Map(apps.map(({ id, name }) => [id, name]))
-  // The stream has no filter for it. Applications that are created later are shown.
-  const others = new Set(apps.flatMap(({ id, environment }) => (environment === options.env ? [] : [id])))
-  const isOfOther = ({ appId: id }: LogEntry) => isFiltered && id !== null && others.has(id)
   const lines = createLogLines(appNames, output)
   const formatEntry = (entry: LogEntry) => lines.entry(entry, io.now())
   if (recentLog.isTruncated)
@@ -97,7 +93,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   if (!output.json) output.printResult('', () => lines.heading(io.now()))
   for (const entry of recentLog.entries) output.printResult(JSON.stringify(entry), () => formatEntry(entry))
   output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
-  const query = { appId, type: search.type, after: recentLog.newestId ?? logStart }
+  const query = { appId, environment: options.env, type: search.type, after: recentLog.newestId ?? logStart }
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followLog(context, connection, { query, signal })) {
       if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
@@ -105,7 +101,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
         output.note(
           connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
         )
-      else if (matchesSearch(event.entry, search) && !isOfOther(event.entry))
+      else if (matchesSearch(event.entry, search))
         output.printResult(event.json, () => formatEntry(event.entry))
     }
   })

@@ -1,3 +1,4 @@
+import type { Environment } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
 import type { LogType } from '../../shared/event-kinds.ts'
@@ -16,6 +17,7 @@ const entriesPerRead = 100
 
 export type LogStreamFilter = {
   appId?: string | undefined
+  environment?: Environment | undefined
   types?: readonly LogType[] | undefined
   /** The id of an entry, or `logStart`; without it the stream starts with new entries. */
   after?: string | undefined
@@ -115,7 +117,7 @@ export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }
      */
     async open(
       developer: Developer & StreamAccess,
-      { appId, types, after }: LogStreamFilter,
+      { appId, environment, types, after }: LogStreamFilter,
       onDrain?: () => void,
     ): Promise<LogStream> {
       let dirty = true
@@ -167,7 +169,7 @@ export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }
           // Read before the page: entries up to `newest` that the page omits do not match the filter.
           const [newest] = await events.list(developer.id, { limit: 1 })
           if (!newest || newest.seq <= cursor.seq) return emptyBatch(null)
-          const query = { appId, types, limit: entriesPerRead, afterSeq: cursor.seq }
+          const query = { appId, environment, types, limit: entriesPerRead, afterSeq: cursor.seq }
           const entries = await events.list(developer.id, query)
           const last = entries.at(-1)
           const hasMore = entries.length === entriesPerRead

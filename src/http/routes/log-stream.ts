@@ -4,7 +4,7 @@ import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
-import { consoleErrors, eventStream, object } from '../schemas.ts'
+import { consoleErrors, environmentQuery, eventStream, object } from '../schemas.ts'
 import { readTraceId } from '../trace.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 
@@ -33,10 +33,10 @@ export function logStreamRoutes(services: {
     async ({ developer, query, headers, request, server, set }) => {
       // The framework runs the GET handler for HEAD and would read the endless stream.
       if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
-      const { appId, type } = query
+      const { appId, environment, type } = query
       // A browser that reconnects repeats the original URL, so the header is more recent than `after`.
       const after = headers['last-event-id'] || query.after
-      const filter = { appId, types: readLogTypes(type), after }
+      const filter = { appId, environment, types: readLogTypes(type), after }
       const stream = await logStreams.open(developer, filter, () =>
         server?.timeout(request, stalledSecondsMax),
       )
@@ -54,6 +54,7 @@ export function logStreamRoutes(services: {
         appId: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
         ),
+        environment: environmentQuery,
         type: logTypeQuery,
         after: Type.Optional(
           Type.String({

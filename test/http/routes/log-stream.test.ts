@@ -120,6 +120,16 @@ describe('a stream', () => {
     expect(new Set(seen).size).toBe(250)
   })
 
+  test('of one environment leaves out the other', async () => {
+    const shop = await service.createApplication(ada, { environment: 'live' })
+    const live = await open('?environment=live')
+    const test = await open(`?environment=test&after=${logStart}`)
+    for (const application of [web, shop, web, shop]) await send(application)
+    const ids = listIds(await listLog())
+    expect(await live.nextEntryIds(2)).toEqual([ids[1] ?? '', ids[3] ?? ''])
+    expect(await test.nextEntryIds(2)).toEqual([ids[0] ?? '', ids[2] ?? ''])
+  })
+
   test('prefers Last-Event-ID to after, because browsers repeat the URL', async () => {
     for (let count = 0; count < 3; count++) await send()
     const [first, second, third] = listIds(await listLog())
