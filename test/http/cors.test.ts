@@ -16,7 +16,13 @@ afterAll(async () => {
   await apiWithCors.service.dispose()
 })
 
-const forServers = new Set(['/v1/otp/send', '/v1/otp/resend', '/v1/otp/verify', '/v1/otp/cancel'])
+const forServers = new Set([
+  '/v1/otp/send',
+  '/v1/otp/resend',
+  '/v1/otp/verify',
+  '/v1/otp/cancel',
+  '/v1/otp/deliver',
+])
 
 const ask = (apiTester: ApiTester, method: string, path: string, headers: Record<string, string>) =>
   apiTester.service.app.handle(new Request(`http://otpd.test${path}`, { method, headers }))
