@@ -51,7 +51,10 @@ describe('a server that was started with other settings than those of the shell'
     expect(stdout).toMatch(/^main +Twilio.* ready$/m)
     // It has no secret to test with: the command says which process has.
     const refused = await server.otpd(['provider', 'test', 'main', '+14155550123'], { env })
-    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no provider main; that of the running server') })
+    expect(refused).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('no provider main; that of the running server'),
+    })
     expect(readFileSync(record(), 'utf8')).not.toContain(secret)
     expect(statSync(record()).mode & 0o777).toBe(0o600)
   })
