@@ -17,7 +17,9 @@ import type { Output } from '../terminal/output.ts'
 
 /** Option that names the system whose client the lines are for. */
 export const systemOption = () =>
-  new Option('--for <system>', `whose client the lines are for: ${clientSystems.join(', ')}`).choices(clientSystems)
+  new Option('--for <system>', `whose client the lines are for: ${clientSystems.join(', ')}`).choices(
+    clientSystems,
+  )
 
 /** Registers `otpd app env`. */
 export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
