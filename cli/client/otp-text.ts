@@ -50,7 +50,8 @@ export function sentTitle({ phone, code }: SentOtp, request: OtpRequest | null, 
 export function deliveryText({ channel, provider, deliveryStatus }: OtpRequest): string {
   if (provider === inboxProvider) return 'inbox'
   const way = provider === null ? channelName(channel) : `${channelName(channel)} via ${printable(provider)}`
-  return deliveryStatus === null ? way : `${way}, ${printable(deliveryStatus)}`
+  // The status comes first: on a narrow terminal the end is cut.
+  return deliveryStatus === null ? way : `${printable(deliveryStatus)}, ${way}`
 }
 
 /** Formats everything that happened to a code, oldest first. */

@@ -9,9 +9,11 @@ import {
 import { findAppCredentials, readEnvFile } from '../client/credentials.ts'
 import { findApplication } from '../client/find.ts'
 import type { RunCommand } from '../context.ts'
+import type { SendHttp } from '../session/http.ts'
 import { examples } from '../help.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
+import type { Output } from '../terminal/output.ts'
 
 /** Option that names the system whose client the lines are for. */
 export const systemOption = () =>
@@ -37,7 +39,7 @@ export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
     )
     .action((idOrName: string, options: { for: ClientSystem; envFile?: string }, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
-        const { api, server } = connect()
+        const { api, server, send } = connect()
         const id = await findApplication(api, idOrName)
         const params = { params: { id } }
         const { data: app } = await api.asDeveloper('GET', '/v1/applications/:id', params)
@@ -48,12 +50,21 @@ export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
         const values = clientVariables(options.for, credentials, server.url)
         const comment = output.json ? '' : await describeLimits(api, app)
         output.printResult(JSON.stringify({ data: values }), () => envLines(values, comment))
+        await warnIfNotAnswering(options.for, send, output)
         if (options.envFile === undefined && options.for !== 'supabase')
           output.warn(
             'The secret and the API key are shown only once, so they are missing here. Name the file they were saved in: --env-file FILE',
           )
       }),
     )
+}
+
+/** Warns if the server does not answer as Twilio Verify: the library would report a bare 404. */
+export async function warnIfNotAnswering(system: ClientSystem | undefined, send: SendHttp, output: Output) {
+  if (system !== 'twilio-verify') return
+  const { status } = await send({ method: 'GET', path: '/v2/Services' })
+  if (status === 404)
+    output.warn('The server does not answer as Twilio Verify yet: start it with OTPD_COMPAT=twilio-verify')
 }
 
 const noSecrets = { clientSecret: undefined, apiKey: undefined }

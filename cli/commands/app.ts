@@ -21,7 +21,7 @@ import { usageError } from '../terminal/errors.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addAppCredentialCommands } from './app-credentials.ts'
-import { addAppEnvCommand, systemOption } from './app-env.ts'
+import { addAppEnvCommand, systemOption, warnIfNotAnswering } from './app-env.ts'
 import { addAppManageCommands } from './app-manage.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
@@ -55,13 +55,13 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     .addHelpText(
       'after',
       examples(
-        'otpd app create web --project storefront --env test --env-file .env.otpd',
-        'otpd app create shop --project storefront --env live --locale de --otp-ttl 120',
+        'otpd app create web --project shop --env test --env-file .env.otpd',
+        'otpd app create mobile --project shop --env live --locale de --otp-ttl 120',
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
-        const { api, server } = connect()
+        const { api, server, send } = connect()
         requirePlaceForSecrets(options, output)
         const settings = readFields(command, createOptions)
         const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
@@ -85,6 +85,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
           })
           output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
         }
+        await warnIfNotAnswering(options.for, send, output)
         if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
         if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
         if (isSaved)
@@ -99,7 +100,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
 
   addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
     .option('-p, --project <id|name>', 'only applications of this project')
-    .addHelpText('after', examples('otpd app list', 'otpd app list --project storefront --json'))
+    .addHelpText('after', examples('otpd app list', 'otpd app list --project shop --json'))
     .action((options: ListOptions & { project?: string }, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()

@@ -47,14 +47,14 @@ const modes = {
 
 function statusText(
   { mode, since, rules, countries, alerts }: HostGuardStatus,
-  { paint, formatTable }: Output,
+  { paint, formatTable, clockHeading }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
   const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
     rule,
-    limit === null ? paint.dim('off') : printable(limit),
     countText(flagged),
     countText(blocked),
+    limit === null ? paint.dim('off') : printable(limit),
   ])
   const countryRows = countries.map(({ rule, country, flagged, blocked }) => [
     printable(country),
@@ -68,9 +68,10 @@ function statusText(
       : formatTable(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
-    `Counted since ${localTime(since)}`,
+    clockHeading(`Counted since ${localTime(since)}`),
     '',
-    formatTable([kept('RULE'), 'LIMIT', kept('FLAGGED'), kept('BLOCKED')], ruleRows),
+    // A limit is a sentence, which a narrow terminal wraps: cut, it would say nothing.
+    formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), kept('LIMIT')], ruleRows),
     '',
     countrySection,
     ...alerts.map(({ country, developerId, until }) =>

@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Option, type Command } from 'commander'
-import type { Config } from '../../src/config/config.ts'
+import type { Config, LoadedConfig } from '../../src/config/config.ts'
 import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/start.ts'
 import type { Context, RunCommand } from '../context.ts'
-import { exitCodes } from '../terminal/errors.ts'
+import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { describeRunning, findRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable, type Paint } from '../terminal/text.ts'
+import { formatFacts, printable, shellWord, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
@@ -64,7 +64,9 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd provider test main +14155550123'))
     .action((name: string, phone: string, flags: HostFlags & { channel?: string }, command: Command) =>
       runCommand(command, async ({ output }) => {
-        const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+        const loaded = await loadServerConfig(flags)
+        const config = requireConfig(loaded, exitCodes.usage)
+        await refuseProviderOfServer(name, loaded, config)
         const testResult = await withProviders(config, (providers) =>
           providers.test(name, phone, flags.channel),
         )
@@ -72,6 +74,20 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
         return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
       }),
     )
+}
+
+/** Refuses a provider that only the running server has: this shell reads another configuration, without its secrets. */
+async function refuseProviderOfServer(name: string, loaded: LoadedConfig, { delivery }: Config) {
+  if (delivery.providers.some((provider) => provider.name === name)) return
+  const running = await findRunning(loaded)
+  if (!running?.providers.some((provider) => provider.name === name)) return
+  const file = running.config.configFile
+  throw usageError(
+    `This shell's configuration has no provider ${printable(name)}; that of ${describeRunning(running)} has.`,
+    file === null
+      ? 'Set the variables of the server in this shell.'
+      : `Name its configuration: --config ${shellWord(file)}`,
+  )
 }
 
 async function withProviders<T>(

@@ -153,7 +153,7 @@ function printBanner(
       : `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at exit)' : ''}`
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
-    ['Docs', `${url}/v1/docs`],
+    ['Docs', `${url}/docs/`],
     ['Metrics', server.metricsUrl],
     ['Compatible', config.compat.length === 0 ? null : config.compat.join(', ')],
     ['Listening', url === server.url ? null : server.url],

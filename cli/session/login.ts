@@ -77,7 +77,7 @@ export async function logIn(context: LoginContext & { connect(): Connection }, o
       ),
     )
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and takes precedence over this login.')
-  output.suggestNext(session.isNew ? 'otpd project create storefront' : 'otpd whoami')
+  output.suggestNext(session.isNew ? 'otpd project create shop' : 'otpd whoami')
 }
 
 type Login = TokenGrant & { email: string | null; isNew: boolean; provider?: OidcProvider }

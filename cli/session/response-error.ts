@@ -40,6 +40,7 @@ export function responseError(
 
 /** Commands to suggest, by the error's reason or else its code: the server's message cannot name them. */
 const nextSteps: Partial<Record<string, string>> = {
+  DELIVERY_FAILED: 'See what happened with: otpd otp list --phone PHONE',
   APPLICATION_DISABLED: 'Enable it with: otpd app enable APP',
   PROJECT_NOT_EMPTY: 'List its applications with: otpd app list',
   TOTP_REQUIRED: 'Enable it with: otpd profile totp enable',
@@ -73,7 +74,7 @@ function readError(json: unknown) {
   const lines: string[] = []
   if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
-  const nextStep = nextSteps[stringOr(reason, code)]
+  const nextStep = nextSteps[stringOr(reason, code)] ?? nextSteps[code]
   if (nextStep !== undefined) lines.push(nextStep)
   const rate = isRecord(metadata) ? planRates[stringOr(metadata.policy, '')] : undefined
   if (rate !== undefined && isRecord(metadata) && typeof metadata.plan === 'string')

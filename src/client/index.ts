@@ -19,7 +19,7 @@ export type * from './types.ts'
 export type { WebhookEvent } from './webhooks.ts'
 
 export type OtpdOptions = {
-  /** URL of the server. Defaults to `OTPD_URL`. */
+  /** URL of the server. Defaults to `OTPD_URL`, then `OTPD_SERVER`, which `otpd app create --env-file` writes. */
   url?: string | undefined
   /** Defaults to `OTPD_CLIENT_ID`. */
   clientId?: string | undefined
@@ -205,7 +205,10 @@ function readSettings(options: OtpdOptions) {
     return found
   }
   return {
-    url: required(options.url, 'OTPD_URL').replace(/\/+$/, ''),
+    url: required(options.url || environment('OTPD_URL') || environment('OTPD_SERVER'), 'OTPD_URL').replace(
+      /\/+$/,
+      '',
+    ),
     fetch: options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 15_000,
     maxRetries: options.maxRetries ?? 2,

@@ -58,7 +58,6 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
       const host = normalizedHost(url)
       // `https://.`, `https://a..b`: resolvers disagree about empty labels.
       if (host.split('.').includes('')) return 'Expected a URL with a host name.'
-      if (url.protocol === 'http:' && !isExempt(host)) return 'Expected an https URL.'
       if (!allowsPort(url)) {
         return 'Expected port 443, 80 or one above 1023 that no database or cluster uses. The operator of this service can allow others.'
       }
@@ -66,6 +65,7 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
       if (isLocal) {
         return 'Expected a public host: no delivery can reach this one. To receive webhooks on your own machine, run `otpd webhook listen`. The operator of this service can allow a private host with OTPD_WEBHOOK_ALLOW.'
       }
+      if (url.protocol === 'http:' && !isExempt(host)) return 'Expected an https URL.'
       return undefined
     },
   }

@@ -64,6 +64,23 @@ test('app env prints what otpd and supabase/auth read', async () => {
   expect(data.GOTRUE_HOOK_SEND_SMS_SECRETS).toBe(`v1,${saved['OTPD_WEBHOOK_SECRET']}`)
 })
 
+test('app env warns that a server without the setting does not answer as Twilio Verify', async () => {
+  const plain = await startServer()
+  try {
+    const login = ['login', '--setup-token', plain.setupToken(), '--email', 'a@b.example', '--password-stdin']
+    await plain.otpd(login, { input: 'correct horse battery' })
+    await plain.otpd(['project', 'create', 'shop'])
+    const create = 'app create web -p shop -e test --env-file web.env --for twilio-verify'
+    const print = 'app env web --env-file web.env --for twilio-verify'
+    for (const command of [create, print])
+      expect((await plain.otpd(command.split(' '))).stderr).toContain(
+        'start it with OTPD_COMPAT=twilio-verify',
+      )
+  } finally {
+    await plain.stop()
+  }
+})
+
 test('app env says what is missing, and refuses the credentials of another application', async () => {
   const missing = await otpd('app', 'env', 'web', '--for', 'twilio-verify')
   expect(missing.stdout).toContain('\nTWILIO_AUTH_TOKEN=\n')

@@ -14,12 +14,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'otpd-client-'))
   const library = join(folder, 'node_modules/otpd')
   mkdirSync(library, { recursive: true })
-  await runToEnd([process.execPath, join(root, 'cli/build-client.ts'), '--outdir', join(library, 'client')])
-  const exported = { './client': { types: './client/index.d.ts', default: './client/index.js' } }
-  writeFileSync(
-    join(library, 'package.json'),
-    JSON.stringify({ name: 'otpd', type: 'module', exports: exported }),
-  )
+  await runToEnd([process.execPath, join(root, 'cli/build-client.ts'), '--outdir', library])
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
   server = await startServer({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
   const login = ['login', '--setup-token', server.setupToken(), '--email', 'a@b.example', '--password-stdin']

@@ -30,7 +30,7 @@ describe('a server that was started with other settings than those of the shell'
     expect(doctor.stdout).toMatch(/✓ webhooks +public addresses and 10\.1\.2\.3\/32/)
     // The address is not the default, and no login named it.
     expect(doctor.stdout).toContain(`✓ server          ${server.url} is ready (the server on this machine)`)
-    expect((await otpd('guard', 'status')).stdout).toMatch(/COUNTRY_NOT_ALLOWED +only DE/)
+    expect((await otpd('guard', 'status')).stdout).toMatch(/COUNTRY_NOT_ALLOWED +0 +0 +only DE/)
   })
 
   test('shows the providers of its last reload, and no secret', async () => {
@@ -49,6 +49,12 @@ describe('a server that was started with other settings than those of the shell'
     const env = { OTPD_DATA_DIR: server.dataDir, XDG_CONFIG_HOME: '/nowhere' }
     const { stdout } = await server.otpd(['provider', 'list'], { env })
     expect(stdout).toMatch(/^main +Twilio.* ready$/m)
+    // It has no secret to test with: the command says which process has.
+    const refused = await server.otpd(['provider', 'test', 'main', '+14155550123'], { env })
+    expect(refused).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('no provider main; that of the running server'),
+    })
     expect(readFileSync(record(), 'utf8')).not.toContain(secret)
     expect(statSync(record()).mode & 0o777).toBe(0o600)
   })

@@ -288,7 +288,7 @@ export const commandCases: [
     'guard status',
     () => ({
       args: [],
-      stdout: /^Mode enforce:(.*\n)+RULE +LIMIT/,
+      stdout: /^Mode enforce:(.*\n)+RULE +FLAGGED +BLOCKED +LIMIT/,
       stderr: /rules of the running server/,
       json: 'own',
     }),

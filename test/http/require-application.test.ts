@@ -61,6 +61,15 @@ describe('the three headers of an application', () => {
         expect(response.headers.get('www-authenticate')).toBe('Application realm="otpd"')
       }
     }
+    // fetch sends `undefined` for a variable that was never loaded.
+    const unset = await send({ ...headers, 'x-client-secret': 'undefined' })
+    expect(unset.error).toMatchObject({
+      reason: 'MISSING_CREDENTIAL',
+      metadata: { header: 'x-client-secret' },
+    })
+    expect(unset.error?.message).toEndWith(
+      'It came as "undefined": set the variable that your program reads it from.',
+    )
     // Also where the others are wrong: what is missing says nothing about what is stored.
     const response = await send({ ...headers, 'x-client-id': 'nonsense', 'x-api-key': undefined })
     expect(response.error?.metadata).toEqual({ header: 'x-api-key' })

@@ -38,6 +38,7 @@ describe('a URL to register', () => {
     ['https://127.0.0.1/', 'public'],
     ['https://10.1.2.3/', 'public'],
     ['https://localhost/', 'otpd webhook listen'],
+    ['http://localhost:3000/hook', 'otpd webhook listen'],
     ['https://LOCALHOST./', 'OTPD_WEBHOOK_ALLOW'],
     ['https://shop.localhost/hook', 'public'],
     ['https://printer.local/', 'public'],

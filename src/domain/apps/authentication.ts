@@ -78,13 +78,24 @@ export const credentialsRejected = () =>
 /**
  * Checks that all three headers were sent. Looks at no stored value.
  *
- * @throws UNAUTHENTICATED (MISSING_CREDENTIAL) with the first one that is missing or empty
+ * @throws UNAUTHENTICATED (MISSING_CREDENTIAL) with the first one that is missing, empty, or the text of a variable that is not set
  */
 export function requireCredentials({ clientId, clientSecret, apiKey }: PresentedCredentials): void {
-  const advice = 'Send x-client-id, x-client-secret and x-api-key together.'
-  if (!clientId) throw missingCredential('x-client-id', advice)
-  if (!clientSecret) throw missingCredential('x-client-secret', advice)
-  if (!apiKey) throw missingCredential('x-api-key', advice)
+  requireHeader('x-client-id', clientId)
+  requireHeader('x-client-secret', clientSecret)
+  requireHeader('x-api-key', apiKey)
+}
+
+/** Texts that JavaScript and Python send for a variable that is not set. */
+const unsetTexts = new Set(['undefined', 'null', 'None'])
+
+function requireHeader(header: string, value: string | undefined | null) {
+  if (!value) throw missingCredential(header, 'Send x-client-id, x-client-secret and x-api-key together.')
+  if (unsetTexts.has(value))
+    throw missingCredential(
+      header,
+      `It came as "${value}": set the variable that your program reads it from.`,
+    )
 }
 
 /** UNAUTHENTICATED (SIGNATURE_INVALID). */

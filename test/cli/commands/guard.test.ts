@@ -48,16 +48,16 @@ describe('guard status', () => {
       'Mode monitor: all codes are sent, and the log shows which would be blocked\n',
     )
     const rows = splitRows(result.stdout)
-    expect(rows).toContainEqual(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'])
-    expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', 'all but CU KP', '0', '0'])
+    expect(rows).toContainEqual(['RULE', 'FLAGGED', 'BLOCKED', 'LIMIT'])
+    expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', '0', '0', 'all but CU KP'])
     expect(rows).toContainEqual([
       'NUMBER_TYPE',
+      '0',
+      '0',
       'no premium, sharedCost, personal, satellite, international numbers',
-      '0',
-      '0',
     ])
-    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', countryLimit, '0', '0'])
-    expect(rows).toContainEqual(['TOTAL_DAILY', 'off', '0', '0'])
+    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', '0', '0', countryLimit])
+    expect(rows).toContainEqual(['TOTAL_DAILY', '0', '0', 'off'])
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
@@ -67,7 +67,7 @@ describe('guard status', () => {
     await recordDecisions('NL', 9, true, 24)
     const result = await home.otpd(['guard', 'status', ...locationFlags])
     const rows = splitRows(result.stdout)
-    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', countryLimit, '3', '1'])
+    expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', '3', '1', countryLimit])
     expect(rows).toContainEqual(['ID', 'COUNTRY_UNVERIFIED', '3', '0'])
     expect(rows).toContainEqual(['NL', 'COUNTRY_UNVERIFIED', '0', '1'])
     expect(result.stderr).toContain('remove mode from [guard]')

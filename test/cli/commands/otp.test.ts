@@ -73,7 +73,7 @@ describe('otp list --phone', () => {
     const { stdout } = await cli.home.otpd(['otp', 'list', '--phone', request.phone])
     expect(cli.server.requests[0]?.path).toBe('/v1/otp?phone=%2B14155552671')
     expect(stdout).toMatch(
-      /^PHONE .*\n\+14155552671 +… pending +SMS via main, accepted .* web .*\n\nWhat happened/,
+      /^PHONE .*\n\+14155552671 +… pending +accepted, SMS via main .* web .*\n\nWhat happened/,
     )
     expect(stdout).toContain('SMS via main: refused (rate limited)')
   })

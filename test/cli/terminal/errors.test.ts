@@ -41,6 +41,7 @@ describe('exit code', () => {
     [403, 'FORBIDDEN', 'APPLICATION_DISABLED', 'otpd app enable APP'],
     [403, 'PLAN_LIMIT_REACHED', undefined, 'otpd admin set-plan'],
     [403, 'ENDPOINT_LIMIT_REACHED', undefined, 'otpd webhook delete WEBHOOK'],
+    [502, 'DELIVERY_FAILED', 'INVALID_NUMBER', 'otpd otp list --phone PHONE'],
   ])('%d %s %s names the command that helps', async (status, code, reason, command) => {
     const error = { code, message: 'A sentence.', traceId: 'req_1', reason }
     cli.respond = () => Response.json({ error }, { status })
