@@ -253,6 +253,8 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/client', packages: noPackage },
 
   { area: 'cli/version.ts', imports: ['package.json'], packages: anyPackage },
+  // Writes the package of the library, with the version of otpd.
+  { area: 'cli/build-client.ts', imports: ['package.json'], packages: anyPackage },
   // Input, output, texts and errors, for people and for scripts. Knows no server.
   { area: 'cli/terminal', packages: anyPackage },
   // The server that a command talks to: its address, HTTP to it, and the login there.
