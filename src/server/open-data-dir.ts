@@ -11,7 +11,7 @@ import {
   hasWal,
   markCleanStop,
   prepareDatabase,
-  takeUncleanStop,
+  takeCleanStop,
   toStartError,
 } from '../store/files/prepare-database.ts'
 import { openSqlite } from '../store/engine/sqlite.ts'
@@ -65,8 +65,6 @@ function openIn(
   })
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 
-  const wasUnclean = takeUncleanStop(files.database, hadWal)
-
   const keyring = openKeyring(
     files.database,
     () => readMasterKeyCandidates(dataDir, config.secrets.masterKey),
@@ -74,8 +72,11 @@ function openIn(
   )
   const database = openSqlite(files.database, { onDiskFault: onFault, onForeignCommit: keyring.refresh })
   cleanups.push(async () => {
-    await database.close()
-    markCleanStop(files.database)
+    try {
+      await markCleanStop(database)
+    } finally {
+      await database.close()
+    }
   })
   return {
     database,
@@ -86,7 +87,8 @@ function openIn(
     dataDir,
     setupTokenFile: files.setupToken,
     async watch() {
-      if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
+      const wasClean = await takeCleanStop(database)
+      if (hadWal && !wasClean) cleanups.push(checkIntegrity(files.database, log))
       return async () => {}
     },
     toStartError: (error) => toStartError(error, dataDir),

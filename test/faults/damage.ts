@@ -120,6 +120,7 @@ async function repeatDamage(
 /** Overwrites a page of the file directly, after an unclean stop. */
 async function corruptPage(trial: Trial, table: string, number: number): Promise<void> {
   const { serverHome } = await createUsedHome(trial, 'SIGTERM', 200)
+  forgetStop(serverHome)
   const page = choosePage(trial, serverHome, table)
   const file = openSync(databasePath(serverHome), 'r+')
   writeSync(file, randomBytes(trial, 2_000), 0, 2_000, (page - 1) * pageBytes + 100)
@@ -150,6 +151,13 @@ async function corruptPage(trial: Trial, table: string, number: number): Promise
       ),
     ],
   })
+}
+
+/** Makes a clean stop one that was not: a server that is killed does not record it. */
+function forgetStop(serverHome: Home): void {
+  const connection = new Database(databasePath(serverHome))
+  connection.run(`delete from meta where name = 'clean_stop'`)
+  connection.close()
 }
 
 /** Chooses a random leaf page of a table, which holds rows. */

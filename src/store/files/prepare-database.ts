@@ -1,15 +1,17 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import { eq } from 'drizzle-orm'
 import type { OnStep } from '../../shared/progress.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
-import { createDataKeys, openDataKeys, writeMeta } from './data-keys.ts'
+import { createDataKeys, openDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
+import type { Database } from '../engine/database.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
   readAppliedMigrations,
@@ -165,33 +167,28 @@ export function toStartError(error: unknown, dataDir: string): unknown {
 
 const cleanStop = 'clean_stop'
 
-/** Records that the server has closed the database. Call it with the lock of the data directory. */
-export function markCleanStop(path: string): void {
-  const connection = connect(path, busyTimeoutMs)
-  try {
-    writeMeta(connection, cleanStop, 'yes')
-  } finally {
-    connection.close()
-  }
+/** Records that the server stops. Call it as its last write. */
+export async function markCleanStop(database: Database): Promise<void> {
+  const { meta } = database.tables
+  await database.write(
+    async (tx) =>
+      void (await tx.insert(meta).values({ name: cleanStop, value: 'yes' }).onConflictDoNothing()),
+  )
+}
+
+/** Tells whether the last server recorded its stop, and removes the record. */
+export async function takeCleanStop(database: Database): Promise<boolean> {
+  const { meta } = database.tables
+  return await database.write(async (tx) => {
+    const taken = await tx.delete(meta).where(eq(meta.name, cleanStop)).returning({ name: meta.name })
+    return taken.length > 0
+  })
 }
 
 /**
- * Tells whether the last server ended without closing the database, and forgets how it ended.
- *
- * @param hadWal whether there was a write-ahead log before the database was opened. The last process that closes the
- *   database deletes it; that may be another one, such as a program that copies it.
+ * Tells whether a database has a write-ahead log with content: the last process that closes the database deletes it. After
+ * a clean stop of the server that may be another one, such as a program that copies it.
  */
-export function takeUncleanStop(path: string, hadWal: boolean): boolean {
-  const connection = connect(path, busyTimeoutMs)
-  try {
-    const { changes } = connection.run('delete from meta where name = ?', [cleanStop])
-    return hadWal && changes === 0
-  } finally {
-    connection.close()
-  }
-}
-
-/** Tells whether a database has a write-ahead log with content. */
 export function hasWal(dataDir: string): boolean {
   const wal = `${dataFiles(dataDir).database}-wal`
   return existsSync(wal) && statSync(wal).size > 0

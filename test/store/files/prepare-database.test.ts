@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openTestFile } from '../../helpers/databases.ts'
 import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
@@ -9,7 +10,7 @@ import {
   hasWal,
   markCleanStop,
   prepareDatabase,
-  takeUncleanStop,
+  takeCleanStop,
 } from '../../../src/store/files/prepare-database.ts'
 
 const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
@@ -67,15 +68,19 @@ describe('a database that was changed outside of otpd', () => {
   })
 })
 
-test('a clean stop is told from a crash, also while a program that copies the database keeps its write-ahead log', () => {
+test('a clean stop is told from a crash, also while a program that copies the database keeps its write-ahead log', async () => {
   prepareDatabase(dataDir, options)
   const { database } = dataFiles(dataDir)
   const copier = connect(database, 0)
   copier.run('begin')
   copier.query('select count(*) from meta').get()
-  markCleanStop(database)
+  const stopping = openTestFile(database)
+  await markCleanStop(stopping)
+  await stopping.close()
   expect(hasWal(dataDir)).toBe(true)
-  expect([0, 1].map(() => takeUncleanStop(database, hasWal(dataDir)))).toEqual([false, true])
+  const started = openTestFile(database)
+  expect([await takeCleanStop(started), await takeCleanStop(started)]).toEqual([true, false])
+  await started.close()
   copier.close()
 })
 
@@ -84,10 +89,12 @@ test('a stop and a start wait for a program that writes for a moment, such as Li
   const { database } = dataFiles(dataDir)
   const hold = `const db = new (require('bun:sqlite').Database)(process.argv[1]); db.run('begin immediate');
     console.log('holds it'); setTimeout(() => db.run('rollback'), 300)`
-  for (const step of [() => markCleanStop(database), () => takeUncleanStop(database, true)]) {
+  const stopping = openTestFile(database)
+  for (const step of [() => markCleanStop(stopping), () => takeCleanStop(stopping)]) {
     const writer = Bun.spawn([process.execPath, '-e', hold, database], { stdout: 'pipe' })
     await writer.stdout.getReader().read()
-    expect(step).not.toThrow()
+    await step()
     await writer.exited
   }
+  await stopping.close()
 })
