@@ -198,7 +198,7 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .option('--server <url>', 'server to talk to (OTPD_SERVER; default: the last login)')
     .option('--context <name>', 'named server to talk to (OTPD_CONTEXT); see otpd context')
     .option('--timeout <time>', 'how long to wait for a response, like 10s (OTPD_TIMEOUT; default 30s)')
-    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create shop'))
+    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
 
   const isRequested = ({ names }: CommandFile) => firstWord !== undefined && names.includes(firstWord)

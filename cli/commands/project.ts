@@ -48,7 +48,10 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
-      examples('otpd project create shop', "otpd project create shop --description 'Sign-in of the shop'"),
+      examples(
+        'otpd project create storefront',
+        "otpd project create shop --description 'Sign-in of the shop'",
+      ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -99,7 +102,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .alias('show')
     .argument('<project>', 'id or name of the project')
     .description('show a project')
-    .addHelpText('after', examples('otpd project get shop'))
+    .addHelpText('after', examples('otpd project get storefront'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()

@@ -289,6 +289,7 @@ export const commandCases: [
     () => ({
       args: [],
       stdout: /^Mode enforce:(.*\n)+RULE +FLAGGED +BLOCKED +LIMIT/,
+      isWide: true,
       stderr: /rules of the running server/,
       json: 'own',
     }),
