@@ -93,6 +93,10 @@ export type OtpTerminalState =
 export const isExpired = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
 
+/** Tells whether a request can still be verified. */
+export const isLiving = (request: OtpRequest, now: number) =>
+  request.status === 'pending' && request.expiresAt > now
+
 /**
  * Refuses to work on a request whose phone number cannot be decrypted: a budget, an identity or a message would be those
  * of another number.

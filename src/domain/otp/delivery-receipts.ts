@@ -3,7 +3,7 @@ import { breakdownChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
-import { isExpired, type DeliveryStatus } from '../model/request.ts'
+import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
@@ -169,8 +169,7 @@ function nextExclusions(
   now: number,
 ): string[] | undefined {
   // A newer resend replaces this message.
-  if (request.status !== 'pending' || isExpired(request, now) || request.resends !== message.message)
-    return undefined
+  if (!isLiving(request, now) || request.resends !== message.message) return undefined
   const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
   const { channel } = request
   const isNumberFault = failure?.permanent === true && failure.at === 'number'

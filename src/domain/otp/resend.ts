@@ -20,7 +20,7 @@ import {
   type ChannelChoice,
 } from './outgoing.ts'
 import {
-  isExpired,
+  isLiving,
   requireReadablePhone,
   resendsMax,
   type Channel,
@@ -92,7 +92,7 @@ export function createOtpResend(needs: OtpNeeds) {
         const caller = await rows.caller(application)
         const earlier = await readEarlierSend(rows, scope, now)
         const existing = await readOwnRequest(rows, application, found.requestId)
-        if (existing?.status !== 'pending' || isExpired(existing, now)) {
+        if (!existing || !isLiving(existing, now)) {
           const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
           const subscribers = existing ? await rows.subscribers(application.id) : []
           const closed = existing && { request: existing, subscribers }

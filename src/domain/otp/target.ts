@@ -2,7 +2,7 @@ import { applicationFields } from '../../shared/application-fields.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { parsePhone } from '../model/phone.ts'
-import { isExpired, type OtpRequest } from '../model/request.ts'
+import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import { findPhone } from './phones.ts'
 
@@ -56,8 +56,11 @@ export async function onTarget<R>(
 }
 
 /** Tells whether a request that a phone meant has ended since it was found. */
-export const hasMoved = ({ isLiving }: FoundRequest, request: OtpRequest | undefined, now: number): boolean =>
-  isLiving && (request?.status !== 'pending' || isExpired(request, now))
+export const hasMoved = (
+  { isLiving: wasLiving }: FoundRequest,
+  request: OtpRequest | undefined,
+  now: number,
+): boolean => wasLiving && !(request && isLiving(request, now))
 
 /** Finds the newest living request; without one the newest, if wrong codes ended it and its time is not over. */
 async function findLiving(
@@ -70,9 +73,8 @@ async function findLiving(
   let newest: OtpRequest | undefined
   for await (const request of listRequests(needs, application, phone)) {
     if (request.createdAt <= now - lifetimeMaxMs) break
-    const { id: requestId, status } = request
-    if (status === 'pending' && !isExpired(request, now) && !ended.has(requestId))
-      return { requestId, isLiving: true }
+    const { id: requestId } = request
+    if (isLiving(request, now) && !ended.has(requestId)) return { requestId, isLiving: true }
     newest ??= request
   }
   const isExhausted = newest?.failureReason === 'max_attempts' && newest.expiresAt > now

@@ -3,7 +3,7 @@ import type { Facade } from '../model/compat.ts'
 import { ServiceError } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { parsePhone } from '../model/phone.ts'
-import { isExpired, type OtpRequest } from '../model/request.ts'
+import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { SendResult } from './complete-send.ts'
 import type { OtpNeeds } from './operations.ts'
 import type { SendInput } from './outgoing.ts'
@@ -41,7 +41,7 @@ export function createVerifications(
         const newestRequest = await findHead(needs, application, phone)
         const found = await findMadeBy(facade, needs, application, phone)
         const result =
-          found && isLiving(found) && !ended.has(found.id)
+          found && isLiving(found, needs.clock.now()) && !ended.has(found.id)
             ? await resend(found)
             : await sendFor({ facade, newestRequest }, application, input, scope)
         if (result !== moved) return result
@@ -63,10 +63,6 @@ export function createVerifications(
     /** Finds the newest verification that a façade made for a phone, in any state. @throws INVALID_PHONE_NUMBER */
     findVerification: (facade: Facade, application: CallingApplication, phone: string) =>
       findMadeBy(facade, needs, application, phone),
-  }
-
-  function isLiving(request: OtpRequest): boolean {
-    return request.status === 'pending' && !isExpired(request, needs.clock.now())
   }
 }
 
