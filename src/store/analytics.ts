@@ -1,6 +1,6 @@
 import { and, count, eq, gte, inArray, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore, BreakdownRange, CountChanges } from '../domain/store/analytics.ts'
-import type { Environment } from './app-environments.ts'
+import type { Environment } from '../domain/model/application.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { addAll, columnNames } from './engine/row-writes.ts'

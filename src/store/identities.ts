@@ -1,38 +1,12 @@
-import { asc, eq, lte } from 'drizzle-orm'
+import { asc, lte } from 'drizzle-orm'
 import type { OldIdentity, OldIdentityStore } from '../domain/store/identities.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { requestLists } from './list-changes.ts'
 
 /** Reads and deletes the identities of 0.1.0. */
 export function createOldIdentityStore(database: Database, executor: QueryExecutor): OldIdentityStore {
-  const { identities, identityApplications: links, applications, otpRequests } = database.tables
-  const environments = new Map<string, 'live' | 'test'>()
-
-  const isInTransaction = executor !== database.read
-
-  function findRequest(appId: string) {
-    const { listIndex } = database
-    const newest = listIndex?.keys(database.shortId(appId), requestLists({}), {}, isInTransaction)()
-    return executor
-      .select({ environment: otpRequests.environment })
-      .from(otpRequests)
-      .where(listIndex ? eq(otpRequests.id, newest ?? '') : eq(otpRequests.appId, appId))
-      .limit(1)
-  }
-
-  /** A deleted application has left its requests. */
-  async function findEnvironment(appId: string): Promise<'live' | 'test'> {
-    const known = environments.get(appId)
-    if (known) return known
-    const [application] = await executor
-      .select({ environment: applications.environment })
-      .from(applications)
-      .where(eq(applications.id, appId))
-    const [request] = application ? [application] : await findRequest(appId)
-    const environment = request?.environment ?? 'live'
-    environments.set(appId, environment)
-    return environment
-  }
+  const { identities, identityApplications: links } = database.tables
+  const findEnvironment = createEnvironmentLookup(database, executor)
 
   return {
     async hasAny() {
@@ -56,7 +30,9 @@ export function createOldIdentityStore(database: Database, executor: QueryExecut
           .map((row): [string, OldIdentity] => [row.id, { ...row, applications: [] }]),
       )
       for (const { identityId, appId } of found)
-        byId.get(identityId)?.applications.push({ id: appId, environment: await findEnvironment(appId) })
+        byId
+          .get(identityId)
+          ?.applications.push({ id: appId, environment: (await findEnvironment(appId)) ?? 'live' })
       return [...byId.values()]
     },
   }

@@ -1,7 +1,7 @@
 import { otpStatuses, type OtpStatus } from '../domain/model/request.ts'
 import { webhookDeliveryStatuses } from '../domain/model/webhook-delivery.ts'
 import { eventKinds, logTypes, type LogType } from '../shared/event-kinds.ts'
-import type { Environment } from './app-environments.ts'
+import type { Environment } from '../domain/model/application.ts'
 import type { Database } from './engine/database.ts'
 import type { ListChange } from './engine/list-tail.ts'
 

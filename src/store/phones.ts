@@ -14,7 +14,7 @@ import { isDuplicate, RowAddedError } from './engine/errors.ts'
 import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
-import type { Environment } from './app-environments.ts'
+import type { Environment } from '../domain/model/application.ts'
 import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'

@@ -1,3 +1,4 @@
+import type { Environment } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -41,8 +42,6 @@ export type BreakdownItem = BreakdownRow & {
 }
 
 const breakdownRowsMax = 200
-
-type Environment = 'live' | 'test' | undefined
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>
 
@@ -122,7 +121,7 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
     async breakdown(
       developer: Developer,
       by: BreakdownDimension,
-      environment: Environment,
+      environment: Environment | undefined,
       days: number,
     ): Promise<BreakdownItem[]> {
       const rows = await sumUp(developer.id, by, { environment, ...lastDays(days) })
