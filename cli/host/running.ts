@@ -8,7 +8,7 @@ export type RunningServer = RunningServerView & {
   differences: { setting: string; here: string; server: string }[]
 }
 
-/** Finds the server that runs on the data directory of this shell's configuration, whatever its own environment is. */
+/** Finds the server that runs on the data directory of this shell's configuration. Its own environment may differ. */
 export async function findRunning({ config, settings }: LoadedConfig): Promise<RunningServer | null> {
   if (config === null) return null
   const { findRunningServer, settingRows } = await import('../../src/server/bundle.ts')
