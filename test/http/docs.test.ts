@@ -175,6 +175,10 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
         await page.type(secret)
       }
       await tryOut('post /v1/otp/send', '201 Created')
+      // The page stores what was typed with a delay.
+      await page.waitFor(
+        `['${idToken}', '${apiKey}'].every((secret) => JSON.stringify({ ...localStorage }).includes(secret))`,
+      )
       await page.open(`${listener.url}/v1/docs#tag/projects/GET/v1/projects`)
       await page.waitFor(`${fields}.length === 4`)
       await tryOut('get /v1/projects', projectId)
