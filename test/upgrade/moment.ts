@@ -24,7 +24,7 @@ export function defineMomentTests(
   unpack: (env: Record<string, string>) => InstanceOptions,
 ): void {
   const { open } = fixture
-  /** The first release, which did a few things differently. */
+  /** Whether it is the first release, which did a few things differently. */
   const is010 = fixture.version === '0.1.0'
   const folder = mkdtempSync(join(tmpdir(), 'otpd-clock-'))
   const credentials = heldCredentials(fixture)

@@ -20,7 +20,7 @@ export type OpenState = {
   setupToken: string
   refreshToken: string
   idTokens: Record<string, string>
-  /** What 0.1.0 did not have. */
+  /** State that 0.1.0 could not have. */
   newer?: NewerState
 }
 
