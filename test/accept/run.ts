@@ -3,6 +3,7 @@ import { betterAuthCheck } from './better-auth.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
 import { twilioChecks } from './twilio.ts'
@@ -26,6 +27,7 @@ const checks: AcceptCheck[] = [
   ...twilioChecks,
   betterAuthCheck,
   ...releaseChecks,
+  packagesCheck,
   supabaseCheck,
   kratosCheck,
 ]
