@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { firstDay } from './first-day.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
@@ -27,6 +28,7 @@ const checks: AcceptCheck[] = [
   ...twilioChecks,
   betterAuthCheck,
   ...releaseChecks,
+  firstDay,
   packagesCheck,
   supabaseCheck,
   kratosCheck,
