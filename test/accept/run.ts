@@ -5,6 +5,7 @@ import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
+import { tlsCheck } from './tls.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -28,6 +29,7 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   supabaseCheck,
   kratosCheck,
+  tlsCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
