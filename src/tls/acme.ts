@@ -146,16 +146,17 @@ export async function openAcme(
       replaces?: string | undefined
     }): Promise<string> {
       const identifiers = order.names.map((value) => ({ type: 'dns', value }))
-      const replaces =
-        order.replaces === undefined || !('renewalInfo' in directory) ? {} : { replaces: order.replaces }
-      const created = await post(endpoint('newOrder'), { identifiers, ...replaces }).catch(
-        (error: unknown) => {
-          if (error instanceof AcmeError && error.type === 'alreadyReplaced')
-            return post(endpoint('newOrder'), { identifiers })
-          throw error
-        },
-      )
-      const orderUrl = created.headers.get('location') ?? ''
+      const canReplace = order.replaces !== undefined && 'renewalInfo' in directory
+      const create = (fields: object) => post(endpoint('newOrder'), { identifiers, ...fields })
+      const created = canReplace
+        ? await create({ replaces: order.replaces }).catch((error: unknown) => {
+            // It only makes a renewal cheaper, and is refused for the certificate of a lost account.
+            if (error instanceof AcmeError && error.type !== 'rateLimited') return create({})
+            throw error
+          })
+        : await create({})
+      const orderUrl = created.headers.get('location')
+      if (orderUrl === null) throw new AcmeError('its answer has no location')
       const { authorizations, finalize } = await readJson(created)
       for (const url of Array.isArray(authorizations) ? authorizations : [])
         await authorize(String(url), order.answer)

@@ -74,7 +74,12 @@ export const readCertificate = (pem: string): CertificateFacts => readFacts(new 
 export function coversHost(pem: string, host: string): boolean {
   const x509 = new X509Certificate(pem)
   const address = host.replace(/^\[(.*)\]$/, '$1')
-  return (isIP(address) === 0 ? x509.checkHost(address) : x509.checkIP(address)) !== undefined
+  try {
+    return (isIP(address) === 0 ? x509.checkHost(address) : x509.checkIP(address)) !== undefined
+  } catch {
+    // Not a name, such as an empty one.
+    return false
+  }
 }
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)

@@ -22,7 +22,7 @@ export function certificateId(pem: string): string | undefined {
  *   before the last sixth, whatever the window says
  */
 export function renewalTime(
-  { notBefore, notAfter }: CertificateFacts,
+  { notBefore, notAfter }: Pick<CertificateFacts, 'notBefore' | 'notAfter'>,
   window: Pick<RenewalWindow, 'start' | 'end'> | undefined,
   random: number,
 ): number {

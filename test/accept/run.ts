@@ -7,6 +7,7 @@ import { openapiLint } from './openapi-lint.ts'
 import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
+import { tlsCheck } from './tls.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -32,6 +33,7 @@ const checks: AcceptCheck[] = [
   packagesCheck,
   supabaseCheck,
   kratosCheck,
+  tlsCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { collectOutput } from './binary.ts'
@@ -25,13 +25,14 @@ export async function startPebble(
   const dns = startDns()
   const [port, managementPort] = [options.port ?? (await findUnusedPort()), await findUnusedPort()]
   mkdirSync(folder, { recursive: true })
-  const { cert, key } = makeCertificate('localhost')
   const caFile = join(folder, 'ca.pem')
   const keyFile = join(folder, 'ca-key.pem')
   if (!existsSync(caFile)) {
-    writeFileSync(caFile, cert)
-    writeFileSync(keyFile, key)
+    const pair = makeCertificate('localhost')
+    writeFileSync(caFile, pair.cert)
+    writeFileSync(keyFile, pair.key)
   }
+  const cert = readFileSync(caFile, 'utf8')
   const configFile = join(folder, 'pebble.json')
   const pebble = {
     listenAddress: `127.0.0.1:${port}`,
@@ -62,7 +63,7 @@ export async function startPebble(
     )
     if (isUp) break
     if (tries === 100 || child.exitCode !== null)
-      throw new Error(`Pebble does not start: ${output.map(({ text }) => text()).join('')}`)
+      throw new Error(`Pebble does not start: ${output.map(({ text }) => text().slice(-500)).join('')}`)
     await Bun.sleep(100)
   }
   const root = await fetch(`https://localhost:${managementPort}/roots/0`, { tls: { ca: cert } })
