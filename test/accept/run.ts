@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { imageCheck } from './image.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
@@ -28,6 +29,7 @@ const checks: AcceptCheck[] = [
   betterAuthCheck,
   ...releaseChecks,
   packagesCheck,
+  imageCheck,
   supabaseCheck,
   kratosCheck,
 ]
