@@ -154,14 +154,14 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-function listText(projects: Project[], { formatTable, formatTime, timeHeading }: Output) {
+function listText(projects: Project[], { formatTable, columnTime, timeHeading }: Output) {
   if (projects.length === 0) return 'No projects yet. Create one: otpd project create NAME'
   return formatTable(
     ['NAME', kept('APPS'), optional(timeHeading('CREATED')), optional('DESCRIPTION'), 'ID'],
     projects.map(({ id, name, applicationCount, createdAt, description }) => [
       printable(name),
       String(applicationCount),
-      formatTime(createdAt),
+      columnTime(createdAt),
       printable(description ?? ''),
       id,
     ]),

@@ -57,6 +57,9 @@ export function localTime(iso: string) {
   return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
 }
 
+/** Formats a time with its time zone: `2026-11-20 23:24:01 CET`. */
+export const zonedTime = (iso: string) => `${localTime(iso)} ${timeZone(Date.parse(iso))}`
+
 /** Formats only the time if it is today, otherwise `11-20 23:24`. */
 export function recentTime(iso: string, nowMs: number) {
   const [day = '', time = ''] = localTime(iso).split(' ')

@@ -209,16 +209,15 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
-    const onReload = await storage.watch()
+    await storage.watch()
     const startedAt = nodeClock.now()
-    const updateRecord = await recordServer(storage, { config, settings, url, version, startedAt, cleanups })
+    const updateRecord = await recordServer(storage, { config, settings, url, version, startedAt })
     const reload = async (changed: Reloadable, changedSettings = settings) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
       const { budgets, guard } = changed
       const reloaded = { ...config, budgets, delivery, guard }
-      await onReload(reloaded)
       await updateRecord(reloaded, changedSettings)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
