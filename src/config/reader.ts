@@ -21,6 +21,9 @@ export type Flags = {
   dataDir?: string | undefined
   publicUrl?: string | undefined
   compat?: string | undefined
+  domain?: string[] | undefined
+  tlsCert?: string | undefined
+  tlsKey?: string | undefined
   dev?: boolean | undefined
   migrate?: boolean | undefined
   logFormat?: string | undefined
@@ -42,6 +45,8 @@ export type ConfigInput = {
   isRoot: boolean
   /** Default name of this node. */
   hostName: string
+  /** Milliseconds since the epoch. */
+  now(): number
 }
 
 type FoundSetting = { text: string; source: string; base: string }
@@ -73,6 +78,10 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 
   function report(source: string, message: string, remedy: string) {
     problems.push({ source, message, remedy })
+  }
+
+  function warn(source: string, message: string, remedy: string) {
+    warnings.push({ source, message, remedy })
   }
 
   function read<T>(
@@ -124,6 +133,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     /** Base of relative paths in the file. */
     configFileDir: () => dirname(filePath),
     report,
+    warn,
     read,
     /** Sets the entries of the configuration file and reports every unknown key. */
     useFile(path: string, fileEntries: readonly FileEntry[]) {
@@ -148,7 +158,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
   function warnIfRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
     const removed = removedSettings.find((setting) => setting[kind] === text)
     if (!removed) return false
-    warnings.push({ source, message: `${removed.name} is ignored.`, remedy: removed.remedy })
+    warn(source, `${removed.name} is ignored.`, removed.remedy)
     return true
   }
 
@@ -231,6 +241,9 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
     dataDir: flags.dataDir,
     publicUrl: flags.publicUrl,
     compat: flags.compat,
+    tlsDomains: flags.domain?.join(','),
+    tlsCertFile: flags.tlsCert,
+    tlsKeyFile: flags.tlsKey,
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
   }

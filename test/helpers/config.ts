@@ -25,6 +25,7 @@ export function load({ files = {}, modes = {}, ...rest }: LoadOptions = {}) {
     cwd: '/work',
     isRoot: false,
     hostName: 'ada-host',
+    now: Date.now,
   }
   return loadConfig({ ...defaults, ...rest, readFile, readMode })
 }

@@ -45,7 +45,7 @@ describe('a database of 0.1.0', () => {
     const backup = join(backups, 'new.db')
     expect((await instance.run(['backup', backup])).exitCode).toBe(0)
     expect(findTraces(backup, plain)).toEqual([])
-    expect(await searchPhones(instance.url, version, sent)).toEqual(sent)
+    expect(await searchPhones(instance.url, sent)).toEqual(sent)
     await instance.stop()
     expect(findTraces(database, plain)).toEqual([])
 
@@ -95,7 +95,7 @@ function listRequestsByPhone(path: string, email: string): RequestsByPhone {
 }
 
 /** Searches the requests of numbers through the API. */
-async function searchPhones(url: string, version: string, expected: RequestsByPhone) {
+async function searchPhones(url: string, expected: RequestsByPhone) {
   const { email = '', password = '' } = readFixture('0.1.0').accounts['ada'] ?? {}
   const login = { grant_type: 'password', username: email, password }
   const token = textAt((await requestTokens(url, login)).body, 'id_token')
