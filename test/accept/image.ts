@@ -51,8 +51,13 @@ export const imageCheck: AcceptCheck = {
 
       await runWithRunc(folder, join(folder, 'bundle-amd64'))
       print('runc: serves as 65532 on a read-only root, and is healthy')
-      await runWithPodman(folder, file)
+      await run(folder, ['skopeo', 'copy', '--all', '--quiet', source, `dir:${join(folder, 'registry')}`])
+      await run(folder, ['podman', 'load', '--quiet', '--input', file])
+      await runWithPodman(folder, `localhost/otpd:${version}`)
       print('Podman: serves on a volume of its own, is healthy, and ends with 0')
+      await buildContainerfile(folder, join(folder, 'linux-x64'))
+      await runWithPodman(folder, 'localhost/otpd-own')
+      print('the Containerfile of the recipes: the same')
     }),
 }
 
@@ -82,22 +87,46 @@ async function runWithRunc(folder: string, bundle: string) {
   }
 }
 
-async function runWithPodman(folder: string, file: string) {
-  const loaded = await run(folder, ['podman', 'load', '--quiet', '--input', file])
-  if (!loaded.includes(`localhost/otpd:${version}`)) throw new Error(`Podman gave it another name: ${loaded}`)
+// Limits that Podman could not set without all rights.
+const limits = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024']
+
+async function runWithPodman(folder: string, image: string) {
   const name = `otpd-accept-${process.pid}`
-  // Limits that Podman could not set without all rights.
-  const limits = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024']
   const options = ['--detach', '--name', name, '--read-only', '--network=none', ...limits]
   try {
-    await run(folder, ['podman', 'run', ...options, `localhost/otpd:${version}`])
+    await run(folder, ['podman', 'run', ...options, image])
     await healthy(['podman', 'exec', name, 'otpd', 'health'])
+    const account = 'otpd admin create --email ada@example.com --name Ada --password-stdin'
+    const create = `echo correct-horse-battery | podman exec --interactive ${name} ${account}`
+    await run(folder, ['sh', '-c', create])
     await run(folder, ['podman', 'stop', name])
     const code = await run(folder, ['podman', 'inspect', '--format', '{{.State.ExitCode}}', name])
     if (code.trim() !== '0') throw new Error(`The container ended with ${code}.`)
   } finally {
     Bun.spawnSync(['podman', 'rm', '--force', '--volumes', name])
-    Bun.spawnSync(['podman', 'rmi', '--force', `localhost/otpd:${version}`])
+    Bun.spawnSync(['podman', 'rmi', '--force', image])
+  }
+}
+
+/** Builds the image of the recipe, on a Debian that is made here instead of downloaded. */
+async function buildContainerfile(folder: string, context: string) {
+  const recipe = join(root, '.packaging/recipes/Containerfile')
+  const [, base = ''] = /^FROM (\S+)$/m.exec(readFileSync(recipe, 'utf8')) ?? []
+  const tar = join(folder, 'debian.tar')
+  await run(folder, ['mmdebstrap', '--quiet', '--variant=essential', 'trixie', tar])
+  await run(folder, ['podman', 'import', '--quiet', tar, base])
+  const options = [
+    '--quiet',
+    '--pull=never',
+    '--network=none',
+    '--format=docker',
+    '--tag',
+    'localhost/otpd-own',
+  ]
+  try {
+    await run(folder, ['podman', 'build', ...options, ...limits, '--file', recipe, context])
+  } finally {
+    Bun.spawnSync(['podman', 'rmi', base])
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { settings } from '../../src/config/settings.ts'
 import { runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 import { findProgram } from '../helpers/external-program.ts'
+import { codeBlocks, readDocument } from '../helpers/guide-blocks.ts'
 import { parseExposition, type Sample } from '../helpers/prometheus-exposition.ts'
 import { startProviderServer, type ProviderServer } from '../helpers/provider-server.ts'
 import { findUnusedPort } from '../helpers/unused-port.ts'
@@ -99,6 +100,7 @@ describe('the Prometheus rules', () => {
 
 describe('the manifest for Kubernetes', () => {
   const manifest = read('kubernetes.yaml')
+  const guide = readDocument('src/docs/kubernetes.md')
   const variables = Object.fromEntries(
     [...manifest.matchAll(/\{ name: (OTPD_\w+), value: '?([^' }]*)'? \}/g)].map(([, name, value]) => [
       name,
@@ -115,6 +117,18 @@ describe('the manifest for Kubernetes', () => {
     rmSync(folder, { recursive: true })
   })
 
+  test('has the resources and fields that the guide names', () => {
+    const kubectl = codeBlocks(guide, 'text').join('')
+    expect(manifest).toContain('secretName: otpd-master-key,')
+    expect(kubectl).toContain('secret generic otpd-master-key --from-file=master.key\n')
+    expect(manifest).toMatch(/^kind: StatefulSet\nmetadata:\n {2}name: otpd$/m)
+    const targets = [...kubectl.matchAll(/ (statefulset\/\S+|otpd-0)/g)].map(([, target]) => target)
+    expect(new Set(targets)).toEqual(new Set(['statefulset/otpd', 'otpd-0']))
+    const fields = [...guide.matchAll(/^\| `([\w.]+)`/gm)].map(([, field = '']) => field.split('.')[0])
+    expect(fields.length).toBeGreaterThan(3)
+    for (const field of fields) expect(manifest).toMatch(new RegExp(`\\b${field}\\b`))
+  })
+
   test('sets only variables that otpd has, and asks paths that it answers', async () => {
     const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
     expect(Object.keys(variables).length).toBeGreaterThan(4)
@@ -122,9 +136,8 @@ describe('the manifest for Kubernetes', () => {
 
     const home = makeServerHome()
     const key = join(home.home, 'master.key')
-    const made = await runToEnd(['sh', '-c', 'head -c 32 /dev/urandom | base64 > master.key'], {
-      cwd: home.home,
-    })
+    const [makeKey = ''] = codeBlocks(guide, 'sh')
+    const made = await runToEnd(['sh', '-ec', makeKey], { cwd: home.home })
     expect(made.exitCode).toBe(0)
     chmodSync(key, 0o440)
     const metricsPort = await findUnusedPort()
