@@ -31,6 +31,7 @@ const expected: Record<string, RegExp> = {
   backup: /^success 1$/,
   timer: /^active$/,
   credential: /^200 success 0$/,
+  log: /^0$/,
   mistake: /^failed status=9 restarts=0$/,
   removed: /^inactive 1 otpd\.toml$/,
   purged: /^mine\.env 1 2$/,

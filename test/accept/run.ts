@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
 import { firstDay } from './first-day.ts'
+import { imageCheck } from './image.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
@@ -31,6 +32,7 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   firstDay,
   packagesCheck,
+  imageCheck,
   supabaseCheck,
   kratosCheck,
   tlsCheck,

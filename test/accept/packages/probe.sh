@@ -58,6 +58,8 @@ echo "credential=$(ready) $(unit Result otpd-backup) $(find /var/lib/otpd -name 
 mv /root/master.key /var/lib/otpd/master.key
 rm -r /etc/systemd/system/otpd.service.d /etc/systemd/system/otpd-backup.service.d /etc/otpd/master-key.cred
 
+echo "log=$(journalctl _SYSTEMD_UNIT=otpd.service --output cat | grep -vc '^{"level":.*}$')"
+
 cp /etc/otpd/otpd.toml /root/otpd.toml
 echo '[server' >>/etc/otpd/otpd.toml
 systemctl daemon-reload
