@@ -8,6 +8,9 @@ import type { Theme } from '../theme.ts'
 export const ranges = ['7d', '30d', '90d'] as const
 export type Range = (typeof ranges)[number]
 
+/** Returns the range after this one; the first after the last. */
+export const nextRange = (range: Range): Range => ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? range
+
 /** Formats the five counts of the summary, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
   const counts: [name: string, short: string, value: string][] = [
