@@ -2,6 +2,7 @@ import { Box } from 'ink'
 import { useState } from 'react'
 import { listAudit } from '../../client/find.ts'
 import type { AuditEntry } from '../../client/resources.ts'
+import { shortenIds } from '../../terminal/table.ts'
 import { localTime, recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -98,7 +99,7 @@ const empty = [
 
 const emptyFiltered = ['No matching entries. Press esc to see all.']
 
-const targetText = ({ targetName, targetId }: AuditEntry) => targetName ?? targetId ?? ''
+const targetText = ({ targetName, targetId }: AuditEntry) => targetName ?? shortenIds(targetId ?? '')
 
 const originText = ({ source, ip }: AuditEntry) => ip ?? source
 
