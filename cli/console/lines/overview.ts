@@ -161,7 +161,7 @@ export function firstStepLines(
     { text: ' No codes yet. To send the first one, run in another terminal:', paint: theme.paint.bold },
     '',
     ...step(hasProject, 'otpd project create shop'),
-    ...step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),
+    ...step(hasApplication, 'otpd app create web --project shop --env live --env-file .env.otpd'),
     ...step(false, 'otpd otp send +14155550132 --env-file .env.otpd'),
     ...step(false, 'otpd otp verify REQUEST CODE --env-file .env.otpd'),
   ]
