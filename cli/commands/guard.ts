@@ -6,7 +6,7 @@ import { loadServerConfig } from '../host/config.ts'
 import { findRunning, noteRunning } from '../host/running.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
-import { kept } from '../terminal/table.ts'
+import { kept, wrapped } from '../terminal/table.ts'
 import { printable, zonedTime } from '../terminal/text.ts'
 
 /** Registers the commands for the guard against SMS pumping. */
@@ -70,8 +70,8 @@ function statusText(
     `Mode ${paint.bold(modes[mode])}`,
     `Counted since ${zonedTime(since)}`,
     '',
-    // A limit is a sentence, which a narrow terminal wraps: cut, it would say nothing.
-    formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), kept('LIMIT')], ruleRows),
+    // A limit is a sentence: cut, it would say nothing.
+    formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), wrapped('LIMIT')], ruleRows),
     '',
     countrySection,
     ...alerts.map(({ country, developerId, until }) =>

@@ -48,10 +48,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
-      examples(
-        'otpd project create storefront',
-        "otpd project create shop --description 'Sign-in of the shop'",
-      ),
+      examples('otpd project create shop', "otpd project create shop --description 'Sign-in of the shop'"),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -78,7 +75,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
             ].join('\n'),
           [data.id],
         )
-        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env test --env-file .env.otpd`)
+        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env live --env-file .env.otpd`)
       }),
     )
 
@@ -102,7 +99,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .alias('show')
     .argument('<project>', 'id or name of the project')
     .description('show a project')
-    .addHelpText('after', examples('otpd project get storefront'))
+    .addHelpText('after', examples('otpd project get shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()

@@ -56,16 +56,28 @@ export function readGuides(): Guide[] {
   )
 }
 
+/** Makes the page for an address without a guide. */
+function notFoundGuide(guides: readonly Guide[]): Guide {
+  const titles = new Map(guides.map(({ name, title }) => [name, title]))
+  const link = (name: string) => `[${name === 'index' ? 'Overview' : titles.get(name)}](${name}.md)`
+  const title = 'There is no such page'
+  const lists = contents.map(({ section, pages }) => `- ${section}: ${pages.map(link).join(', ')}`)
+  const markdown = `# ${title}\n\nSearch the guides above, or pick one:\n\n${lists.join('\n')}\n`
+  return { name: 'not-found', section: '', title, markdown }
+}
+
 /** Renders all files of the guides. */
 export async function renderGuides(): Promise<Record<string, string>> {
   const guides = readGuides()
   const names = new Set(guides.map(({ name }) => name))
   const pages = guides.map((guide) => ({ guide, article: renderArticle(guide.markdown, names) }))
+  const notFound = notFoundGuide(guides)
   const pictures = new Set(pages.flatMap(({ article }) => article.pictures))
   return {
     ...Object.fromEntries(
       pages.map(({ guide, article }) => [`${guide.name}.html`, renderPage(guide, article, guides)]),
     ),
+    [`${notFound.name}.html`]: renderPage(notFound, renderArticle(notFound.markdown, names), guides),
     ...Object.fromEntries(
       [...pictures].map((path) => [fileName(path), readFileSync(join(docs, path), 'utf8')]),
     ),
