@@ -12,7 +12,7 @@ export const addConfigFlags = (command: Command) =>
     )
     .option('--data-dir <dir>', 'directory of the database, master key and backups (OTPD_DATA_DIR)')
     .option('--public-url <url>', 'URL at which clients reach the server (OTPD_PUBLIC_URL)')
-    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify (OTPD_COMPAT)')
+    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify, camara (OTPD_COMPAT)')
     .option('--dev', 'keep all data in a temporary directory, removed at exit (OTPD_DEV)')
     .option('--no-migrate', 'refuse to start on an older database instead of migrating it')
     .option('--log-format <format>', 'text or json (OTPD_LOG_FORMAT; default text)')

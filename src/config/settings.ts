@@ -111,7 +111,7 @@ export const settings = {
     variable: 'OTPD_COMPAT',
     flag: '--compat',
     default: 'none',
-    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`.',
+    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`, `camara`.',
   },
   oidcIssuer: {
     name: 'auth.oidcIssuer',
