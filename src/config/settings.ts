@@ -278,3 +278,8 @@ export const settings = {
 export type SettingId = keyof typeof settings
 
 export const settingList: readonly Setting[] = Object.values(settings)
+
+/** Settings that the configuration file can have. */
+export const fileKeys: readonly string[] = settingList
+  .filter(({ notInFile }) => !notInFile)
+  .map(({ name }) => name)
