@@ -113,7 +113,7 @@ export const settings = {
     variable: 'OTPD_COMPAT',
     flag: '--compat',
     default: 'none',
-    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`.',
+    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`, `camara`.',
   },
   oidcIssuer: {
     name: 'auth.oidcIssuer',
@@ -280,3 +280,8 @@ export const settings = {
 export type SettingId = keyof typeof settings
 
 export const settingList: readonly Setting[] = Object.values(settings)
+
+/** Settings that the configuration file can have. */
+export const fileKeys: readonly string[] = settingList
+  .filter(({ notInFile }) => !notInFile)
+  .map(({ name }) => name)
