@@ -19,6 +19,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
     pages: [
       'install',
       'operating',
+      'tls',
       'providers',
       'messages',
       'guard',
