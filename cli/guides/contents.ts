@@ -20,6 +20,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'install',
       'operating',
       'kubernetes',
+      'tls',
       'providers',
       'messages',
       'guard',
