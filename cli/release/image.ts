@@ -83,7 +83,7 @@ const indexOf = (manifests: object[]) => ({
 
 const emptyFile = Buffer.alloc(0)
 
-/** What a system without a shell needs to have a user, look up names and write temporary files. */
+/** Files of a minimal system: a user, the lookup of names, and folders to write to. */
 const systemFiles: readonly ArchiveFile[] = [
   {
     name: 'etc/passwd',

@@ -34,7 +34,7 @@ export type ReleasePlan = ReleaseInputs & {
   print: (line: string) => void
 }
 
-/** What this machine could not make: targets that it could not try, and parts whose tools it lacks. */
+/** Lists that are empty in a whole release: targets that this machine cannot run, and parts whose tools it lacks. */
 export type LeftOut = { untried: string[]; absent: ReleasePart[] }
 
 /**

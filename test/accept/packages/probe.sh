@@ -58,7 +58,8 @@ echo "credential=$(ready) $(unit Result otpd-backup) $(find /var/lib/otpd -name 
 mv /root/master.key /var/lib/otpd/master.key
 rm -r /etc/systemd/system/otpd.service.d /etc/systemd/system/otpd-backup.service.d /etc/otpd/master-key.cred
 
-echo "log=$(journalctl _SYSTEMD_UNIT=otpd.service --output cat | grep -vc '^{"level":.*}$')"
+journalctl _SYSTEMD_UNIT=otpd.service --output cat >/root/journal
+echo "log=$(grep -vc '^{"level":.*}$' /root/journal) of $(wc -l </root/journal)"
 
 cp /etc/otpd/otpd.toml /root/otpd.toml
 echo '[server' >>/etc/otpd/otpd.toml
