@@ -72,7 +72,7 @@ function AuditView({ width, height }: ScreenProps) {
       grow: 2,
       maxWidth: 48,
       dropPriority: 2,
-      cell: ({ detail }) => detail ?? '',
+      cell: ({ detail }) => shortenIds(detail ?? ''),
     },
     { title: 'FROM', width: 15, grow: 1, maxWidth: 39, dropPriority: 1, cell: originText },
     { title: 'ID', width: 30, dropPriority: 3, cell: ({ targetId }) => targetId ?? '' },
