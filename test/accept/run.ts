@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { camaraCheck } from './camara.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
@@ -24,6 +25,7 @@ const checks: AcceptCheck[] = [
   openapiLint,
   openapiClients,
   ...twilioChecks,
+  camaraCheck,
   betterAuthCheck,
   ...releaseChecks,
   supabaseCheck,
