@@ -12,6 +12,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'better-auth',
       'supabase',
       'kratos',
+      'camara',
     ],
   },
   {

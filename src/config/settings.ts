@@ -223,7 +223,7 @@ export const settings = {
     variable: 'OTPD_LOOKUPS_PER_MINUTE',
     default: "the plan's",
     description:
-      'Look-ups with an API key alone per minute and key, for every plan; at most 10000, 0 means unlimited.',
+      'Look-ups of users and histories per minute and application, for every plan; at most 10000, 0 means unlimited.',
   },
   phoneCheckBudget: {
     name: 'limits.phoneCheckBudget',
