@@ -120,9 +120,10 @@ const namesOf = (command: Command) => [command.name(), ...command.aliases()]
 export function intendedCommands(program: Command, word: string): string[] {
   const synonym = synonyms[word]
   if (synonym !== undefined) return [`otpd ${synonym}`]
-  return program.commands.flatMap((noun) =>
-    noun.commands.filter((command) => namesOf(command).includes(word)).map(commandPath),
-  )
+  const daily = (noun: Command) => (noun.helpGroup() === 'Work:' ? 0 : 1)
+  return program.commands
+    .toSorted((a, b) => daily(a) - daily(b))
+    .flatMap((noun) => noun.commands.filter((command) => namesOf(command).includes(word)).map(commandPath))
 }
 
 /** As `intendedCommands`, for a mistyped word. */

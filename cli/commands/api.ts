@@ -37,7 +37,7 @@ export function addApiCommand(program: Command, runCommand: RunCommand) {
       examples(
         'otpd api v1/developer/me',
         'otpd api v1/otp -f status=verified --paginate',
-        'otpd api POST /v1/projects -f name=shop',
+        'otpd api POST /v1/projects -f name=storefront',
         `echo '{"name":"shop"}' | otpd api POST /v1/projects --data -`,
       ),
     )
@@ -91,7 +91,7 @@ function readPath(text: string) {
 /** @throws usage error */
 function readPair(text: string): [string, string] {
   const at = text.indexOf('=')
-  if (at < 1) throw usageError('--field must be a pair like name=shop.')
+  if (at < 1) throw usageError('--field must be a pair like name=storefront.')
   return [text.slice(0, at), text.slice(at + 1)]
 }
 

@@ -48,7 +48,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
-      examples('otpd project create shop', "otpd project create shop --description 'Sign-in of the shop'"),
+      examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'"),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -130,7 +130,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .alias('rm')
     .argument('<project>', 'id or name of the project')
     .description('delete a project without applications')
-    .addHelpText('after', examples('otpd project delete shop --yes'))
+    .addHelpText('after', examples('otpd project delete blog --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context

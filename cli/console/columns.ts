@@ -52,7 +52,7 @@ export function fitColumns<Row>(
   return fitted
 }
 
-/** Shares width among growing columns, up to a limit of each. @returns what nobody took */
+/** Shares width among growing columns, up to a limit of each. @returns the width that is left */
 function grow<Row>(
   columns: FittedColumn<Row>[],
   width: number,

@@ -12,6 +12,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'better-auth',
       'supabase',
       'kratos',
+      'camara',
     ],
   },
   {
@@ -20,6 +21,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'install',
       'operating',
       'kubernetes',
+      'tls',
       'providers',
       'messages',
       'guard',

@@ -106,8 +106,8 @@ export function createAppAuthenticator({
       return remember(knownVersions, () => `${appId} ${version}`, check, isCheckedAgain)
     }
     if ('joinedSecrets' in presented) {
-      const name = 'clientId' in presented ? presented.clientId : presented.applicationId
-      const key = () => digest(name, presented.joinedSecrets)
+      const name = 'clientId' in presented ? ['client', presented.clientId] : ['app', presented.applicationId]
+      const key = () => digest('joined', ...name, presented.joinedSecrets)
       return remember(known, key, () => checkJoined(presented), isCheckedAgain)
     }
     requireCredentials(presented)

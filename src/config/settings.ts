@@ -1,7 +1,7 @@
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
-import { tlsSettings } from './tls-settings.ts'
+import { domainSettings, tlsSettings } from './tls-settings.ts'
 
 /**
  * Every setting of the server as data. `otpd config show` and the guide's table are generated from it. `config.ts`
@@ -17,6 +17,7 @@ export const settings = {
     default: '/etc/otpd/otpd.toml, then $XDG_CONFIG_HOME/otpd/server.toml',
     description: 'The configuration file (TOML). A file named here must exist.',
   },
+  ...domainSettings,
   listen: {
     name: 'server.listen',
     kind: 'text',
@@ -222,7 +223,7 @@ export const settings = {
     variable: 'OTPD_LOOKUPS_PER_MINUTE',
     default: "the plan's",
     description:
-      'Look-ups with an API key alone per minute and key, for every plan; at most 10000, 0 means unlimited.',
+      'Look-ups of users and histories per minute and application, for every plan; at most 10000, 0 means unlimited.',
   },
   phoneCheckBudget: {
     name: 'limits.phoneCheckBudget',

@@ -1,7 +1,7 @@
 import type { Setting } from './setting.ts'
 
-/** Settings of HTTPS: a certificate in files, or certificates by ACME. */
-export const tlsSettings = {
+/** Names of the server. They come first, because they decide what address and URL are by default. */
+export const domainSettings = {
   tlsDomains: {
     name: 'tls.domains',
     kind: 'list',
@@ -11,6 +11,10 @@ export const tlsSettings = {
     description:
       'Names of this server. otpd gets a certificate for them by ACME (HTTP-01), renews it, and listens on 0.0.0.0:443.',
   },
+} as const satisfies Record<string, Setting>
+
+/** Settings of HTTPS: a certificate in files, or certificates by ACME. */
+export const tlsSettings = {
   tlsCertFile: {
     name: 'tls.certFile',
     kind: 'text',

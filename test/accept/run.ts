@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
 import { firstDay } from './first-day.ts'
 import { imageCheck } from './image.ts'
+import { camaraCheck } from './camara.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
@@ -28,6 +29,7 @@ const checks: AcceptCheck[] = [
   openapiLint,
   openapiClients,
   ...twilioChecks,
+  camaraCheck,
   betterAuthCheck,
   ...releaseChecks,
   firstDay,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runBinary, runToEnd } from '../helpers/binary.ts'
+import { runBinary, runToEnd, startServer } from '../helpers/binary.ts'
 import { exchangeUnderLoad, servedFingerprint, startHttpsServer } from '../helpers/exchange.ts'
+import { codeBlocks, readDocument } from '../helpers/guide-blocks.ts'
 import { findUnusedPort } from '../helpers/unused-port.ts'
 import { hasOpenssl } from '../helpers/webhook-receiver.ts'
 
@@ -85,7 +86,7 @@ describe.skipIf(!hasOpenssl)('a server with a certificate of its own', () => {
     expect(result).toMatchObject({ sent: 4, missing: [], repeated: 0 })
   })
 
-  test('keeps the old certificate if the new one does not fit', async () => {
+  test('keeps the old certificate if the new one is invalid', async () => {
     const before = await servedFingerprint(https.port)
     writeFileSync(https.certFile, 'no certificate')
     process.kill(https.server.pid, 'SIGHUP')
@@ -93,6 +94,23 @@ describe.skipIf(!hasOpenssl)('a server with a certificate of its own', () => {
     expect(await servedFingerprint(https.port)).toBe(before)
     https.replace()
   })
+})
+
+test('the guide shows the drop-in for the ports 80 and 443', () => {
+  const [block] = codeBlocks(readDocument('src/docs/tls.md'), 'ini')
+  const withoutComments = readDocument('.packaging/linux/port-443.conf').replaceAll(/^#.*\n/gm, '')
+  expect(withoutComments).toBe(block ?? '')
+})
+
+test('a server that others can reach warns without HTTPS and without a trusted proxy', async () => {
+  for (const [proxies, isWarned] of [
+    ['', true],
+    ['10.0.0.0/8', false],
+  ] as const) {
+    const server = await startServer({ env: { OTPD_LISTEN: '0.0.0.0:0', OTPD_TRUSTED_PROXIES: proxies } })
+    await server.stop()
+    expect(server.log().includes('cross the network unencrypted')).toBe(isWarned)
+  }
 })
 
 describe.skipIf(!hasOpenssl)('a server does not start', () => {

@@ -12,10 +12,10 @@ const request = 'GET /v1/health HTTP/1.1\r\nhost: localhost\r\n\r\n'
  */
 export function startHttpsLoad(port: number, workers = 4) {
   const [kept, fresh] = [newTally(), newTally()]
-  let isRunning = true
+  const stopping = new AbortController()
   const work = async (tally: Tally, keeps: boolean) => {
     let socket: TLSSocket | undefined
-    while (isRunning) {
+    while (!stopping.signal.aborted) {
       let blamed = tally
       try {
         // That a new connection fails is no call lost on a kept one.
@@ -43,7 +43,7 @@ export function startHttpsLoad(port: number, workers = 4) {
   const running = Array.from({ length: workers }, () => [work(kept, true), work(fresh, false)]).flat()
   return {
     async stop() {
-      isRunning = false
+      stopping.abort()
       await Promise.all(running)
       return { kept, fresh }
     },

@@ -11,7 +11,7 @@ export type NodeRow = {
   version: string
   /** Keyed hash of the settings that all nodes should share. */
   configuration: string
-  /** What the server says of itself, as JSON without secrets. */
+  /** Record of the server, as JSON without secrets. */
   settings: string
   startedAt: number
   seenAt: number

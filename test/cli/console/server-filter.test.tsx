@@ -6,12 +6,27 @@ import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixtur
 const at = '2026-11-20T12:00:00.000Z'
 const entry = (type: string, phone: string) => ({
   id: `evt_${phone.slice(1).padStart(26, '0')}`,
-  ...{ type, phone, at, appId: null, requestId: null, status: 'pending', detail: null },
+  type,
+  phone,
+  at,
+  appId: null,
+  requestId: null,
+  status: 'pending',
+  detail: null,
 })
 const deed = (action: string, targetName: string) => ({
   id: `aud_${action}`,
-  ...{ action, targetName, actorId: null, targetId: null, detail: null, source: 'host', ip: null },
-  ...{ userAgent: null, traceId: null, tokenId: null, at },
+  action,
+  targetName,
+  at,
+  actorId: null,
+  targetId: null,
+  detail: null,
+  source: 'host',
+  ip: null,
+  userAgent: null,
+  traceId: null,
+  tokenId: null,
 })
 
 // Entries that match are older than what a screen starts with: only the server can find them.

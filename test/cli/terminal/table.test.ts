@@ -29,7 +29,7 @@ describe('a table', () => {
   test('is not truncated without a width', () =>
     expect(render(null)[1]).toBe(row.join('  ').replace('1/5', '1/5  ')))
 
-  test('goes on with a sentence in further lines, whole words each', () => {
+  test('continues a sentence in further lines, whole words each', () => {
     const rows = [
       ['a', 'no more than thirty a day'],
       ['b', 'off'],
