@@ -19,9 +19,10 @@ export async function serverChecks(
   const requestedAtMs = io.now()
   const liveness = await send({ method: 'GET', path: '/v1/health' }).catch(asFailure)
   if (liveness instanceof CliError) {
-    const remedy = localServer.isHeld
-      ? 'A server is running on the data directory: give its address with --server URL'
-      : (liveness.hints.at(-1) ?? '')
+    const remedy =
+      localServer.isHeld && liveness.code === 'SERVER_UNREACHABLE'
+        ? 'A server is running on the data directory: give its address with --server URL'
+        : (liveness.hints.at(-1) ?? '')
     const isAbsent = liveness.code === 'SERVER_UNREACHABLE' && !localServer.isHeld
     return [
       fault(

@@ -14,7 +14,8 @@ import { providerTable } from './reference/providers.ts'
 import { settingTable } from './reference/settings.ts'
 import { buildSearchIndex } from './search-index.ts'
 
-const docs = join(import.meta.dir, '../../src/docs')
+const root = join(import.meta.dir, '../..')
+const docs = join(root, 'src/docs')
 
 /** Builds the parts that guides name as `<!-- generated: NAME -->`. */
 const generators: Record<string, () => string> = {
@@ -23,6 +24,12 @@ const generators: Record<string, () => string> = {
   events: eventReference,
   providers: providerTable,
   settings: settingTable,
+}
+
+/** Shows a file that guides name as `<!-- file: PATH -->`. */
+function fileBlock(path: string): string {
+  const language = { service: 'ini', timer: 'ini', yaml: 'yaml', yml: 'yaml' }[path.split('.').at(-1) ?? '']
+  return `\`\`\`${language ?? 'text'}\n${readFileSync(join(root, path), 'utf8')}\`\`\``
 }
 
 /** Reads all guides, and fills in their generated parts. @throws Error for an unlisted guide or an unknown part */
@@ -36,11 +43,13 @@ export function readGuides(): Guide[] {
   return contents.flatMap(({ section, pages }) =>
     pages.map((name) => {
       const source = readFileSync(join(docs, `${name}.md`), 'utf8')
-      const markdown = source.replaceAll(/<!-- generated: (\w+) -->/g, (_, part: string) => {
-        const generate = generators[part]
-        if (!generate) throw new Error(`${name}.md asks for an unknown part: ${part}.`)
-        return generate()
-      })
+      const markdown = source
+        .replaceAll(/<!-- file: (\S+) -->/g, (_, path: string) => fileBlock(path))
+        .replaceAll(/<!-- generated: (\w+) -->/g, (_, part: string) => {
+          const generate = generators[part]
+          if (!generate) throw new Error(`${name}.md asks for an unknown part: ${part}.`)
+          return generate()
+        })
       const title = /^# (.*)$/m.exec(markdown)?.[1] ?? name
       return { name, section, title, markdown }
     }),

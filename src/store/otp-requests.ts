@@ -19,7 +19,7 @@ import type { Tables } from './engine/tables.ts'
 type Row = InferSelectModel<Tables['otpRequests']>
 
 /**
- * Decrypts a row. The address and the metadata are null if they cannot be decrypted. The assertions hold because
+ * Decrypts a row. Address, metadata and text are null if they cannot be decrypted. The assertions hold because
  * `insert` and `update` below are the only writers of metadata, channel and compat.
  */
 export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
@@ -33,6 +33,7 @@ export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
     channel: row.channel as Channel,
     compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
+    ownText: sealing.openText('otp_requests.own_text', id, row.ownText),
   }
 }
 
@@ -243,13 +244,14 @@ export function createOtpRequestStore(
     ...createRequestLinks(database, executor),
 
     async insert(request) {
-      const { id, phone, clientIp, metadata, contexts } = request
+      const { id, phone, clientIp, metadata, ownText, contexts } = request
       const metadataText = metadata === null ? null : JSON.stringify(metadata)
       await insert({
         ...request,
         phone: sealing.sealPhone('otp_requests.phone', id, phone),
         clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
         metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
+        ownText: sealing.sealText('otp_requests.own_text', id, ownText),
         contexts: contexts.length === 0 ? null : contexts.join(' '),
         compat: formatCompat(request.compat),
       })

@@ -15,6 +15,7 @@ export type SealedColumn =
   | 'idempotency_keys.answer'
   | 'otp_requests.client_ip'
   | 'otp_requests.metadata'
+  | 'otp_requests.own_text'
   | 'otp_requests.phone'
   | 'phones.phone'
   | 'relayed_messages.phone'
