@@ -23,6 +23,9 @@ export type Flags = {
   dataDir?: string | undefined
   publicUrl?: string | undefined
   compat?: string | undefined
+  domain?: string[] | undefined
+  tlsCert?: string | undefined
+  tlsKey?: string | undefined
   dev?: boolean | undefined
   migrate?: boolean | undefined
   logFormat?: string | undefined
@@ -44,6 +47,8 @@ export type ConfigInput = {
   isRoot: boolean
   /** Default name of this node. */
   hostName: string
+  /** Milliseconds since the epoch. */
+  now(): number
 }
 
 type FoundSetting = { text: string; source: string; base: string }
@@ -75,6 +80,10 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 
   function report(source: string, message: string, remedy: string) {
     problems.push({ source, message, remedy })
+  }
+
+  function warn(source: string, message: string, remedy: string) {
+    warnings.push({ source, message, remedy })
   }
 
   function read<T>(
@@ -126,6 +135,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     /** Base of relative paths in the file. */
     configFileDir: () => dirname(filePath),
     report,
+    warn,
     read,
     /** Sets the entries of the configuration file and reports every unknown key. */
     useFile(path: string, fileEntries: readonly FileEntry[]) {
@@ -150,7 +160,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
   function warnIfRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
     const removed = removedSettings.find((setting) => setting[kind] === text)
     if (!removed) return false
-    warnings.push({ source, message: `${removed.name} is ignored.`, remedy: removed.remedy })
+    warn(source, `${removed.name} is ignored.`, removed.remedy)
     return true
   }
 
@@ -235,6 +245,9 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
     dataDir: flags.dataDir,
     publicUrl: flags.publicUrl,
     compat: flags.compat,
+    tlsDomains: flags.domain?.join(','),
+    tlsCertFile: flags.tlsCert,
+    tlsKeyFile: flags.tlsKey,
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
   }

@@ -1,6 +1,7 @@
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
+import { domainSettings, tlsSettings } from './tls-settings.ts'
 
 /**
  * Every setting of the server as data. `otpd config show` and the guide's table are generated from it. `config.ts`
@@ -16,12 +17,13 @@ export const settings = {
     default: '/etc/otpd/otpd.toml, then $XDG_CONFIG_HOME/otpd/server.toml',
     description: 'The configuration file (TOML). A file named here must exist.',
   },
+  ...domainSettings,
   listen: {
     name: 'server.listen',
     kind: 'text',
     variable: 'OTPD_LISTEN',
     flag: '--listen',
-    default: '127.0.0.1:8080',
+    default: '127.0.0.1:8080; 0.0.0.0:443 with tls.domains',
     description: 'HOST:PORT to listen on. Port 0 picks a free port; IPv6 addresses go in brackets.',
   },
   dev: {
@@ -47,9 +49,10 @@ export const settings = {
     kind: 'text',
     variable: 'OTPD_PUBLIC_URL',
     flag: '--public-url',
-    default: 'the listening address',
+    default: 'the first of tls.domains, otherwise the listening address',
     description: 'URL under which clients reach this server; used in tokens, callbacks and API documents.',
   },
+  ...tlsSettings,
   noMigrate: {
     name: 'server.noMigrate',
     kind: 'switch',

@@ -37,6 +37,7 @@ export {
   type HostAuditVerification,
 } from './data.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
+export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 

@@ -13,6 +13,7 @@ import { noteOwned, requestAdded, requestClosed, requestDeleted, requestLists } 
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { createRequestLinks } from './request-links.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
@@ -64,12 +65,6 @@ export function createOtpRequestStore(
   const find = database.prepare(() =>
     executor
       .select()
-      .from(otp)
-      .where(eq(otp.id, p('id'))),
-  )
-  const findPrevious = database.prepare(() =>
-    executor
-      .select({ previousRequest: otp.previousRequest })
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
@@ -246,6 +241,8 @@ export function createOtpRequestStore(
       return rows.map(toRequest)
     },
 
+    ...createRequestLinks(database, executor),
+
     async insert(request) {
       const { id, phone, clientIp, metadata, ownText, contexts } = request
       const metadataText = metadata === null ? null : JSON.stringify(metadata)
@@ -268,14 +265,6 @@ export function createOtpRequestStore(
       for (let row = byId.get(from); row; row = byId.get(row.previousRequest ?? ''))
         found.push(toRequest(row))
       return found
-    },
-
-    async findPrevious(id) {
-      return (await findPrevious({ id }))[0]?.previousRequest ?? undefined
-    },
-
-    async cutPrevious(id) {
-      await executor.update(otp).set({ previousRequest: null }).where(eq(otp.id, id))
     },
 
     async update(request, statusBefore = 'pending') {

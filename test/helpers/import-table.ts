@@ -131,6 +131,8 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/auth', imports: domain('accounts', 'apps', 'model', 'store'), packages: neutralPackages },
   { area: 'src/webhooks', imports: domain('model', 'store', 'webhooks'), packages: neutralPackages },
   { area: 'src/log', types: domain('model'), packages: neutralPackages },
+  // Certificates: from files, or by ACME. It serves nothing itself.
+  { area: 'src/tls', types: [...domain('model'), 'src/log'], packages: /^(jose|node:[\w/]+)$/ },
   {
     area: 'src/metrics',
     types: domain('accounts', 'model'),
@@ -143,6 +145,7 @@ export const importRules: readonly ImportRule[] = [
       ...domain('guard', 'model', 'upkeep'),
       'src/delivery/kit/provider-kinds.ts',
       'src/delivery/providers/all-provider-kinds.ts',
+      'src/tls/pair.ts',
     ],
     packages: neutralPackages,
   },
@@ -204,6 +207,14 @@ export const importRules: readonly ImportRule[] = [
   {
     area: 'src/http/listener.ts',
     imports: [...domain('model'), 'src/http', 'src/http/app.ts', 'src/http/compat'],
+    types: ['src/tls/pair.ts'],
+    packages: httpLayerPackages,
+  },
+  // Plain HTTP next to HTTPS: no application, only its headers.
+  {
+    area: 'src/http/http-listener.ts',
+    imports: [...domain('model'), 'src/http', 'src/http/app.ts'],
+    types: ['src/http/compat'],
     packages: httpLayerPackages,
   },
   // Operator commands work on the data directory without a server.
@@ -218,6 +229,8 @@ export const importRules: readonly ImportRule[] = [
       'src/store/files',
       'src/store/move',
       'src/store/postgres',
+      'src/tls/pair.ts',
+      'src/tls/saved.ts',
     ],
     packages: anyPackageExcept(...httpPackages, ...cliPackages),
   },
@@ -237,6 +250,7 @@ export const importRules: readonly ImportRule[] = [
       'src/http',
       'src/http/app.ts',
       'src/http/compat',
+      'src/http/http-listener.ts',
       'src/http/listener.ts',
       'src/http/routes',
       'src/log',
@@ -245,8 +259,10 @@ export const importRules: readonly ImportRule[] = [
       'src/store/engine',
       'src/store/files',
       'src/store/postgres',
+      'src/tls/pair.ts',
       'src/webhooks',
     ],
+    dynamic: ['src/tls/tls.ts'],
     packages: anyPackageExcept(...cliPackages),
   },
   // The rendered guides, which server and command line both show. It depends on neither.

@@ -35,6 +35,7 @@ export const dataFiles = (dataDir: string) => ({
   backups: join(dataDir, 'backups'),
   setupToken: join(dataDir, 'setup-token'),
   serverRecord: join(dataDir, 'server.json'),
+  tls: join(dataDir, 'tls'),
 })
 
 /**
