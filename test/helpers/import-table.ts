@@ -178,11 +178,16 @@ export const importRules: readonly ImportRule[] = [
   // Façades answer as other APIs do, each in a folder of its own. They call the same operations as the routes.
   {
     area: 'src/http/compat',
-    imports: [...domain('model'), 'src/http', 'src/http/compat/twilio-verify'],
+    imports: [...domain('model'), 'src/http', 'src/http/compat/camara', 'src/http/compat/twilio-verify'],
     packages: httpLayerPackages,
   },
   {
     area: 'src/http/compat/twilio-verify',
+    imports: [...domain('apps', 'model', 'otp'), 'src/http'],
+    packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
+  },
+  {
+    area: 'src/http/compat/camara',
     imports: [...domain('apps', 'model', 'otp'), 'src/http'],
     packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
   },
