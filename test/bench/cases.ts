@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { installBetterAuth, startBetterAuth } from './better-auth.ts'
 import { withServer, type BenchCase, type BenchContext } from './bench-case.ts'
+import { httpsCases } from './https.ts'
 import { startLimit } from './limit.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
@@ -108,4 +109,5 @@ export const cases: readonly BenchCase[] = [
   onSlowDisk(otpd),
   onSlowDisk(betterAuthDefault),
   reads,
+  ...httpsCases,
 ]

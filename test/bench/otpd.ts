@@ -78,12 +78,17 @@ async function serve({ command, folder, env }: StartOptions, core: number | null
   })
 }
 
-/** Starts the server with the built-in provider of logins and one account, and logs in. */
-export async function startAndLogIn(options: StartOptions) {
+/** Starts the server with the built-in provider of logins and one account. */
+export function startWithAccount(options: StartOptions): Promise<Server> {
   const passwordFile = join(options.folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const account = { OTPD_ADMIN_EMAIL: email, OTPD_ADMIN_PASSWORD_FILE: passwordFile }
-  const server = await startOtpdServer({ ...options, env: { ...account, ...options.env } })
+  return startOtpdServer({ ...options, env: { ...account, ...options.env } })
+}
+
+/** Starts the server with the built-in provider of logins and one account, and logs in. */
+export async function startAndLogIn(options: StartOptions) {
+  const server = await startWithAccount(options)
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }
