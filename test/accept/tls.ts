@@ -210,7 +210,7 @@ const caRefusing = (print: Print) =>
   withPebble({ refused: ['otp.test'] }, async ({ folder, ca, ports }) => {
     const server = await startWithDomains(folder, ca, ports)
     await server.waitForLog('rejectedIdentifier')
-    const [, words = ''] = /"error":"([^"]*)/.exec(server.log()) ?? []
+    const [, words = ''] = /"error":"((?:[^"\\]|\\.)*)"/.exec(server.log()) ?? []
     require((await server.readiness()).includes('"certificate"'), 'readiness does not say certificate')
     await server.stop()
     print(`CA refusing: ${words}`)
@@ -221,7 +221,7 @@ async function wrongChallenge(print: Print) {
   await withPebble({ challengePort: stranger.port ?? 0 }, async ({ folder, ca, ports }) => {
     const server = await startWithDomains(folder, ca, ports)
     await server.waitForLog('obtaining a certificate failed')
-    const [, words = ''] = /"error":"([^"]*)/.exec(server.log()) ?? []
+    const [, words = ''] = /"error":"((?:[^"\\]|\\.)*)"/.exec(server.log()) ?? []
     require(!server.isReadySoFar(), 'HTTPS is served without a certificate')
     await server.stop()
     print(`wrong challenge: ${words}`)
