@@ -202,7 +202,8 @@ describe('façades', () => {
     "import { otpRoutes } from '../../routes/otp.ts'\notpRoutes()",
     "import { deriveGuard } from '../../../domain/guard/guard.ts'\nderiveGuard()",
   ])('call operations, and no table or route: %s', (text) => {
-    expect(findViolations([parseSource('src/http/compat/twilio-verify/a.ts', text)])).toHaveLength(1)
+    for (const facade of facades)
+      expect(findViolations([parseSource(`src/http/compat/${facade}/a.ts`, text)])).toHaveLength(1)
   })
 })
 

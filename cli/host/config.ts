@@ -22,7 +22,7 @@ export const addConfigFlags = (command: Command) =>
       'certificate to serve over HTTPS, in PEM with its chain (OTPD_TLS_CERT_FILE)',
     )
     .option('--tls-key <file>', 'private key of the certificate, in PEM (OTPD_TLS_KEY_FILE)')
-    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify (OTPD_COMPAT)')
+    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify, camara (OTPD_COMPAT)')
     .option('--dev', 'keep all data in a temporary directory, removed at exit (OTPD_DEV)')
     .option('--no-migrate', 'refuse to start on an older database instead of migrating it')
     .option('--log-format <format>', 'text or json (OTPD_LOG_FORMAT; default text)')

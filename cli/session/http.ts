@@ -81,13 +81,15 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
   const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
   if (/CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)) return certificateError(server, error, code)
   const otherScheme = otherSchemeUrl(server, code)
-  const hints = [
-    sourceHint,
-    ...(otherScheme === null ? [] : [`It may speak the other protocol: --server ${otherScheme}`]),
-    'Start a server on this machine with: otpd serve',
-    'Or use another server with: --server URL',
-    'Find the problem with: otpd doctor',
-  ]
+  const hints =
+    otherScheme !== null
+      ? [sourceHint, otherSchemeHint(otherScheme), 'Find the problem with: otpd doctor']
+      : [
+          sourceHint,
+          'Start a server on this machine with: otpd serve',
+          'Or use another server with: --server URL',
+          'Find the problem with: otpd doctor',
+        ]
   return new CliError(
     exitCodes.unreachable,
     'SERVER_UNREACHABLE',
@@ -131,6 +133,11 @@ function otherSchemeUrl({ url }: ServerChoice, code: string): string | null {
     : (['http', 'https'] as const)
   return protocolFaults[scheme].includes(code) ? url.replace(scheme, other) : null
 }
+
+const otherSchemeHint = (url: string) =>
+  url.startsWith('http:')
+    ? `Without a scheme an address means https. If the server has no TLS: --server ${url}`
+    : `The server may expect TLS: --server ${url}`
 
 const connectionFailureTexts: Record<string, string> = {
   EPROTO: 'no TLS on this port',

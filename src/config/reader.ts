@@ -2,9 +2,11 @@ import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './toml-file.ts'
 import { removedSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
-import { settingList, settings, type SettingId } from './settings.ts'
+import { fileKeys, settingList, settings, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
+import { FREE_PLAN } from '../domain/model/plans.ts'
+import { keysOf } from '../shared/fields.ts'
 
 /** A problem that keeps the server from starting: its source, what is wrong and what to do. */
 export type Problem = { source: string; message: string; remedy: string }
@@ -164,7 +166,6 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 
   function reportUnknownKey(entry: FileEntry) {
     const key = entry.path.join('.')
-    const fileKeys = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
     if (warnIfRemoved('name', key, formatSource(entry))) return
     const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
@@ -176,10 +177,13 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     report(
       formatSource(entry),
       `There is no setting ${key}.`,
-      remedy ?? suggest(key, fileKeys) ?? 'Remove the line.',
+      remedy ?? suggest(key, [...fileKeys, ...planKeys]) ?? 'Remove the line.',
     )
   }
 }
+
+/** Keys of `[plans.NAME]`, as a suggestion names them. */
+const planKeys = keysOf(FREE_PLAN).map((key) => `plans.NAME.${key}`)
 
 /** Tables whose keys are chosen by the operator; they are checked by the code that reads them. */
 const namedTables = ['plans', 'templates', 'providers', 'routes']

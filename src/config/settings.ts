@@ -114,7 +114,7 @@ export const settings = {
     variable: 'OTPD_COMPAT',
     flag: '--compat',
     default: 'none',
-    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`.',
+    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`, `camara`.',
   },
   oidcIssuer: {
     name: 'auth.oidcIssuer',
@@ -223,7 +223,7 @@ export const settings = {
     variable: 'OTPD_LOOKUPS_PER_MINUTE',
     default: "the plan's",
     description:
-      'Look-ups with an API key alone per minute and key, for every plan; at most 10000, 0 means unlimited.',
+      'Look-ups of users and histories per minute and application, for every plan; at most 10000, 0 means unlimited.',
   },
   phoneCheckBudget: {
     name: 'limits.phoneCheckBudget',
@@ -281,3 +281,8 @@ export const settings = {
 export type SettingId = keyof typeof settings
 
 export const settingList: readonly Setting[] = Object.values(settings)
+
+/** Settings that the configuration file can have. */
+export const fileKeys: readonly string[] = settingList
+  .filter(({ notInFile }) => !notInFile)
+  .map(({ name }) => name)

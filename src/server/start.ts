@@ -209,11 +209,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
-    const onReload = await storage.watch()
+    await storage.watch()
     const startedAt = nodeClock.now()
     // No certificate covers the address that a server listens on.
     const ownUrl = tls ? (config.publicUrl ?? url) : url
-    const record = { config, settings, url: ownUrl, version, startedAt, cleanups }
+    const record = { config, settings, url: ownUrl, version, startedAt }
     const updateRecord = await recordServer(storage, record)
     const reload = async (changed: Reloadable, changedSettings = settings) => {
       const { delivery } = changed
@@ -221,7 +221,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       services.configureLimits(changed)
       const { budgets, guard } = changed
       const reloaded = { ...config, budgets, delivery, guard }
-      await onReload(reloaded)
       await updateRecord(reloaded, changedSettings)
       void tls?.refresh()
       const { providers, routes } = delivery

@@ -1,8 +1,12 @@
 import { parseArgs } from 'node:util'
 import { betterAuthCheck } from './better-auth.ts'
+import { firstDay } from './first-day.ts'
+import { imageCheck } from './image.ts'
+import { camaraCheck } from './camara.ts'
 import { kratosCheck } from './kratos.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
 import { tlsCheck } from './tls.ts'
@@ -25,8 +29,12 @@ const checks: AcceptCheck[] = [
   openapiLint,
   openapiClients,
   ...twilioChecks,
+  camaraCheck,
   betterAuthCheck,
   ...releaseChecks,
+  firstDay,
+  packagesCheck,
+  imageCheck,
   supabaseCheck,
   kratosCheck,
   tlsCheck,

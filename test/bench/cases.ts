@@ -79,6 +79,10 @@ const guard = flowCase('guard-', 'otpd, guard enforced and networks given', (con
     sendFields: (index) => ({ clientIp: clientIpAt(index) }),
   }),
 )
+/** The same calls with a second and a third way in. */
+const facades = flowCase('facades-', 'otpd, façades on', (context) =>
+  startOtpd(context, { env: { OTPD_COMPAT: 'twilio-verify,camara' } }),
+)
 const betterAuth = (prefix: string, title: string, favourable: boolean): BenchCase => ({
   ...flowCase(prefix, title, (context) => startBetterAuth(context, favourable)),
   prepare: installBetterAuth,
@@ -96,6 +100,7 @@ export const cases: readonly BenchCase[] = [
   limit,
   otpd,
   guard,
+  facades,
   webhooks,
   betterAuthDefault,
   betterAuth('better-auth-favourable-', 'better-auth with cleanup disabled', true),

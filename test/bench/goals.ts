@@ -104,6 +104,12 @@ export const goals: readonly Goal[] = [
     ratio: flowThroughputRatio,
   },
   {
+    text: 'send and verify: otpd with façades / without',
+    rows: [...flowRows('facades-'), ...flowRows('')],
+    ratio: flowThroughputRatio,
+    atLeast: 0.95,
+  },
+  {
     text: 'time of the newest page of the log, again and again: otpd / Elysia',
     rows: ['logs', 'page'],
     ratio: slowdownRatio,

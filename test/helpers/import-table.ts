@@ -178,11 +178,16 @@ export const importRules: readonly ImportRule[] = [
   // Façades answer as other APIs do, each in a folder of its own. They call the same operations as the routes.
   {
     area: 'src/http/compat',
-    imports: [...domain('model'), 'src/http', 'src/http/compat/twilio-verify'],
+    imports: [...domain('model'), 'src/http', 'src/http/compat/camara', 'src/http/compat/twilio-verify'],
     packages: httpLayerPackages,
   },
   {
     area: 'src/http/compat/twilio-verify',
+    imports: [...domain('apps', 'model', 'otp'), 'src/http'],
+    packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
+  },
+  {
+    area: 'src/http/compat/camara',
     imports: [...domain('apps', 'model', 'otp'), 'src/http'],
     packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
   },
@@ -366,7 +371,7 @@ export const importRules: readonly ImportRule[] = [
   { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
   { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
-  { area: 'cli/help.ts', packages: anyPackage },
+  { area: 'cli/help.ts', imports: cli('terminal'), packages: anyPackage },
   { area: 'cli/man.ts', imports: cli('help.ts'), packages: anyPackage },
   // The program itself: it collects the commands.
   {

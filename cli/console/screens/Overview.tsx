@@ -8,15 +8,15 @@ import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useOnlyEnvironment } from '../hooks/use-shell.ts'
-import { failureTypes } from '../lines/log.ts'
+import { failureTypes } from '../../../src/shared/event-kinds.ts'
 import { barChart } from '../lines/chart.ts'
 import {
   chartLines,
   countLines,
   firstStepLines,
+  nextRange,
   overviewCharts,
   rangeSpans,
-  ranges,
   type Range,
 } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
@@ -59,7 +59,7 @@ function OverviewView(props: ScreenProps) {
   const webhooks = useWebhookHealth()
   useKeys('overview', {
     app: applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setAppId)),
-    range: () => setRange(ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? '30d'),
+    range: () => setRange(nextRange(range)),
     webhook: webhooks.openFailing,
   })
   if (summary.data === undefined || days.data === undefined)
