@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../src/config/config.ts'
-import type { HostInspection, SharedInspection } from '../../src/host/host.ts'
+import type { BackupInspection, HostInspection, SharedInspection } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
+import { backupChecks } from '../doctor/backups.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
 import { dataDirChecks } from '../doctor/data-dir.ts'
@@ -82,6 +83,8 @@ type LocalServer = {
   running: RunningServer | null
   dataDir: string | null
   inspection: HostInspection | null
+  /** Null without a data directory or a valid configuration. */
+  backups: BackupInspection | null
   /** Null if the database is not in PostgreSQL. */
   shared: SharedInspection | null
 }
@@ -116,24 +119,26 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectHost, inspectShared } = await import('../../src/server/bundle.ts')
+  const { inspectBackups, inspectHost, inspectShared } = await import('../../src/server/bundle.ts')
   if (config?.database) {
     const shared = await inspectShared({ ...config, database: config.database })
-    return { loaded, running, dataDir: null, inspection: null, shared }
+    return { loaded, running, dataDir: null, inspection: null, backups: null, shared }
   }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config, options)
+  const effective = running?.config ?? config
+  const backups = dataDir === null || effective === null ? null : inspectBackups(effective, dataDir)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
   return isServerLocal || isConfigured || isPresent
-    ? { loaded, running, dataDir, inspection, shared: null }
+    ? { loaded, running, dataDir, inspection, backups, shared: null }
     : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, running, dataDir, inspection, shared } = localServer
+  const { loaded, running, dataDir, inspection, backups, shared } = localServer
   // The settings of a running server are what works; this shell's are those of the next start from here.
   const config = running?.config ?? loaded.config
   const dataDirInfo = dataDir !== null && {
@@ -147,6 +152,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
     ...(running === null ? [] : [runningCheck(running)]),
     ...(config === null ? [] : [...addressChecks(config), ...webhookChecks(config)]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
+    ...(backups ? backupChecks(backups, io.now()) : []),
     ...(shared
       ? sharedDatabaseChecks(shared, {
           masterKeySource: config?.secrets.masterKeySource ?? null,

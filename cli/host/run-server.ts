@@ -32,7 +32,14 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   const progress = createProgress(context)
   const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
   const onDevLine = (line: DevLine) => io.writeError(`${formatDevLine(line, config, output, io.now())}\n`)
-  const server = await startServer(config, { log, version, settings, onStep, onDevLine })
+  const server = await startServer(config, {
+    log,
+    version,
+    settings,
+    onStep,
+    onDevLine,
+    command: selfCommand(),
+  })
     .catch((error: unknown) => {
       throw startRefusedError(error) ?? error
     })
@@ -74,6 +81,10 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
 }
+
+/** Starts this program: the executable, or in a checkout Bun with the sources. */
+const selfCommand = () =>
+  Bun.main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, Bun.main]
 
 /** Formats a request or a code of the inbox. Only development mode has such lines. */
 function formatDevLine(line: DevLine, { log }: Config, { paintError: paint }: Output, nowMs: number) {

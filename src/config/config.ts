@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
+import { readBackup, type BackupConfig, type S3Secrets } from './backup.ts'
 import {
   readDatabase,
   readNode,
@@ -42,6 +43,7 @@ import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 
 export type { OidcConfig } from './auth.ts'
+export type { BackupConfig, BackupTarget } from './backup.ts'
 export type { ConfigUse, DatabaseConfig } from './database.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
 export type { Setting } from './setting.ts'
@@ -85,6 +87,7 @@ export type Config = {
   }
   guard: GuardSettings
   retention: RetentionSettings
+  backup: BackupConfig
   /** Address of the Prometheus endpoint; null disables metrics. */
   metricsListen: ListenAddress | null
   /** Rates that are set for the whole installation are already applied to every plan. */
@@ -100,6 +103,8 @@ export type Config = {
     /** Where the master key comes from, as `otpd doctor` shows it. Null: the key file of the data directory. */
     masterKeySource: string | null
     adminPassword: string | null
+    /** Null without credentials for an S3 service. */
+    s3: S3Secrets | null
   }
 }
 
@@ -194,6 +199,7 @@ export function loadConfig(
   const guard = readGuard(reader, defaultMode)
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
+  const backup = readBackup(reader, input, database.source)
   const plans = readPlans(reader, configFile.entries, {
     sendPerMinute,
     verifyPerMinute,
@@ -224,6 +230,7 @@ export function loadConfig(
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
     guard,
     retention,
+    backup: backup.config,
     metricsListen,
     plans,
     delivery,
@@ -232,6 +239,7 @@ export function loadConfig(
       masterKey: masterKey.key,
       masterKeySource: masterKey.source,
       adminPassword: admin.password,
+      s3: backup.secrets,
     },
   }
   const { problems, warnings, values } = reader

@@ -11,6 +11,9 @@ export type Metrics = ReturnType<typeof createMetrics>
 /** Pending webhook deliveries (counted up to a limit), and when the oldest one was created. */
 export type Backlog = { pending: number; oldestAt: number | null }
 
+/** The last backup, if any; `at` in milliseconds since the epoch. */
+export type Backups = { last(): { at: number; bytes: number } | null; areScheduled: boolean }
+
 /** Histogram buckets in seconds, as recommended by OpenTelemetry for HTTP. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
@@ -21,9 +24,15 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIO
  * from phone numbers, ids or URLs, so that the number of series (the cardinality) does not grow over time.
  *
  * @param needs.backlog called for each scrape; its cost must not grow with the number of deliveries
+ * @param needs.backups called for each scrape; undefined where otpd makes no backups
  * @param needs.now milliseconds since the epoch
  */
-export function createMetrics(needs: { version: string; backlog(): Promise<Backlog>; now(): number }) {
+export function createMetrics(needs: {
+  version: string
+  backlog(): Promise<Backlog>
+  backups?: Backups
+  now(): number
+}) {
   const registry = new Registry()
   const registers = [registry]
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
@@ -72,6 +81,20 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     help: 'Age of the oldest pending webhook delivery in seconds.',
     registers,
   })
+  const { backups } = needs
+  const backupGauges = backups && {
+    at: new Gauge({
+      name: 'otpd_backup_last_success_timestamp_seconds',
+      help: 'Time of the last backup in seconds since the epoch; 0 before the first of a schedule, otherwise NaN.',
+      registers,
+    }),
+    bytes: new Gauge({
+      name: 'otpd_backup_last_bytes',
+      help: 'Size of the last backup in bytes.',
+      registers,
+    }),
+    failures: counter('otpd_backup_failures_total', 'Backups of the schedule that failed.'),
+  }
   new Gauge({
     name: 'otpd_build_info',
     help: 'Always 1; the label has the version.',
@@ -127,6 +150,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       guardAlerts.inc({ country })
     },
 
+    /** Counts a backup of the schedule that failed. */
+    recordBackupFailure(): void {
+      backupGauges?.failures.inc()
+    },
+
     /** Counts an attempt to send through a provider, named as in the configuration. */
     observeProviderSend(provider: string, outcome: string, durationMs: number): void {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
@@ -163,6 +191,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       const backlog = await needs.backlog()
       pending.set(backlog.pending)
       oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)
+      if (backups && backupGauges) {
+        const last = backups.last() ?? (backups.areScheduled ? { at: 0, bytes: 0 } : null)
+        backupGauges.at.set(last ? last.at / 1000 : Number.NaN)
+        backupGauges.bytes.set(last ? last.bytes : Number.NaN)
+      }
       return registry.metrics()
     },
   }

@@ -1,4 +1,3 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
@@ -11,6 +10,7 @@ import { createApp } from '../http/app.ts'
 import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
+import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { bindOrExplain } from './listen.ts'
 import { logFault } from './log-fault.ts'
@@ -30,6 +30,7 @@ import { createReadiness } from './readiness.ts'
 import { recordServer } from './server-record.ts'
 import { createServices, type Services } from './services.ts'
 import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
+import { publishSetupToken } from './setup-token.ts'
 import { openStorage } from './open-storage.ts'
 import type { Storage } from './storage.ts'
 import { startWorkers } from './workers.ts'
@@ -69,13 +70,14 @@ export type ServerNeeds = {
   onDevLine?: (line: DevLine) => void
   /** Called as a migration goes on. */
   onStep?: OnStep
+  /** Starts this program, for the backups of the schedule. Without it there are none. */
+  command?: readonly string[]
   /** Settings with their origins, for `otpd config show`. */
   settings?: readonly SettingValue[]
 }
 
 const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
 
-const setupTokenCheckMs = 10_000
 /** Wakes streams for entries that another process wrote and for tokens that expired. */
 const streamsPollMs = 2_000
 
@@ -124,7 +126,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onUnreadable: createUnreadableReporter(log),
     })
     const leadership = await startLeadership(node, { store, clock, log, cleanups })
-    const metrics = await createServerMetrics(config, { store, clock, version, leadership })
+    const { dataDir } = storage
+    const metrics = await createServerMetrics(config, { store, clock, version, leadership, dataDir })
     const services = createServices({
       config,
       store,
@@ -208,6 +211,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
+    startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics })
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
     const onReload = await storage.watch()
     const startedAt = nodeClock.now()
@@ -223,7 +227,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
-    const { dataDir } = storage
     return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
@@ -271,30 +274,4 @@ function startListener(needs: {
   // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
   cleanups.push(() => logStreams.drain())
   return listener
-}
-
-/**
- * While there is no account, issues a setup token for the person who can read this machine's files. Nodes of a shared
- * database issue none: each would replace that of the last.
- */
-async function publishSetupToken(
-  services: Services,
-  { setupTokenFile: path }: Storage,
-  { store, log, cleanups }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups },
-) {
-  if (path === null) {
-    if (services.builtIn && !(await store.read.accounts.hasAny()))
-      log.info('there is no account yet; create the first one: otpd admin create')
-    return undefined
-  }
-  const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
-  rmSync(path, { force: true })
-  if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
-  // Another process may have created the first account, which invalidates the token.
-  cleanups.push(
-    startPeriodicTask(setupTokenCheckMs, log, async () => {
-      if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
-    }),
-  )
-  return setupToken
 }

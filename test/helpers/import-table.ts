@@ -201,12 +201,20 @@ export const importRules: readonly ImportRule[] = [
     imports: [...domain('model'), 'src/http', 'src/http/app.ts', 'src/http/compat'],
     packages: httpLayerPackages,
   },
+  // Where backups are kept: folders, and buckets to which they go encrypted.
+  {
+    area: 'src/backups',
+    imports: [...domain('model'), 'src/store/files'],
+    types: ['src/config'],
+    packages: /^node:[\w/]+$/,
+  },
   // Operator commands work on the data directory without a server.
   {
     area: 'src/host',
     imports: [
       ...domain('accounts', 'guard', 'model', 'otp', 'store', 'upkeep'),
       'src/auth',
+      'src/backups',
       'src/config',
       'src/store',
       'src/store/engine',
@@ -223,6 +231,7 @@ export const importRules: readonly ImportRule[] = [
       ...domain('model', 'store'),
       ...capabilities,
       'src/auth',
+      'src/backups',
       'src/config',
       'src/delivery',
       'src/delivery/kit',
