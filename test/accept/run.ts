@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util'
+import { backupsCheck } from './backups.ts'
 import { betterAuthCheck } from './better-auth.ts'
 import { kratosCheck } from './kratos.ts'
+import { litestreamCheck } from './litestream.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
 import { releaseChecks } from './release.ts'
@@ -28,6 +30,8 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   supabaseCheck,
   kratosCheck,
+  backupsCheck,
+  litestreamCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
