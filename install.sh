@@ -285,8 +285,21 @@ install_file() {
     printf '\n%s is not in your PATH. Add it:\n\n  export PATH="%s:$PATH"\n\nNext: otpd serve\n' "$bin" "$bin"
   fi
   if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then
-    printf 'To run it as a service, see the systemd unit: otpd docs operating\n'
+    package=$(find_package "$version")
+    if [ -n "$package" ]; then printf 'To run it as a service, install %s of this release instead: it has a user and a unit.\n' "$package"
+    else printf 'To run it as a service, see the systemd unit: otpd docs operating\n'
+    fi
   fi
+}
+
+# Prints the package of version $1 for this machine, if the release has one.
+find_package() {
+  [ -f "$work/SHA256SUMS" ] || return 0
+  if has dpkg; then set -- "otpd_$1-1_$(dpkg --print-architecture).deb"
+  elif has rpm; then set -- "otpd-$1-1.$(uname -m).rpm"
+  else return 0
+  fi
+  [ -z "$(listed_sha256 "$1" "$work/SHA256SUMS")" ] || printf '%s\n' "$1"
 }
 
 # Lists completions and the manual page: the command that prints one, and its file below PREFIX/share.

@@ -33,6 +33,7 @@ const bundleNames = [
   './src/docs/search-guides.ts',
   './src/server/bundle.ts',
   './src/store/files/integrity-worker.ts',
+  './src/tls/tls.ts',
   'openid-client',
   'smpp',
 ]

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Command, Help, HelpConfiguration } from 'commander'
+import { similarWords } from './terminal/similar.ts'
 
 /** Lists commands, then arguments and flags. Only `otpd --help` lists the global flags. */
 export const helpConfiguration: HelpConfiguration = {
@@ -110,6 +111,8 @@ const synonyms: Partial<Record<string, string>> = {
   ui: 'console',
 }
 
+const namesOf = (command: Command) => [command.name(), ...command.aliases()]
+
 /**
  * Finds the commands that a person may have meant by an unknown word: a synonym, or a subcommand of that name of any
  * noun (`send` is `otpd otp send`).
@@ -117,8 +120,16 @@ const synonyms: Partial<Record<string, string>> = {
 export function intendedCommands(program: Command, word: string): string[] {
   const synonym = synonyms[word]
   if (synonym !== undefined) return [`otpd ${synonym}`]
-  const names = (command: Command) => [command.name(), ...command.aliases()]
-  return program.commands.flatMap((noun) =>
-    noun.commands.filter((command) => names(command).includes(word)).map(commandPath),
+  const daily = (noun: Command) => (noun.helpGroup() === 'Work:' ? 0 : 1)
+  return program.commands
+    .toSorted((a, b) => daily(a) - daily(b))
+    .flatMap((noun) => noun.commands.filter((command) => namesOf(command).includes(word)).map(commandPath))
+}
+
+/** As `intendedCommands`, for a mistyped word. */
+export function similarCommands(program: Command, word: string): string[] {
+  const words = program.commands.flatMap((noun) => noun.commands.flatMap(namesOf))
+  return similarWords(word, [...Object.keys(synonyms), ...words]).flatMap((similar) =>
+    intendedCommands(program, similar),
   )
 }

@@ -40,6 +40,7 @@ import {
   findCommand,
   helpConfiguration,
   intendedCommands,
+  similarCommands,
 } from './help.ts'
 import type { Io } from './terminal/io.ts'
 import { createOutput, exitCodeForError } from './terminal/output.ts'
@@ -96,10 +97,14 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
   const [, unknownWord] = /^unknown command '(.*)'/.exec(message) ?? []
   const meant = unknownWord === undefined ? [] : intendedCommands(program, unknownWord)
+  const hints =
+    meant.length > 0 || suggestions.length > 0 || unknownWord === undefined
+      ? meant
+      : similarCommands(program, unknownWord)
   return usageError(
     message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
-    ...(meant.length > 0
-      ? meant.map((path) => `Did you mean: ${path}`)
+    ...(hints.length > 0
+      ? hints.map((path) => `Did you mean: ${path}`)
       : suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, ''))),
     `See: ${commandPath(findCommand(program, args))} --help`,
   )
@@ -200,7 +205,7 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .option('--server <url>', 'server to talk to (OTPD_SERVER; default: the last login)')
     .option('--context <name>', 'named server to talk to (OTPD_CONTEXT); see otpd context')
     .option('--timeout <time>', 'how long to wait for a response, like 10s (OTPD_TIMEOUT; default 30s)')
-    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
+    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create shop'))
     .addHelpText('after', exitCodeHelp)
 
   const isRequested = ({ names }: CommandFile) => firstWord !== undefined && names.includes(firstWord)

@@ -1,6 +1,6 @@
 /**
- * Builds the files of a release into `dist/release/VERSION`: an archive for each target, checksums with a signature, the
- * list of contents (SBOM), licences and provenance. Usage: `npm run release -- --help`.
+ * Builds the files of a release into `dist/release/VERSION`: an archive for each target, packages, a container image, the
+ * client, checksums with a signature, the list of contents (SBOM), licences and provenance. Usage: `npm run release -- --help`.
  *
  * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
  */
@@ -17,7 +17,14 @@ import {
 import { join, resolve } from 'node:path'
 import { listDifferences } from './release/compare.ts'
 import { readCommit, readCommitTime } from './release/git.ts'
-import { readOptions, requireTag, UsageError, type ReleaseOptions } from './release/options.ts'
+import {
+  isReleasePart,
+  readOptions,
+  requireTag,
+  UsageError,
+  type ReleaseOptions,
+  type ReleasePart,
+} from './release/options.ts'
 import { produceRelease, type ReleaseInputs } from './release/produce.ts'
 import { sign } from './release/signature.ts'
 import { findTarget } from './release/targets.ts'
@@ -51,10 +58,10 @@ function readInputs(): ReleaseInputs {
 }
 
 async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: string): Promise<number> {
-  const { targets, key, isSnapshot, out } = options
+  const { targets, without, key, isSnapshot, out } = options
   const folder = join(work, version)
-  const plan = { ...inputs, targets, keepsUntried: isSnapshot, skipsSmokeRuns: false, print }
-  const untried = await produceRelease(plan, folder)
+  const plan = { ...inputs, targets, without, keepsUntried: isSnapshot, skipsSmokeRuns: false, print }
+  const { untried, absent } = await produceRelease(plan, folder)
   if (untried.length === targets.length && !isSnapshot)
     throw new Error('No target could be tried; there is no release.')
   if (key !== null) sign(folder, 'SHA256SUMS', key)
@@ -67,10 +74,12 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   writeFileSync(join(out, 'versions'), listVersions(out).join(''))
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
-  if (untried.length > 0) print(`${isSnapshot ? 'Not tried' : 'Left out'}: ${untried.join(', ')}.`)
+  const leftOut = isSnapshot ? absent : [...untried, ...absent]
+  if (leftOut.length > 0) print(`Left out: ${leftOut.join(', ')}.`)
+  if (isSnapshot && untried.length > 0) print(`Not tried: ${untried.join(', ')}.`)
   if (key === null)
     print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
-  return untried.length > 0 || (key === null && !isSnapshot) ? 8 : 0
+  return untried.length > 0 || absent.length > 0 || (key === null && !isSnapshot) ? 8 : 0
 }
 
 /** Lists the versions in the folder of releases, newest first, as lines. */
@@ -83,23 +92,27 @@ function listVersions(out: string): string[] {
 
 /** Builds the targets of a release again and compares. */
 async function verify(released: string, inputs: ReleaseInputs, work: string): Promise<number> {
-  const { names, commit } = readProvenance(released)
+  const { names, without, commit } = readProvenance(released)
   if (commit !== inputs.commit)
     throw new UsageError(`${released} was built from ${commit}. Check that out first, without changes.`)
   const targets = names.flatMap((name) => findTarget(name) ?? [])
   const folder = join(work, 'again')
-  await produceRelease({ ...inputs, targets, keepsUntried: true, skipsSmokeRuns: true, print }, folder)
+  const plan = { ...inputs, targets, without, keepsUntried: true, skipsSmokeRuns: true, print }
+  await produceRelease(plan, folder)
   const different = listDifferences(released, folder)
   for (const name of different) print(`differs: ${name}`)
   if (different.length === 0) print(`${released} is what ${commit} builds: ${names.join(', ')}.`)
   return different.length === 0 ? 0 : 1
 }
 
-function readProvenance(folder: string): { names: string[]; commit: string } {
+type Provenance = { names: string[]; without: ReleasePart[]; commit: string }
+
+function readProvenance(folder: string): Provenance {
   try {
     const { buildDefinition } = JSON.parse(readFileSync(join(folder, 'provenance.json'), 'utf8')).predicate
     return {
       names: buildDefinition.externalParameters.targets,
+      without: buildDefinition.externalParameters.without.filter(isReleasePart),
       commit: buildDefinition.resolvedDependencies[0].digest.gitCommit,
     }
   } catch {

@@ -180,7 +180,11 @@ const commandNouns: Partial<Record<string, string>> = {
 function notFoundHints(server: ServerChoice, { status, json }: HttpResponse, path: string) {
   if (status !== 404) return []
   const isUnknownRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
-  if (isUnknownRoute) return [`See the API documentation: ${server.url}/v1/docs`]
+  if (isUnknownRoute)
+    return [
+      ...(path.startsWith('/v1/') ? [] : [`Paths of the API start with /v1, like /v1${path}.`]),
+      `See the API documentation: ${server.url}/v1/docs`,
+    ]
   const noun = commandNouns[path.split('/')[2] ?? '']
   return noun === undefined ? [] : [`List them with: otpd ${noun} list`]
 }

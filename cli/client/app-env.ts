@@ -3,7 +3,7 @@ import type { Api } from './api.ts'
 import type { Application } from './resources.ts'
 
 /** Systems whose clients can call this server, or hand it their codes. */
-export const clientSystems = ['otpd', 'twilio-verify', 'supabase'] as const
+export const clientSystems = ['otpd', 'twilio-verify', 'camara', 'supabase'] as const
 export type ClientSystem = (typeof clientSystems)[number]
 
 /** Credentials of a client. The secrets are undefined where they are not known. */
@@ -34,6 +34,13 @@ export function clientVariables(
         TWILIO_ACCOUNT_SID: toSid('AC', id),
         TWILIO_AUTH_TOKEN: joinSecrets(clientSecret, apiKey),
         VERIFY_SERVICE_SID: toSid('VA', id),
+      }
+    case 'camara':
+      return {
+        CAMARA_API_ROOT: serverUrl,
+        CAMARA_ISSUER: `${serverUrl}/camara`,
+        CAMARA_CLIENT_ID: clientId,
+        CAMARA_CLIENT_SECRET: joinSecrets(clientSecret, apiKey),
       }
     case 'supabase':
       return {

@@ -21,7 +21,7 @@ export function readEnvFile(io: Io, path: string): EnvFile {
   } catch {
     throw usageError(
       `The --env-file ${path} cannot be read.`,
-      'Create one with: otpd app create NAME --project P --env test --env-file FILE',
+      'Create one with: otpd app create NAME --project P --env live --env-file FILE',
     )
   }
   const values: Record<string, string> = {}
@@ -51,7 +51,7 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
     'Pass the file they were saved in: --env-file FILE',
     ...(envFile === null ? [`Or set ${missing.join(', ')}.`] : []),
     'No application yet? Create one:',
-    '  otpd app create web --project NAME --env test --env-file .env.otpd',
+    '  otpd app create web --project NAME --env live --env-file .env.otpd',
   )
 }
 

@@ -1,4 +1,5 @@
 import type { ApiResponse, Api } from './api.ts'
+import type { AuditEntry } from './resources.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -79,6 +80,13 @@ export const listDeliveries = (api: Api, webhookId: string, itemsMax = searchedM
     (query) => api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: webhookId }, query }),
     itemsMax,
   )
+
+/** Lists the newest audit entries that match. */
+export const listAudit = (
+  api: Api,
+  filter: { action?: AuditEntry['action']; targetId?: string },
+  itemsMax: number,
+) => loadPages((query) => api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...filter } }), itemsMax)
 
 /** Returns the phone number of a user that is named by it or by id, and any other text as it is. */
 export async function findPhone(api: Api, phoneOrId: string): Promise<string> {

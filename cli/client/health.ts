@@ -24,6 +24,7 @@ export function describeNotReady({ json, status }: HttpResponse) {
 
 const causeTexts: Record<string, string> = {
   draining: 'it is shutting down',
+  certificate: 'it has no certificate yet',
   database: 'it cannot write to its database',
   migrations: 'its database needs a migration',
 }

@@ -140,14 +140,14 @@ function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper
   )
 }
 
-function listText(developers: HostDeveloper[], { formatTable, formatTime, timeHeading }: Output) {
+function listText(developers: HostDeveloper[], { formatTable, columnTime, timeHeading }: Output) {
   if (developers.length === 0) return 'No accounts yet. Create one: otpd admin create'
   const rows = developers.map((developer) => [
     printable(developer.email ?? '-'),
     printable(developer.name ?? '-'),
     developer.status,
     developer.plan,
-    formatTime(developer.createdAt),
+    columnTime(developer.createdAt),
     developer.id,
   ])
   return formatTable(

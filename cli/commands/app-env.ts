@@ -34,6 +34,7 @@ export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
       examples(
         'otpd app env web --env-file .env.otpd',
         'otpd app env web --for twilio-verify --env-file .env.otpd',
+        'otpd app env web --for camara --env-file .env.otpd',
         'otpd app env web --for supabase',
       ),
     )
@@ -59,12 +60,19 @@ export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
     )
 }
 
-/** Warns if the server does not answer as Twilio Verify: the library would report a bare 404. */
+/** Systems that the server answers as if it is told to, with a path that it then knows. */
+const facades: Partial<Record<ClientSystem, { title: string; path: string }>> = {
+  'twilio-verify': { title: 'Twilio Verify', path: '/v2/Services' },
+  camara: { title: 'CAMARA one-time-password-sms', path: '/camara/.well-known/openid-configuration' },
+}
+
+/** Warns if the server does not answer as the system: its library would report a bare 404. */
 export async function warnIfNotAnswering(system: ClientSystem | undefined, send: SendHttp, output: Output) {
-  if (system !== 'twilio-verify') return
-  const { status } = await send({ method: 'GET', path: '/v2/Services' })
+  const facade = system && facades[system]
+  if (!facade) return
+  const { status } = await send({ method: 'GET', path: facade.path })
   if (status === 404)
-    output.warn('The server does not answer as Twilio Verify yet: start it with OTPD_COMPAT=twilio-verify')
+    output.warn(`The server does not answer as ${facade.title} yet: start it with OTPD_COMPAT=${system}`)
 }
 
 const noSecrets = { clientSecret: undefined, apiKey: undefined }

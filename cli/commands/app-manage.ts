@@ -69,7 +69,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
     .command('enable')
     .argument('<app>', idOrNameHelp)
     .description('enable a disabled application')
-    .addHelpText('after', examples('otpd app enable shop'))
+    .addHelpText('after', examples('otpd app enable web-test'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const response = await updateApplication(connect().api, idOrName, { status: 'active' })
@@ -82,7 +82,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
     .command('disable')
     .argument('<app>', idOrNameHelp)
     .description('reject calls with its credentials until it is enabled again')
-    .addHelpText('after', examples('otpd app disable shop'))
+    .addHelpText('after', examples('otpd app disable web-test'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const response = await updateApplication(connect().api, idOrName, { status: 'disabled' })
@@ -97,7 +97,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
     .alias('rm')
     .argument('<app>', idOrNameHelp)
     .description('delete an application, its credentials and its webhooks')
-    .addHelpText('after', examples('otpd app delete shop --yes'))
+    .addHelpText('after', examples('otpd app delete web-test --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context

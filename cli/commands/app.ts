@@ -55,8 +55,8 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     .addHelpText(
       'after',
       examples(
-        'otpd app create web --project storefront --env test --env-file .env.otpd',
-        'otpd app create shop --project storefront --env live --locale de --otp-ttl 120',
+        'otpd app create web --project shop --env live --env-file .env.otpd',
+        'otpd app create web-test --project shop --env test --locale de --otp-ttl 120',
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
@@ -100,7 +100,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
 
   addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
     .option('-p, --project <id|name>', 'only applications of this project')
-    .addHelpText('after', examples('otpd app list', 'otpd app list --project storefront --json'))
+    .addHelpText('after', examples('otpd app list', 'otpd app list --project shop --json'))
     .action((options: ListOptions & { project?: string }, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()

@@ -4,7 +4,7 @@ import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
-import { describeRunning, findRunning } from '../host/running.ts'
+import { findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -21,7 +21,9 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
     .action((flags: Flags, command: Command) =>
       runCommand(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
-        const running = await findRunning(loaded)
+        const running = await findRunning(loaded, (reason) =>
+          output.note(`These are the settings of the next start. What nodes run with is unknown: ${reason}`),
+        )
         const settings = running?.settings ?? loaded.settings
         const { settingRows } = await import('../../src/server/bundle.ts')
         output.printResult(JSON.stringify({ data: settings }), () =>
@@ -30,7 +32,7 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
             settingRows(settings).map((row) => row.map(printable)),
           ),
         )
-        if (running !== null) output.note(`These are the settings of ${describeRunning(running)}.`)
+        if (running !== null) noteRunning(output, 'settings', running)
         for (const { setting, here } of running?.differences ?? [])
           output.note(`This shell has another ${setting}: ${printable(here)}`)
         requireConfig(loaded, exitCodes.negative)

@@ -20,7 +20,7 @@ export function requireNewName(
   throw new CliError(
     exitCodes.refused,
     'NAME_TAKEN',
-    `There is already a ${noun} ${printable(name)}: ${taken.id}.`,
+    `There is already ${noun === 'project' ? 'a' : 'an'} ${noun} ${printable(name)}: ${taken.id}.`,
     {
       hints: [`Choose another name, or create a second one of this name with ${duplicateFlag}.`],
     },

@@ -3,11 +3,11 @@ import type { HostGuardStatus } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
-import { describeRunning, findRunning } from '../host/running.ts'
+import { findRunning, noteRunning } from '../host/running.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
-import { kept } from '../terminal/table.ts'
-import { localTime, printable } from '../terminal/text.ts'
+import { kept, wrapped } from '../terminal/table.ts'
+import { printable, zonedTime } from '../terminal/text.ts'
 
 /** Registers the commands for the guard against SMS pumping. */
 export function addGuardCommands(program: Command, runCommand: RunCommand) {
@@ -29,7 +29,7 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
         )
         const { output } = context
         output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
-        if (running !== null) output.note(`These are the rules of ${describeRunning(running)}.`)
+        if (running !== null) noteRunning(output, 'rules', running)
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
             'The guard only monitors. To block messages, configure a provider and remove mode from [guard], or set it to "enforce".',
@@ -47,7 +47,7 @@ const modes = {
 
 function statusText(
   { mode, since, rules, countries, alerts }: HostGuardStatus,
-  { paint, formatTable, clockHeading }: Output,
+  { paint, formatTable }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
   const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
@@ -64,19 +64,19 @@ function statusText(
   ])
   const countrySection =
     countryRows.length === 0
-      ? `Nothing was flagged or blocked since ${localTime(since)}.`
+      ? `Nothing was flagged or blocked since ${zonedTime(since)}.`
       : formatTable(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
-    clockHeading(`Counted since ${localTime(since)}`),
+    `Counted since ${zonedTime(since)}`,
     '',
-    // A limit is a sentence, which a narrow terminal wraps: cut, it would say nothing.
-    formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), kept('LIMIT')], ruleRows),
+    // A limit is a sentence: cut, it would say nothing.
+    formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), wrapped('LIMIT')], ruleRows),
     '',
     countrySection,
     ...alerts.map(({ country, developerId, until }) =>
       paint.red(
-        `Alert: ${printable(country)} of ${printable(developerId)} verifies less than half as many codes as usual (until ${localTime(until)})`,
+        `Alert: ${printable(country)} of ${printable(developerId)} verifies less than half as many codes as usual (until ${zonedTime(until)})`,
       ),
     ),
   ].join('\n')

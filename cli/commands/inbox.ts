@@ -87,13 +87,13 @@ const tailLine = (cells: string[], { columns }: Output) =>
     '…',
   )
 
-function inboxText(items: InboxItem[], { paint, formatTable, formatTime, timeHeading }: Output) {
+function inboxText(items: InboxItem[], { paint, formatTable, columnTime, timeHeading }: Output) {
   if (items.length === 0) return 'No messages yet. Send a code: otpd otp send PHONE --env-file FILE'
   const rows = items.map((item) => [
     printable(item.phone),
     item.code === null ? paint.dim('used/expired') : paint.bold(item.code),
-    formatTime(item.sentAt),
-    item.code === null ? '' : formatTime(item.expiresAt),
+    columnTime(item.sentAt),
+    item.code === null ? '' : columnTime(item.expiresAt),
     item.requestId ?? '',
   ])
   return formatTable(

@@ -132,7 +132,7 @@ function listText(
   requests: OtpRequest[],
   apps: { id: string; name: string }[],
   { limit: _limit, cursor: _cursor, ...filters }: Filters,
-  { paint, formatTable, formatTime, timeHeading }: Output,
+  { paint, formatTable, columnTime, timeHeading }: Output,
 ) {
   if (requests.length === 0)
     return Object.values(filters).every((filter) => filter === undefined)
@@ -143,7 +143,7 @@ function listText(
     printable(request.phone),
     paintOtpStatus(request.status, paint),
     deliveryText(request),
-    formatTime(request.createdAt),
+    columnTime(request.createdAt),
     printable(names.get(request.appId) ?? request.appId),
     request.environment,
     `${request.attempts}/${request.maxAttempts}`,

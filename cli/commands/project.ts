@@ -48,10 +48,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .addHelpText(
       'after',
-      examples(
-        'otpd project create storefront',
-        "otpd project create shop --description 'Sign-in of the shop'",
-      ),
+      examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'"),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -78,7 +75,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
             ].join('\n'),
           [data.id],
         )
-        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env test --env-file .env.otpd`)
+        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env live --env-file .env.otpd`)
       }),
     )
 
@@ -102,7 +99,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .alias('show')
     .argument('<project>', 'id or name of the project')
     .description('show a project')
-    .addHelpText('after', examples('otpd project get storefront'))
+    .addHelpText('after', examples('otpd project get shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
@@ -133,7 +130,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .alias('rm')
     .argument('<project>', 'id or name of the project')
     .description('delete a project without applications')
-    .addHelpText('after', examples('otpd project delete shop --yes'))
+    .addHelpText('after', examples('otpd project delete blog --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context
@@ -154,14 +151,14 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-function listText(projects: Project[], { formatTable, formatTime, timeHeading }: Output) {
+function listText(projects: Project[], { formatTable, columnTime, timeHeading }: Output) {
   if (projects.length === 0) return 'No projects yet. Create one: otpd project create NAME'
   return formatTable(
     ['NAME', kept('APPS'), optional(timeHeading('CREATED')), optional('DESCRIPTION'), 'ID'],
     projects.map(({ id, name, applicationCount, createdAt, description }) => [
       printable(name),
       String(applicationCount),
-      formatTime(createdAt),
+      columnTime(createdAt),
       printable(description ?? ''),
       id,
     ]),

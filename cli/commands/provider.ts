@@ -9,7 +9,7 @@ import { examples } from '../help.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
-import { describeRunning, findRunning } from '../host/running.ts'
+import { describeRunning, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
@@ -47,7 +47,7 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
         context.output.printResult(JSON.stringify({ data: providers }), () =>
           listText(providers, context.output),
         )
-        if (running !== null) context.output.note(`These are the providers of ${describeRunning(running)}.`)
+        if (running !== null) noteRunning(context.output, 'providers', running)
       }),
     )
 

@@ -55,7 +55,7 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
         const response = await connect().api.asDeveloper('POST', '/v1/tokens', call)
         const { data } = response
         output.printResult(response.body, () => data.token)
-        const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output)}`
+        const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output.formatTime)}`
         output.note(`${output.paintError.green('✓')} API token ${printable(data.name)}: ${facts}`)
         output.note('  Store it now: it is not shown again. Programs use it as OTPD_TOKEN.')
       }),
@@ -118,15 +118,15 @@ function listText(tokens: ApiToken[], output: Output) {
       listed.scopes.join(','),
       // Without the prefix that all have.
       listed.preview.replace(/^.*_/, ''),
-      expiryText(listed, output),
-      listed.lastUsedAt === null ? 'never' : output.formatTime(listed.lastUsedAt),
+      expiryText(listed, output.columnTime),
+      listed.lastUsedAt === null ? 'never' : output.columnTime(listed.lastUsedAt),
       listed.id,
     ]),
   )
 }
 
-const expiryText = ({ expiresAt }: Pick<ApiToken, 'expiresAt'>, { formatTime }: Output) =>
-  expiresAt === null ? 'never' : formatTime(expiresAt)
+const expiryText = ({ expiresAt }: Pick<ApiToken, 'expiresAt'>, format: (iso: string) => string) =>
+  expiresAt === null ? 'never' : format(expiresAt)
 
 /** @throws usage error for an unknown scope */
 function readScopes(text: string): ApiTokenScope[] {

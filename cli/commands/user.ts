@@ -51,14 +51,14 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-function listText(users: User[], { formatTable, formatTime, timeHeading }: Output) {
+function listText(users: User[], { formatTable, columnTime, timeHeading }: Output) {
   if (users.length === 0)
     return 'No phones verified yet. Send a code and verify it:\n  otpd otp send PHONE --env-file FILE'
   const rows = users.map((user) => [
     printable(user.phone),
     user.country ?? '',
     String(user.verificationCount),
-    formatTime(user.lastVerifiedAt),
+    columnTime(user.lastVerifiedAt),
     user.environment,
     String(user.applications.length),
     user.id,

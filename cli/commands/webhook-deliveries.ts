@@ -161,7 +161,7 @@ const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour
 function listText(
   deliveries: WebhookDelivery[],
   { status, type }: Filters,
-  { paint, formatTable, formatTime, timeHeading }: Output,
+  { paint, formatTable, columnTime, timeHeading }: Output,
 ) {
   if (deliveries.length === 0)
     return status === undefined && type === undefined
@@ -172,7 +172,7 @@ function listText(
     paintStatus(delivery.status, paint),
     resultText(delivery.lastStatusCode, delivery.lastError),
     String(delivery.attempts),
-    formatTime(delivery.createdAt),
+    columnTime(delivery.createdAt),
     delivery.id,
   ])
   return formatTable(
@@ -188,7 +188,8 @@ function listText(
   )
 }
 
-function detailText(delivery: WebhookDeliveryDetail, { paint, formatTime, formatTable }: Output) {
+function detailText(delivery: WebhookDeliveryDetail, output: Output) {
+  const { paint, formatTime, formatTable } = output
   const lines: [string, string | null][] = [
     ['Id', delivery.id],
     ['Event', delivery.eventId],
@@ -200,10 +201,14 @@ function detailText(delivery: WebhookDeliveryDetail, { paint, formatTime, format
   const title = [paint.bold(printable(delivery.type)), formatFacts(lines, paint)].join('\n')
   if (delivery.attempts.length === 0) return title
   const rows = delivery.attempts.map(({ at, statusCode, error, durationMs, body }) => [
-    formatTime(at),
+    output.columnTime(at),
     resultText(statusCode, error),
     formatDuration(durationMs),
     printable((body ?? '').replaceAll(/\s+/g, ' ').trim()),
   ])
-  return [title, '', formatTable(['ATTEMPT', 'RESULT', 'DURATION', 'RESPONSE'], rows)].join('\n')
+  return [
+    title,
+    '',
+    formatTable([output.timeHeading('ATTEMPT'), 'RESULT', 'DURATION', 'RESPONSE'], rows),
+  ].join('\n')
 }

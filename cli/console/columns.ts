@@ -1,4 +1,4 @@
-import { fitSpan, type Line, type Painter, type Span } from './spans.ts'
+import { displayWidth, fitSpan, type Line, type Painter, type Span } from './spans.ts'
 
 export type Column<Row> = {
   title: string
@@ -19,8 +19,19 @@ export type FittedColumn<Row> = Column<Row> & { fittedWidth: number }
 /** Spaces between two columns, and room for the pointer before the first. */
 const gap = 2
 
-/** Returns the columns that fit into `width`, with their final widths, which are the same for every row. */
-export function fitColumns<Row>(columns: readonly Column<Row>[], width: number): FittedColumn<Row>[] {
+/** Rows that are measured, so that a long list draws as fast as a short one. */
+const measuredMax = 200
+
+/**
+ * Returns the columns that fit into `width`, with their final widths, which are the same for every row.
+ *
+ * @param rows what growing columns make room for, before they take the width that is left over
+ */
+export function fitColumns<Row>(
+  columns: readonly Column<Row>[],
+  width: number,
+  rows: readonly Row[] = [],
+): FittedColumn<Row>[] {
   let visible = [...columns]
   const requiredWidth = () => visible.reduce((sum, column) => sum + column.width + gap, 0)
   while (requiredWidth() > width) {
@@ -28,16 +39,37 @@ export function fitColumns<Row>(columns: readonly Column<Row>[], width: number):
     if (lowestPriority === 0) break
     visible = visible.filter((column) => column.dropPriority !== lowestPriority)
   }
-  let leftover = Math.max(0, width - requiredWidth())
-  let sharesLeft = visible.reduce((sum, { grow = 0 }) => sum + grow, 0)
-  return visible.map((column) => {
-    const { grow = 0, maxWidth = Number.POSITIVE_INFINITY } = column
-    const extra =
-      sharesLeft === 0 ? 0 : Math.min(maxWidth - column.width, Math.floor((leftover * grow) / sharesLeft))
+  const measured = rows.slice(0, measuredMax)
+  const fitted = visible.map((column) => ({ ...column, fittedWidth: column.width }))
+  const leftover = Math.max(0, width - requiredWidth())
+  const widest = new Map(
+    visible.map(({ cell }) => [cell, Math.max(0, ...measured.map((row) => displayWidth(cell(row))))]),
+  )
+  const contentWidth = ({ cell }: Column<Row>) => widest.get(cell) ?? 0
+  // Twice: a column that needs little leaves its share to those before it, too.
+  const rest = grow(fitted, grow(fitted, leftover, contentWidth), contentWidth)
+  grow(fitted, rest, () => Infinity)
+  return fitted
+}
+
+/** Shares width among growing columns, up to a limit of each. @returns the width that is left */
+function grow<Row>(
+  columns: FittedColumn<Row>[],
+  width: number,
+  limit: (column: Column<Row>) => number,
+): number {
+  let leftover = width
+  let sharesLeft = columns.reduce((sum, column) => sum + (column.grow ?? 0), 0)
+  for (const column of columns) {
+    const { grow: share = 0, maxWidth = Infinity } = column
+    if (share === 0) continue
+    const room = Math.min(maxWidth, limit(column)) - column.fittedWidth
+    const extra = Math.max(0, Math.min(room, Math.floor((leftover * share) / sharesLeft)))
+    column.fittedWidth += extra
     leftover -= extra
-    sharesLeft -= grow
-    return { ...column, fittedWidth: column.width + extra }
-  })
+    sharesLeft -= share
+  }
+  return leftover
 }
 
 /** Formats the titles of the columns. */

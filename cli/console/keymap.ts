@@ -100,6 +100,7 @@ const screenKeymap = {
     copy: { keys: ['y'], label: 'copy id' },
   },
   providers: {
+    range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
     copy: { keys: ['y'], label: 'copy name' },
   },
   guard: {

@@ -24,7 +24,6 @@ export type LogTail = {
 export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, arrivals: [] }
 
 export const rowsMax = 2000
-const backfillLimit = 200
 const retryMs = 2000
 /** Limits drawing to 20 times a second, so that a busy log does not delay keys. */
 const drawIntervalMs = 50
@@ -42,13 +41,12 @@ const logStart = `evt_${'0'.repeat(26)}`
  */
 export async function tailLog(
   { api, context, connection, now }: Pick<Console, 'api' | 'context' | 'connection' | 'now'>,
-  search: Omit<LogSearch, 'limit'>,
+  search: LogSearch,
   signal: AbortSignal,
   draw: (tail: LogTail) => void,
   initialRows: readonly LogRow[] = [],
 ) {
   const { io } = context
-  const recentSearch: LogSearch = { ...search, limit: backfillLimit }
   let rows: LogRow[] = [...initialRows]
   let arrivals: number[] = []
   let state: LogTail['state'] = 'loading'
@@ -77,12 +75,13 @@ export async function tailLog(
   while (!signal.aborted) {
     try {
       if (lastEntryId === undefined) {
-        const recentLog = await findRecent(api, recentSearch)
+        const recentLog = await findRecent(api, search)
         rows = recentLog.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
         arrivals = recentLog.entries.map(({ at }) => Date.parse(at))
         lastEntryId = recentLog.newestId ?? logStart
       }
-      const query = { appId: search.appId, type: search.type, after: lastEntryId }
+      const { appId, environment, type } = search
+      const query = { appId, environment, type, after: lastEntryId }
       const onConnected = () => {
         state = 'live'
         error = null
@@ -92,7 +91,7 @@ export async function tailLog(
         if (event.kind === 'entry') {
           lastEntryId = event.entry.id
           arrivals.push(now())
-          if (matchesSearch(event.entry, recentSearch))
+          if (matchesSearch(event.entry, search))
             addRow({ kind: 'entry', id: event.entry.id, entry: event.entry })
           else scheduleDraw()
           continue

@@ -1,4 +1,4 @@
-import { printable, type Paint } from '../terminal/text.ts'
+import { printable, wrapText, type Paint } from '../terminal/text.ts'
 
 /** Result of one check of `otpd doctor`. `warning`: it works, but there is or will be a problem. */
 export type Check = {
@@ -48,17 +48,6 @@ export function checksText(checks: readonly Check[], paint: Paint, columns: numb
     ]
   })
   return [...lines, '', summary(checks)].join('\n')
-}
-
-/** Wraps at spaces; a wider word gets a line of its own. */
-function wrapText(text: string, width: number): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const lastLine = lines.at(-1)
-    if (lastLine === undefined || Bun.stringWidth(`${lastLine} ${word}`) > width) lines.push(word)
-    else lines[lines.length - 1] = `${lastLine} ${word}`
-  }
-  return lines
 }
 
 function summary(checks: readonly Check[]) {

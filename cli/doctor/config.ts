@@ -14,7 +14,7 @@ export function configurationChecks({ config, problems, warnings }: LoadedConfig
 }
 
 /** Checks the listen address, the public URL and the trusted proxies. */
-export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Check[] {
+export function addressChecks({ listen, publicUrl, tls, trustedProxies }: Config): Check[] {
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host
   const name = 'address'
   const isLocal = isLoopback(listen.host)
@@ -22,12 +22,22 @@ export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Ch
   const isPublic = publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)
   const broadCidr = trustedProxies.find((cidr) => isTooBroad(cidr))
   const checks: Check[] = []
-  if (!isLocal && publicUrl === null) {
+  if (tls !== null && !isLocal && publicUrl === null) {
+    checks.push(
+      warning(
+        name,
+        `${listenText} with HTTPS, and it has no public URL`,
+        'Set in [server] a name of the certificate: publicUrl = "https://otp.example.com"',
+      ),
+    )
+  } else if (tls !== null) {
+    checks.push(ok(name, `${listenText} with HTTPS${publicUrl === null ? '' : `, public URL ${publicUrl}`}`))
+  } else if (!isLocal && publicUrl === null) {
     checks.push(
       warning(
         name,
         `${listenText}: other machines reach it over plain http, and it has no public URL`,
-        'Put a TLS proxy in front, and set in [server]: publicUrl = "https://otp.example.com"',
+        'Serve HTTPS: --domain otp.example.com (otpd docs tls); or put a proxy in front, and set publicUrl of [server].',
       ),
     )
   } else if (isPublic && publicUrl.startsWith('http:')) {
@@ -35,7 +45,7 @@ export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Ch
       warning(
         name,
         `clients reach it at ${publicUrl}: passwords, secrets and codes cross the network unencrypted`,
-        'Put a TLS proxy in front, and use https in publicUrl of [server].',
+        'Serve HTTPS (otpd docs tls) or put a proxy in front that does, and use https in publicUrl of [server].',
       ),
     )
   } else if (isPublic && trustedProxies.length === 0) {

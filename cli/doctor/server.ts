@@ -4,7 +4,7 @@ import { fault, ok, warning, type Check } from './check.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'
 import { isRecord } from '../../src/shared/json.ts'
-import { localTime, formatRemaining } from '../terminal/text.ts'
+import { zonedTime, formatRemaining } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 type Connection = ReturnType<Context['connect']>
@@ -19,9 +19,10 @@ export async function serverChecks(
   const requestedAtMs = io.now()
   const liveness = await send({ method: 'GET', path: '/v1/health' }).catch(asFailure)
   if (liveness instanceof CliError) {
-    const remedy = localServer.isHeld
-      ? 'A server is running on the data directory: give its address with --server URL'
-      : (liveness.hints.at(-1) ?? '')
+    const remedy =
+      localServer.isHeld && liveness.code === 'SERVER_UNREACHABLE'
+        ? 'A server is running on the data directory: give its address with --server URL'
+        : (liveness.hints.at(-1) ?? '')
     const isAbsent = liveness.code === 'SERVER_UNREACHABLE' && !localServer.isHeld
     return [
       fault(
@@ -114,7 +115,7 @@ async function loginCheck({ api, tokens, server }: Connection): Promise<Check> {
     const developer = await api.asDeveloper('GET', '/v1/developer/me')
     // The call may have renewed the token.
     const { source, expiresAt } = (await tokens.current()) ?? token
-    const untilText = expiresAt === null ? '' : ` until ${localTime(expiresAt)}`
+    const untilText = expiresAt === null ? '' : ` until ${zonedTime(expiresAt)}`
     return ok('login', `${developer.data.email ?? developer.data.id}, token from ${source}${untilText}`)
   } catch (error) {
     const failure = asFailure(error)

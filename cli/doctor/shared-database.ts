@@ -1,5 +1,4 @@
 import type { InspectedNode, SharedInspection } from '../../src/host/host.ts'
-import { isRecord } from '../../src/shared/json.ts'
 import { formatRemaining } from '../terminal/text.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { auditChecks } from './data-dir.ts'
@@ -105,9 +104,7 @@ function configurationChecks(name: string, nodes: readonly InspectedNode[]): Che
 }
 
 /** Lists the groups of settings that differ between two nodes. */
-function listDifferences(one: string, other: string): string[] {
-  const [a, b]: [unknown, unknown] = [JSON.parse(one), JSON.parse(other)]
-  if (!isRecord(a) || !isRecord(b)) return []
+function listDifferences(a: InspectedNode['settings'], b: InspectedNode['settings']): string[] {
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   return [...keys].filter((key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]))
 }

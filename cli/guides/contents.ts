@@ -12,6 +12,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'better-auth',
       'supabase',
       'kratos',
+      'camara',
     ],
   },
   {
@@ -19,6 +20,8 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
     pages: [
       'install',
       'operating',
+      'kubernetes',
+      'tls',
       'providers',
       'messages',
       'guard',

@@ -5,6 +5,7 @@ import { pageAddress, type Article, type Guide } from './markdown.ts'
 export function renderPage(guide: Guide, article: Article, guides: readonly Guide[]): string {
   const titles = new Map(guides.map(({ name, title }) => [name, title]))
   const index = guides.indexOf(guide)
+  const next = index === -1 ? undefined : guides[index + 1]
   const title = guide.name === 'index' ? 'otpd: one-time passcodes' : `${guide.title} · otpd`
   return `<!doctype html>
 <html lang="en">
@@ -32,7 +33,7 @@ ${renderNavigation(guide, titles)}
 </details></nav>
 <main id="content">
 ${article.html}
-<footer>${renderNeighbor('Previous', guides[index - 1])}${renderNeighbor('Next', guides[index + 1])}</footer>
+<footer>${renderNeighbor('Previous', guides[index - 1])}${renderNeighbor('Next', next)}</footer>
 </main>
 ${renderHeadings(article)}
 </div>

@@ -14,7 +14,8 @@ import { providerTable } from './reference/providers.ts'
 import { settingTable } from './reference/settings.ts'
 import { buildSearchIndex } from './search-index.ts'
 
-const docs = join(import.meta.dir, '../../src/docs')
+const root = join(import.meta.dir, '../..')
+const docs = join(root, 'src/docs')
 
 /** Builds the parts that guides name as `<!-- generated: NAME -->`. */
 const generators: Record<string, () => string> = {
@@ -23,6 +24,12 @@ const generators: Record<string, () => string> = {
   events: eventReference,
   providers: providerTable,
   settings: settingTable,
+}
+
+/** Shows a file that guides name as `<!-- file: PATH -->`. */
+function fileBlock(path: string): string {
+  const language = { service: 'ini', timer: 'ini', yaml: 'yaml', yml: 'yaml' }[path.split('.').at(-1) ?? '']
+  return `\`\`\`${language ?? 'text'}\n${readFileSync(join(root, path), 'utf8')}\`\`\``
 }
 
 /** Reads all guides, and fills in their generated parts. @throws Error for an unlisted guide or an unknown part */
@@ -36,15 +43,27 @@ export function readGuides(): Guide[] {
   return contents.flatMap(({ section, pages }) =>
     pages.map((name) => {
       const source = readFileSync(join(docs, `${name}.md`), 'utf8')
-      const markdown = source.replaceAll(/<!-- generated: (\w+) -->/g, (_, part: string) => {
-        const generate = generators[part]
-        if (!generate) throw new Error(`${name}.md asks for an unknown part: ${part}.`)
-        return generate()
-      })
+      const markdown = source
+        .replaceAll(/<!-- file: (\S+) -->/g, (_, path: string) => fileBlock(path))
+        .replaceAll(/<!-- generated: (\w+) -->/g, (_, part: string) => {
+          const generate = generators[part]
+          if (!generate) throw new Error(`${name}.md asks for an unknown part: ${part}.`)
+          return generate()
+        })
       const title = /^# (.*)$/m.exec(markdown)?.[1] ?? name
       return { name, section, title, markdown }
     }),
   )
+}
+
+/** Makes the page for an address without a guide. */
+function notFoundGuide(guides: readonly Guide[]): Guide {
+  const titles = new Map(guides.map(({ name, title }) => [name, title]))
+  const link = (name: string) => `[${name === 'index' ? 'Overview' : titles.get(name)}](${name}.md)`
+  const title = 'There is no such page'
+  const lists = contents.map(({ section, pages }) => `- ${section}: ${pages.map(link).join(', ')}`)
+  const markdown = `# ${title}\n\nSearch the guides above, or pick one:\n\n${lists.join('\n')}\n`
+  return { name: 'not-found', section: '', title, markdown }
 }
 
 /** Renders all files of the guides. */
@@ -52,11 +71,13 @@ export async function renderGuides(): Promise<Record<string, string>> {
   const guides = readGuides()
   const names = new Set(guides.map(({ name }) => name))
   const pages = guides.map((guide) => ({ guide, article: renderArticle(guide.markdown, names) }))
+  const notFound = notFoundGuide(guides)
   const pictures = new Set(pages.flatMap(({ article }) => article.pictures))
   return {
     ...Object.fromEntries(
       pages.map(({ guide, article }) => [`${guide.name}.html`, renderPage(guide, article, guides)]),
     ),
+    [`${notFound.name}.html`]: renderPage(notFound, renderArticle(notFound.markdown, names), guides),
     ...Object.fromEntries(
       [...pictures].map((path) => [fileName(path), readFileSync(join(docs, path), 'utf8')]),
     ),

@@ -12,7 +12,17 @@ export const addConfigFlags = (command: Command) =>
     )
     .option('--data-dir <dir>', 'directory of the database, master key and backups (OTPD_DATA_DIR)')
     .option('--public-url <url>', 'URL at which clients reach the server (OTPD_PUBLIC_URL)')
-    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify (OTPD_COMPAT)')
+    .option(
+      '--domain <name>',
+      'name to serve over HTTPS, with a certificate by ACME; repeatable (OTPD_TLS_DOMAINS)',
+      (name: string, names: string[] | undefined) => [...(names ?? []), name],
+    )
+    .option(
+      '--tls-cert <file>',
+      'certificate to serve over HTTPS, in PEM with its chain (OTPD_TLS_CERT_FILE)',
+    )
+    .option('--tls-key <file>', 'private key of the certificate, in PEM (OTPD_TLS_KEY_FILE)')
+    .option('--compat <list>', 'APIs of other services to answer too: twilio-verify, camara (OTPD_COMPAT)')
     .option('--dev', 'keep all data in a temporary directory, removed at exit (OTPD_DEV)')
     .option('--no-migrate', 'refuse to start on an older database instead of migrating it')
     .option('--log-format <format>', 'text or json (OTPD_LOG_FORMAT; default text)')
@@ -21,12 +31,16 @@ export const addConfigFlags = (command: Command) =>
 /** Loads the configuration as the server does: flags, environment, file, defaults. */
 export async function loadServerConfig(flags: Flags, use: ConfigUse = 'serve'): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
-  const { config, listen, dataDir, publicUrl, compat, dev, migrate, logFormat, logLevel } = flags
+  const { config, listen, dataDir, publicUrl, domain, tlsCert, tlsKey, compat, dev } = flags
+  const { migrate, logFormat, logLevel } = flags
   const input = processInput({
     config,
     listen,
     dataDir,
     publicUrl,
+    domain,
+    tlsCert,
+    tlsKey,
     compat,
     dev,
     migrate,

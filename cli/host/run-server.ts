@@ -53,6 +53,14 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
     }),
     server.failed.then(() => exitCodes.bug),
   ])
+  const end = async (exitCode: ExitCode) => {
+    await server.stop()
+    await Promise.race([log.flush(), io.sleep(1000)])
+    return exitCode
+  }
+  // The first certificate may take long; until then no client could connect.
+  const exitedBefore = await Promise.race([server.listening, exitCodePromise])
+  if (exitedBefore !== undefined) return end(exitedBefore)
   // Milliseconds since the start of the process.
   const readyMs = Math.round(performance.now())
   if (config.log.format === 'json') {
@@ -76,10 +84,7 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   Bun.gc(true)
   Bun.shrink()
 
-  const exitCode = await exitCodePromise
-  await server.stop()
-  await Promise.race([log.flush(), io.sleep(1000)])
-  return exitCode
+  return end(await exitCodePromise)
 }
 
 /** Starts this program: the executable, or in a checkout Bun with the sources. */
@@ -127,10 +132,10 @@ function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   })
 }
 
-/** Logs the settings that are ignored. */
+/** Logs settings that are ignored, or will be a problem. */
 function logWarnings({ warnings }: LoadedConfig, log: Log) {
   for (const { source, message, remedy } of warnings)
-    log.warn('a setting is ignored', { source, problem: message, remedy })
+    log.warn('configuration warning', { source, problem: message, remedy })
 }
 
 /** Shuts down gracefully on the first SIGINT or SIGTERM; exits at once on the second. */

@@ -1,29 +1,66 @@
 import type { LoadedConfig } from '../../src/config/config.ts'
 import type { RunningServerView } from '../../src/host/host.ts'
-import { localTime } from '../terminal/text.ts'
+import type { Output } from '../terminal/output.ts'
+import { printable, zonedTime } from '../terminal/text.ts'
 import { version } from '../version.ts'
+import { startRefusedError } from './commands.ts'
 
 export type RunningServer = RunningServerView & {
   /** Settings that have another value in this shell. */
   differences: { setting: string; here: string; server: string }[]
 }
 
-/** Finds the server that runs on the data directory of this shell's configuration. Its own environment may differ. */
-export async function findRunning({ config, settings }: LoadedConfig): Promise<RunningServer | null> {
+/** Settings that each node has for itself. */
+const isOwnSetting = (setting: string) =>
+  /^(config|log\..+|metrics\.listen|server\.(listen|masterKeyFile|node))$/.test(setting)
+
+/**
+ * Finds the server that runs on the data directory of this shell's configuration, or a node that serves its database. Its
+ * own environment may differ.
+ *
+ * @param onUnreadable called if the database of the nodes cannot be read; null is then returned
+ */
+export async function findRunning(
+  { config, settings }: LoadedConfig,
+  onUnreadable: (message: string) => void = () => {},
+): Promise<RunningServer | null> {
   if (config === null) return null
   const { findRunningServer, settingRows } = await import('../../src/server/bundle.ts')
-  const running = findRunningServer(config, version)
+  const running = await findRunningServer(config, version).catch((error: unknown) => {
+    const refused = startRefusedError(error)
+    if (refused === null) throw error
+    onUnreadable(refused.message)
+    return null
+  })
   if (running === null) return null
+  const isOtherNode = running.node !== null && running.node.name !== config.node
   const served = new Map(settingRows(running.settings).map(([setting, value]) => [setting, value]))
   const differences = settingRows(settings).flatMap(([setting, here]) => {
     const server = served.get(setting)
     // Port 0 and a relative path are written as they were given; only the server's own directory counts here.
     const isSame = server === undefined || server === here || setting === 'server.dataDir'
-    return isSame ? [] : [{ setting, here, server }]
+    return isSame || (isOtherNode && isOwnSetting(setting)) ? [] : [{ setting, here, server }]
   })
   return { ...running, differences }
 }
 
-/** Names the server for people: `the running server (process 4711, since 2026-11-20 08:00:00)`. */
-export const describeRunning = ({ pid, startedAt }: RunningServer) =>
-  `the running server (process ${pid}, since ${localTime(startedAt)})`
+/**
+ * Names the server for people: `the running server (process 4711, since 2026-11-20 08:00:00 CET)`, or `node a
+ * (process 4711, …)`.
+ */
+export function describeRunning({ pid, startedAt, node }: RunningServer): string {
+  const name = node === null ? 'the running server' : `node ${printable(node.name)}`
+  return `${name} (process ${pid}, since ${zonedTime(startedAt)})`
+}
+
+/** Notes what commands print about the running server. @param what `providers`, `rules` */
+export function noteRunning(output: Output, what: string, running: RunningServer): void {
+  output.note(`These are the ${what} of ${describeRunning(running)}.`)
+  const others = running.node?.others ?? []
+  const listNames = (nodes: typeof others) => nodes.map(({ name }) => printable(name)).join(', ')
+  const same = others.filter(({ hasSameConfiguration }) => hasSameConfiguration)
+  const different = others.filter(({ hasSameConfiguration }) => !hasSameConfiguration)
+  if (same.length > 0) output.note(`The same configuration runs on ${listNames(same)}.`)
+  if (different.length > 0)
+    output.note(`Another configuration runs on ${listNames(different)}: otpd doctor names the differences.`)
+}

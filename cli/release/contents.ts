@@ -11,8 +11,6 @@ const shells = { bash: 'otpd.bash', zsh: '_otpd', fish: 'otpd.fish' }
  */
 export function commonFiles(root: string, licences: string, date: string): ArchiveFile[] {
   const read = (path: string) => readFileSync(join(root, path))
-  const [, unit] = /```ini\n(\[Unit\][^`]*)```/.exec(read('src/docs/operating.md').toString()) ?? []
-  if (unit === undefined) throw new Error('src/docs/operating.md has no systemd unit.')
   return [
     { name: 'LICENSE', content: read('LICENSE') },
     { name: 'README.md', content: read('README.md') },
@@ -22,7 +20,7 @@ export function commonFiles(root: string, licences: string, date: string): Archi
       content: runOtpd(root, date, 'completion', shell),
     })),
     { name: 'otpd.1', content: runOtpd(root, date, 'man') },
-    { name: 'otpd.service', content: Buffer.from(unit) },
+    { name: 'otpd.service', content: read('.packaging/linux/otpd.service') },
   ]
 }
 

@@ -3,8 +3,14 @@ import { parseArgs } from 'node:util'
 import { git } from './git.ts'
 import { findTarget, targetNames, type Target } from './targets.ts'
 
+/** The parts of a release that need tools beyond Node and npm. */
+export const releaseParts = ['packages', 'image'] as const
+export type ReleasePart = (typeof releaseParts)[number]
+
 export type ReleaseOptions = {
   targets: Target[]
+  /** Parts to leave out. */
+  without: ReleasePart[]
   out: string
   /** Folder of a release to compare with, instead of writing one. */
   verify: string | null
@@ -16,10 +22,11 @@ export type ReleaseOptions = {
 /** A release that cannot start: a wrong argument, or a commit that is not the version's. */
 export class UsageError extends Error {}
 
-const usage = `npm run release -- [--targets linux-x64,…] [--out dist/release] [--snapshot]
+const usage = `npm run release -- [--targets linux-x64,…] [--without packages,image] [--out dist/release] [--snapshot]
 npm run release -- --verify FOLDER
 
   --targets NAMES   build some of: ${targetNames.join(', ')}
+  --without PARTS   leave out packages (deb and rpm, which need nfpm) or image (which needs mmdebstrap)
   --out FOLDER      where to write the folder of the version (default: dist/release)
   --snapshot        build what is checked out, without a tag and without a signature
   --verify FOLDER   build again and compare byte by byte with a release, like dist/release/0.1.0
@@ -30,6 +37,7 @@ OTPD_RELEASE_KEY names the SSH key that signs SHA256SUMS.`
 export function readOptions(args: string[], key: string | undefined): ReleaseOptions {
   const options = {
     targets: { type: 'string', default: targetNames.join(',') },
+    without: { type: 'string', default: '' },
     out: { type: 'string', default: 'dist/release' },
     verify: { type: 'string' },
     snapshot: { type: 'boolean', default: false },
@@ -46,16 +54,23 @@ export function readOptions(args: string[], key: string | undefined): ReleaseOpt
     if (!target) throw new UsageError(`There is no target ${name}. There are: ${targetNames.join(', ')}.`)
     return target
   })
+  const without = values.without.split(',').filter((name) => name !== '')
+  const unknown = without.find((name) => !isReleasePart(name))
+  if (unknown !== undefined)
+    throw new UsageError(`There is no part ${unknown}. There are: ${releaseParts.join(', ')}.`)
   const { out, verify, snapshot: isSnapshot } = values
   const verifyFolder = verify === undefined ? null : resolve(verify)
   return {
     targets: found,
+    without: without.filter(isReleasePart),
     out: resolve(out),
     verify: verifyFolder,
     isSnapshot,
     key: isSnapshot ? null : (key ?? null),
   }
 }
+
+export const isReleasePart = (name: string): name is ReleasePart => releaseParts.some((part) => part === name)
 
 function parse<T>(read: () => T): T {
   try {

@@ -2,9 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packArchive } from './archive.ts'
 import { checksums, sha256, type Artefact } from './checksums.ts'
+import { packClient } from './client.ts'
 import { commonFiles } from './contents.ts'
+import { missingForImage, readDebianBase, type ImageArch } from './image-base.ts'
+import { packImage } from './image.ts'
 import { installScript } from './install-script.ts'
 import { listBundledPackages, thirdPartyLicences } from './licences.ts'
+import { releaseParts, type ReleasePart } from './options.ts'
+import { buildPackages, hasPackages, missingForPackages, nfpmVersion } from './packages.ts'
 import { provenance } from './provenance.ts'
 import { bill } from './sbom.ts'
 import { smokeRun } from './smoke.ts'
@@ -20,6 +25,8 @@ export type ReleaseInputs = {
 
 export type ReleasePlan = ReleaseInputs & {
   targets: readonly Target[]
+  /** Parts that are not wanted. */
+  without: readonly ReleasePart[]
   /** Keeps a target that this machine cannot run, instead of leaving it out. */
   keepsUntried: boolean
   /** Builds only: the files were tried when they were released. */
@@ -27,17 +34,22 @@ export type ReleasePlan = ReleaseInputs & {
   print: (line: string) => void
 }
 
+/** Lists that are empty in a whole release: targets that this machine cannot run, and parts whose tools it lacks. */
+export type LeftOut = { untried: string[]; absent: ReleasePart[] }
+
 /**
  * Builds the files of a release into a new folder, without a signature.
  *
- * @returns the targets that could not be tried, with the reason
  * @throws Error if a build or a smoke run fails, or a licence is not allowed
  */
-export async function produceRelease(plan: ReleasePlan, folder: string): Promise<string[]> {
-  const { root, version, at, print } = plan
+export async function produceRelease(plan: ReleasePlan, folder: string): Promise<LeftOut> {
+  const { root, version, commit, at, print } = plan
+  const seconds = Date.parse(at) / 1000
   mkdirSync(folder, { recursive: true })
   const untried: string[] = []
-  const built: Target[] = []
+  const absent = listAbsentParts(plan)
+  const without = [...plan.without, ...absent]
+  const built: Array<{ target: Target; binary: string }> = []
   const artefacts: Artefact[] = []
   const save = (name: string, content: Uint8Array | string) => {
     const bytes = Buffer.from(content)
@@ -62,21 +74,67 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
       if (kind === 'missing' && !plan.keepsUntried) continue
     }
     const executable = { name: 'otpd', content: readFileSync(binary), isExecutable: true }
-    const files = [executable, ...described.files].map((file) => ({
+    const { files } = described
+    const archived = [executable, ...files].map((file) => ({
       ...file,
       name: `otpd-${version}-${target.name}/${file.name}`,
     }))
-    save(`otpd-${version}-${target.name}.tar.gz`, packArchive(files, Date.parse(at) / 1000))
-    built.push(target)
+    save(`otpd-${version}-${target.name}.tar.gz`, packArchive(archived, seconds))
+    if (hasPackages(target) && !without.includes('packages')) {
+      const inputs = { root, version, seconds, target, binary, files }
+      for (const { name, content } of buildPackages(inputs, join(folder, '../package'))) save(name, content)
+    }
+    built.push({ target, binary })
   }
-  if (described === undefined || built.length === 0) return untried
+  if (described === undefined || built.length === 0) return { untried, absent }
+
+  const glibc = built.filter(({ target }) => hasPackages(target))
+  const bases = without.includes('image')
+    ? []
+    : glibc.map(({ target, binary }) => {
+        const arch: ImageArch = target.arch === 'x64' ? 'amd64' : 'arm64'
+        return { arch, binary, ...readDebianBase(arch) }
+      })
+  if (bases.length > 0) {
+    const texts = described.files.filter(({ name }) => /^(LICENSE|THIRD-PARTY-LICENSES)$/.test(name))
+    const platforms = bases.map(({ arch, binary, files }) => ({
+      arch,
+      base: files,
+      files: [
+        { name: 'usr/local/bin/otpd', content: readFileSync(binary), isExecutable: true },
+        ...texts.map((file) => ({ ...file, name: `usr/share/doc/otpd/${file.name}` })),
+      ],
+    }))
+    save(`otpd-${version}-oci.tar`, packImage({ version, commit, at, platforms }))
+  }
+  save(`otpd-client-${version}.tgz`, packClient(root, join(folder, '../client'), seconds))
   const lockFile = readFileSync(join(root, 'package-lock.json'))
-  save(`otpd-${version}.cdx.json`, bill(version, at, described.packages, JSON.parse(lockFile.toString())))
+  const lock = JSON.parse(lockFile.toString())
+  const debian = bases.flatMap(({ packages }) => packages)
+  save(`otpd-${version}.cdx.json`, bill(version, at, described.packages, lock, debian))
   save('install.sh', installScript(root))
-  const inputs = { version, commit: plan.commit, lockFile, targets: built.map(({ name }) => name) }
-  save('provenance.json', provenance(inputs, artefacts))
+  const inputs = {
+    version,
+    commit,
+    lockFile,
+    targets: built.map(({ target }) => target.name),
+    without,
+    debian,
+  }
+  const nfpm = glibc.length > 0 && !without.includes('packages') ? nfpmVersion() : null
+  save('provenance.json', provenance({ ...inputs, nfpm }, artefacts))
   writeFileSync(join(folder, 'SHA256SUMS'), checksums(artefacts))
-  return untried
+  return { untried, absent }
+}
+
+/** Lists the wanted parts whose tools this machine lacks, and prints what they need. */
+function listAbsentParts({ targets, without, print }: ReleasePlan): ReleasePart[] {
+  const missing = { packages: missingForPackages(), image: missingForImage() }
+  const absent = releaseParts.filter(
+    (part) => targets.some(hasPackages) && !without.includes(part) && missing[part] !== null,
+  )
+  for (const part of absent) print(`${part}: not built, ${missing[part]} is missing`)
+  return absent
 }
 
 /** Builds one executable in a process of its own. @returns its path @throws Error if the build fails */

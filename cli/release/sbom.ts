@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto'
+import { packageUrl, type DebianPackage } from './image-base.ts'
 import type { BundledPackage } from './licences.ts'
 
 type Lock = { packages: Record<string, { version?: string; integrity?: string; resolved?: string }> }
 
 /**
  * Lists the contents of the executable as a CycloneDX 1.6 document: the packages that the build has really taken, not all
- * those of the lock file, and Bun with its linked libraries.
+ * those of the lock file, and Bun with its linked libraries. The packages of Debian are in the container image only.
  *
  * @param at time of the release, ISO 8601
  */
-export function bill(version: string, at: string, packages: readonly BundledPackage[], lock: Lock): string {
+export function bill(
+  version: string,
+  at: string,
+  packages: readonly BundledPackage[],
+  lock: Lock,
+  debian: readonly DebianPackage[],
+): string {
   const purl = `pkg:generic/otpd@${version}`
   const components = [
     ...packages.map((one) => npmComponent(one, lock)),
@@ -25,6 +32,7 @@ export function bill(version: string, at: string, packages: readonly BundledPack
     ),
     runtime('tinycc', process.versions['tinycc'], 'LGPL-2.1-only', 'https://github.com/oven-sh/tinycc'),
     ...linkedVersions().map(([name, linked]) => runtime(name, linked)),
+    ...debian.map(debianComponent),
   ]
   const refs = components.map((component) => component['bom-ref'])
   const document = {
@@ -68,6 +76,12 @@ function npmComponent({ name, version, licence, remark }: BundledPackage, { pack
       hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }],
     }),
   }
+}
+
+function debianComponent(one: DebianPackage) {
+  const purl = packageUrl(one)
+  const description = 'files of it are in the container image'
+  return { type: 'library', 'bom-ref': purl, name: one.name, version: one.version, purl, description }
 }
 
 const runtime = (name: string, version = 'unknown', licence?: string, sources?: string) => {

@@ -79,27 +79,44 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
       },
     )
   const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
-  const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
+  if (/CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)) return certificateError(server, error, code)
   const otherScheme = otherSchemeUrl(server, code)
-  const reason = isTls ? `its certificate is not trusted: ${code}` : connectionFailureText(code)
-  const hints = isTls
-    ? [sourceHint, 'To trust your own certificate authority, set NODE_EXTRA_CA_CERTS=FILE.']
-    : [
-        sourceHint,
-        ...(otherScheme === null ? [] : [`It may speak the other protocol: --server ${otherScheme}`]),
-        'Start a server on this machine with: otpd serve',
-        'Or use another server with: --server URL',
-        'Find the problem with: otpd doctor',
-      ]
+  const hints =
+    otherScheme !== null
+      ? [sourceHint, otherSchemeHint(otherScheme), 'Find the problem with: otpd doctor']
+      : [
+          sourceHint,
+          'Start a server on this machine with: otpd serve',
+          'Or use another server with: --server URL',
+          'Find the problem with: otpd doctor',
+        ]
   return new CliError(
     exitCodes.unreachable,
     'SERVER_UNREACHABLE',
-    `Cannot reach ${server.url} (${reason}).`,
-    {
-      hints,
-      cause: error,
-    },
+    `Cannot reach ${server.url} (${connectionFailureText(code)}).`,
+    { hints, cause: error },
   )
+}
+
+/** Makes the error for a server whose certificate is refused; a repetition does not help. */
+function certificateError(server: ServerChoice, error: unknown, code: string) {
+  const [reason, hint] = certificateFaults[code] ?? [
+    `not trusted: ${code}`,
+    'To trust your own certificate authority, set NODE_EXTRA_CA_CERTS=FILE to its root certificate.',
+  ]
+  return new CliError(
+    exitCodes.unreachable,
+    'CERTIFICATE_REFUSED',
+    `The certificate of ${server.url} is ${reason}.`,
+    { hints: [sourceSentence(server), hint], cause: error },
+  )
+}
+
+/** Faults of a certificate that no authority cures: what it is, and what helps. */
+const certificateFaults: Record<string, [reason: string, hint: string]> = {
+  ERR_TLS_CERT_ALTNAME_INVALID: ['for another name', 'Use a name that it covers: --server https://NAME'],
+  CERT_HAS_EXPIRED: ['out of date', "Renew it on the server's machine; otpd doctor there says more."],
+  CERT_NOT_YET_VALID: ['not valid yet', 'Check the clock of this machine: timedatectl'],
 }
 
 /** Describes a connection failure by the error code of `fetch`. */
@@ -116,6 +133,11 @@ function otherSchemeUrl({ url }: ServerChoice, code: string): string | null {
     : (['http', 'https'] as const)
   return protocolFaults[scheme].includes(code) ? url.replace(scheme, other) : null
 }
+
+const otherSchemeHint = (url: string) =>
+  url.startsWith('http:')
+    ? `Without a scheme an address means https. If the server has no TLS: --server ${url}`
+    : `The server may expect TLS: --server ${url}`
 
 const connectionFailureTexts: Record<string, string> = {
   EPROTO: 'no TLS on this port',

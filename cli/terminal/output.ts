@@ -2,7 +2,16 @@ import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
 import { formatTable, type Heading } from './table.ts'
-import { localTime, printable, recentTime, relativeTime, terminalJson, timeZone, type Paint } from './text.ts'
+import {
+  localTime,
+  printable,
+  recentTime,
+  relativeTime,
+  terminalJson,
+  timeZone,
+  zonedTime,
+  type Paint,
+} from './text.ts'
 
 type OutputIo = Pick<
   Io,
@@ -36,13 +45,15 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
     columns,
     /** Formats a table to fit the terminal, or at full width without one. */
     formatTable: (headings: Heading[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
-    /** Formats a time relative to now on a terminal, as local time elsewhere. */
-    formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
+    /** Formats a time relative to now on a terminal, as local time with its zone elsewhere. */
+    formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : zonedTime(iso)),
+    /** Formats a time as `formatTime` does, for a column whose heading names the zone. */
+    columnTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
     /** Formats the time of an entry in a list: without the date if it is today. */
     clockTime: (iso: string) => (io.stdoutIsTerminal ? recentTime(iso, io.now()) : localTime(iso)),
     /** Adds the time zone to the heading of times that `clockTime` prints. */
     clockHeading: (title: string) => `${title} (${timeZone(io.now())})`,
-    /** Adds the time zone to the heading of times that `formatTime` prints with their date. */
+    /** Adds the time zone to the heading of times that `columnTime` prints with their date. */
     timeHeading: (title: string) => (io.stdoutIsTerminal ? title : `${title} (${timeZone(io.now())})`),
     /**
      * Prints the result: the API's own body with --json, the bare ids with --quiet if the result has any, otherwise

@@ -1,17 +1,18 @@
 import type { Paint } from './text.ts'
-import { pad, truncate } from './text.ts'
+import { pad, truncate, wrapText } from './text.ts'
 
 /**
  * How a column gives way on a narrow terminal: `text` is truncated, `optional` is truncated and then left out, `kept`
- * never changes, and `url` is truncated after its host. Columns of ids are recognized by their cells, and shortened.
+ * never changes, `wrapped` continues in further lines, and `url` is truncated after its host. Columns of ids are recognized by their cells, and shortened.
  */
-type Fit = 'text' | 'optional' | 'kept' | 'url'
+type Fit = 'text' | 'optional' | 'kept' | 'wrapped' | 'url'
 
 /** Heading of a column; a plain string heads a `text` column. */
 export type Heading = string | { title: string; fit: Fit }
 
 export const kept = (title: string): Heading => ({ title, fit: 'kept' })
 export const optional = (title: string): Heading => ({ title, fit: 'optional' })
+export const wrapped = (title: string): Heading => ({ title, fit: 'wrapped' })
 export const urlColumn = (title: string): Heading => ({ title, fit: 'url' })
 
 type Column = {
@@ -56,17 +57,26 @@ export function formatTable(
 ) {
   const columns = headings.map((heading, index) => toColumn(heading, rows, index))
   const { columns: shown, widths } = width === null ? unlimited(columns) : fitColumns(columns, width)
-  const lines = [shown.map(({ title }) => paint.dim(title)), ...rows.map((_, row) => shown.map(cellAt(row)))]
+  const lines = [
+    shown.map(({ title }) => paint.dim(title)),
+    ...rows.flatMap((_, row) =>
+      splitLines(shown.map(({ fit, cells }, index) => fitLines(cells[row] ?? '', fit, widths[index] ?? 0))),
+    ),
+  ]
   return lines
     .map((line) => line.map((cell, index) => fitCell(cell, widths[index] ?? 0)).join(' '.repeat(gap)))
     .map((line) => line.trimEnd())
     .join('\n')
 }
 
-const cellAt =
-  (row: number) =>
-  ({ cells }: Column) =>
-    cells[row] ?? ''
+const fitLines = (cell: string, fit: Fit, width: number) =>
+  fit === 'wrapped' ? wrapText(cell, width) : [cell]
+
+/** Makes the lines of a row from the lines of its cells. */
+const splitLines = (cells: string[][]): string[][] =>
+  Array.from({ length: Math.max(1, ...cells.map(({ length }) => length)) }, (_, line) =>
+    cells.map((lines) => lines[line] ?? ''),
+  )
 
 function toColumn(heading: Heading, rows: string[][], index: number): Column {
   const { title, fit } = typeof heading === 'string' ? { title: heading, fit: 'text' as const } : heading

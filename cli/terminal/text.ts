@@ -49,6 +49,17 @@ export function formatFacts(
 export const pad = (text: string, width: number) =>
   text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
 
+/** Wraps at spaces; a wider word gets a line of its own. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const lastLine = lines.at(-1)
+    if (lastLine === undefined || Bun.stringWidth(`${lastLine} ${word}`) > width) lines.push(word)
+    else lines[lines.length - 1] = `${lastLine} ${word}`
+  }
+  return lines
+}
+
 /** Formats a time as `2026-11-20 23:24:01` in the local time zone. */
 export function localTime(iso: string) {
   const date = new Date(iso)
@@ -56,6 +67,9 @@ export function localTime(iso: string) {
   const day = `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`
   return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
 }
+
+/** Formats a time with its time zone: `2026-11-20 23:24:01 CET`. */
+export const zonedTime = (iso: string) => `${localTime(iso)} ${timeZone(Date.parse(iso))}`
 
 /** Formats only the time if it is today, otherwise `11-20 23:24`. */
 export function recentTime(iso: string, nowMs: number) {

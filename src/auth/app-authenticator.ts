@@ -5,11 +5,18 @@ import {
   missingCredential,
   requireCredentials,
   signatureRejected,
+  tokenSeconds,
   type AppAuth,
+  type Credentials,
+  type JoinedCredentials,
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
+import type { Clock } from '../domain/model/clock.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import { isId } from '../domain/model/ids.ts'
+import type { Keys } from '../domain/model/keys.ts'
+import type { Random } from '../domain/model/random.ts'
+import { seal, unseal } from '../domain/model/sealed.ts'
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { ApplicationCredentials, CallingApplication, Environment } from '../domain/model/application.ts'
 import {
@@ -33,7 +40,17 @@ const noEpoch = 0
  * written that authentication reads (an epoch); credentials that did not match are checked every time. On PostgreSQL,
  * which has no epoch, known credentials serve operations alone.
  */
-export function createAppAuthenticator({ store }: { store: Store<'applications'> }): AppAuth {
+export function createAppAuthenticator({
+  store,
+  keys,
+  clock,
+  random,
+}: {
+  store: Store<'applications'>
+  keys: Pick<Keys, 'accessToken'>
+  clock: Clock
+  random: Random
+}): AppAuth {
   /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
   async function findByKey(apiKey: string | undefined): Promise<ApplicationCredentials> {
     if (!hasCredentialFormat('api', apiKey)) throw credentialsRejected()
@@ -56,41 +73,79 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
   }
 
   const known = createEpochCache<CallingApplication>(knownCredentialsMax)
+  const knownVersions = createEpochCache<CallingApplication>(knownCredentialsMax)
 
   /**
-   * @param presented what `check` looks at
+   * @param key what `check` looks at
    * @param isCheckedAgain whether an operation checks the caller again
    * @throws what `check` throws
    */
   async function remember(
-    presented: Array<string | undefined>,
+    cache: typeof known,
+    key: () => string,
     check: () => Promise<CallingApplication>,
     isCheckedAgain = false,
   ): Promise<CallingApplication> {
     const epoch = store.read.applications.credentialEpoch()
     if (epoch === undefined && !isCheckedAgain) return check()
-    // A header has no line break. The time that it takes to find a hash tells nothing about the values.
-    const digest = hash('sha256', presented.join('\n'), 'base64')
-    const found = known.get(digest, epoch ?? noEpoch)
+    const name = key()
+    const found = cache.get(name, epoch ?? noEpoch)
     if (found) return found
     const application = { ...(await check()), epoch }
-    known.set(digest, epoch ?? noEpoch, application)
+    cache.set(name, epoch ?? noEpoch, application)
     return application
   }
 
-  const remembered = async (presented: PresentedCredentials, isCheckedAgain: boolean) => {
+  // A header has no line break. The time that it takes to find a hash tells nothing about the values.
+  const digest = (...presented: Array<string | undefined>) => hash('sha256', presented.join('\n'), 'base64')
+
+  async function remembered(presented: Credentials, isCheckedAgain: boolean): Promise<CallingApplication> {
+    if ('accessToken' in presented) {
+      const { appId, version } = readToken(presented.accessToken)
+      const check = () => checkVersion(appId, version)
+      return remember(knownVersions, () => `${appId} ${version}`, check, isCheckedAgain)
+    }
+    if ('joinedSecrets' in presented) {
+      const name = 'clientId' in presented ? ['client', presented.clientId] : ['app', presented.applicationId]
+      const key = () => digest('joined', ...name, presented.joinedSecrets)
+      return remember(known, key, () => checkJoined(presented), isCheckedAgain)
+    }
     requireCredentials(presented)
     const { clientId, clientSecret, apiKey } = presented
-    return remember([clientId, clientSecret, apiKey], () => checkAll(presented), isCheckedAgain)
+    const key = () => digest(clientId, clientSecret, apiKey)
+    return remember(known, key, () => checkAll(presented), isCheckedAgain)
+  }
+
+  /** @throws UNAUTHENTICATED it was not made here, or is too old */
+  function readToken(token: string): { appId: string; version: number } {
+    const [appId = '', version, expiresAt] = openToken(keys, token)?.split(' ') ?? []
+    if (!(Number(expiresAt) > clock.now())) throw credentialsRejected()
+    return { appId, version: Number(version) }
+  }
+
+  /** Checks that no credential was replaced since a token was made. */
+  async function checkVersion(appId: string, version: number): Promise<CallingApplication> {
+    const application = await store.read.applications.findSigning(appId)
+    if (application?.credentialsVersion !== version) throw credentialsRejected()
+    return requireActive(application)
   }
 
   return {
     authenticate: (presented) => remembered(presented, false),
     authenticateForOperation: (presented) => remembered(presented, true),
 
+    issueToken({ id, credentialsVersion }) {
+      const expiresAt = clock.now() + tokenSeconds * 1000
+      return seal(keys.accessToken, tokenContext, `${id} ${credentialsVersion} ${expiresAt}`, random)
+    },
+
     authenticateKey: async (apiKey) => {
       if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
-      return remember([apiKey], async () => requireActive(await findByKey(apiKey)))
+      return remember(
+        known,
+        () => digest(apiKey),
+        async () => requireActive(await findByKey(apiKey)),
+      )
     },
 
     async authenticateSigned(applicationId, isSigned) {
@@ -106,37 +161,55 @@ export function createAppAuthenticator({ store }: { store: Store<'applications'>
         throw error
       }
     },
-
-    authenticateJoined: (applicationId, joinedSecrets) =>
-      remember([applicationId, joinedSecrets], () => checkJoined(applicationId, joinedSecrets)),
   }
 
   /** The environment, which is part of the secrets, is that of the application. */
-  async function checkJoined(applicationId: string | undefined, joinedSecrets: string) {
-    const secrets = splitSecrets(joinedSecrets)
+  async function checkJoined(presented: JoinedCredentials) {
+    const secrets = splitSecrets(presented.joinedSecrets)
     if (!secrets) throw credentialsRejected()
     const application = await findByAnyKey(secrets.apiKey, (of) =>
       completeCredential('api', of, secrets.apiKey),
     )
     const { id, environment, clientSecretSalt, clientSecretHash } = application
+    const isNamed =
+      'clientId' in presented ? isClientId(application, presented.clientId) : presented.applicationId === id
     const clientSecret = completeCredential('secret', environment, secrets.clientSecret)
     const matches =
-      id === applicationId &&
-      matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
+      isNamed && matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
     if (!matches) throw credentialsRejected()
     return requireActive(application)
   }
 
   async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {
     const application = await findByKey(apiKey)
-    const { clientIdSalt, clientIdHash, clientSecretSalt, clientSecretHash } = application
+    const { clientSecretSalt, clientSecretHash } = application
     const matches =
-      hasCredentialFormat('client', clientId) &&
-      matchesCredential(clientId, { salt: clientIdSalt, hash: clientIdHash }) &&
+      isClientId(application, clientId) &&
       hasCredentialFormat('secret', clientSecret) &&
       matchesCredential(clientSecret, { salt: clientSecretSalt, hash: clientSecretHash })
     if (!matches) throw credentialsRejected()
     return requireActive(application)
+  }
+}
+
+const isClientId = (
+  { clientIdSalt, clientIdHash }: ApplicationCredentials,
+  clientId: string | undefined,
+): boolean =>
+  hasCredentialFormat('client', clientId) &&
+  matchesCredential(clientId, { salt: clientIdSalt, hash: clientIdHash })
+
+/** Longest token that is opened; its own are shorter. */
+const tokenLengthMax = 512
+const tokenContext = 'application'
+
+/** Opens what `issueToken` sealed. @returns undefined for any other text */
+function openToken(keys: Pick<Keys, 'accessToken'>, token: string): string | undefined {
+  if (token.length > tokenLengthMax) return undefined
+  try {
+    return unseal(keys.accessToken, tokenContext, token)
+  } catch {
+    return undefined
   }
 }
 

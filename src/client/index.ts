@@ -16,7 +16,7 @@ import { verifyWebhook } from './webhooks.ts'
 
 export * from './errors.ts'
 export type * from './types.ts'
-export type { WebhookEvent } from './webhooks.ts'
+export type { WebhookEvent, WebhookEventType } from './webhooks.ts'
 
 export type OtpdOptions = {
   /** URL of the server. Defaults to `OTPD_URL`, then `OTPD_SERVER`, which `otpd app create --env-file` writes. */

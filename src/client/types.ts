@@ -38,6 +38,8 @@ export type OtpRequest = {
   status: 'pending' | 'verified' | 'failed' | 'expired' | 'canceled'
   failureReason: 'max_attempts' | 'delivery_failed' | 'blocked' | null
   channel: string
+  provider: string | null
+  deliveryStatus: string | null
   attempts: number
   maxAttempts: number
   resends: number
@@ -45,7 +47,7 @@ export type OtpRequest = {
   expiresAt: string
   verifiedAt: string | null
   updatedAt: string
-} & Record<string, unknown>
+}
 
 export type DeliverInput = {
   phone: string

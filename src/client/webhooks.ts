@@ -1,20 +1,21 @@
-/** An event, as `webhooks.verify` returns it. */
+export type WebhookEventType =
+  | 'otp.sent'
+  | 'otp.delivered'
+  | 'otp.undelivered'
+  | 'otp.verified'
+  | 'otp.failed'
+  | 'otp.expired'
+  | 'otp.canceled'
+  | 'otp.blocked'
+  | 'guard.alert'
+  | 'message.sent'
+  | 'message.delivered'
+  | 'message.undelivered'
+
+/** An event, as `webhooks.verify` returns it. Later versions may add types. */
 export type WebhookEvent = {
   id: string
-  type:
-    | 'otp.sent'
-    | 'otp.delivered'
-    | 'otp.undelivered'
-    | 'otp.verified'
-    | 'otp.failed'
-    | 'otp.expired'
-    | 'otp.canceled'
-    | 'otp.blocked'
-    | 'guard.alert'
-    | 'message.sent'
-    | 'message.delivered'
-    | 'message.undelivered'
-    | (string & {})
+  type: WebhookEventType | (string & {})
   timestamp: string
   data: Record<string, unknown> & { requestId?: string; messageId?: string; phone?: string; status?: string }
 }

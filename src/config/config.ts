@@ -14,6 +14,7 @@ import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
 import { ratePerMinuteMax, readPlans } from './plans.ts'
 import { readTemplates } from './templates.ts'
+import { readDomains, readTls, type TlsConfig } from './tls.ts'
 import {
   createReader,
   type ConfigInput,
@@ -33,6 +34,7 @@ import {
   parsePublicUrl,
   parseSwitch,
   parseWebhookAllow,
+  showListen,
 } from './values.ts'
 import type { ListenAddress, WebhookAllow } from './values.ts'
 import { facades, type Facade } from '../domain/model/compat.ts'
@@ -48,6 +50,7 @@ export type { ConfigUse, DatabaseConfig } from './database.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
 export type { Setting } from './setting.ts'
 export { settingList } from './settings.ts'
+export type { TlsConfig } from './tls.ts'
 
 export type Config = {
   /** The file that was read, if any. */
@@ -59,8 +62,10 @@ export type Config = {
   database: DatabaseConfig | null
   /** Name of this node. */
   node: string
-  /** Without a trailing slash. Null: `http://` and the bound address. */
+  /** Without a trailing slash. Null: `http://` or `https://`, and the bound address. */
   publicUrl: string | null
+  /** Null: plain HTTP. */
+  tls: TlsConfig | null
   dev: boolean
   /** False: refuses to start on an older database. */
   migrate: boolean
@@ -116,7 +121,7 @@ export type LoadedConfig = {
   config: Config | null
   /** Every problem found, not only the first. */
   problems: Problem[]
-  /** Settings that are ignored. They keep nothing from starting. */
+  /** Settings that are ignored, or will be a problem. They keep nothing from starting. */
   warnings: Problem[]
   /** Every setting with its origin, secrets masked; present even if there are problems. */
   settings: SettingValue[]
@@ -132,6 +137,7 @@ export function processInput(flags: Flags): ConfigInput {
     cwd: process.cwd(),
     isRoot: process.getuid?.() === 0,
     hostName: hostname(),
+    now: Date.now,
   }
 }
 
@@ -151,19 +157,27 @@ export function loadConfig(
   const configFile = readConfigFile(reader, input)
   const { read, report } = reader
 
-  const listen = read('listen', parseListen, { host: '127.0.0.1', port: 8080 }, { show: showListen })
+  const domains = readDomains(reader)
+  const [domain] = domains.value
+  const byDomain = domain === undefined || domains.source === null ? {} : { defaultOrigin: domains.source }
+  const defaultListen =
+    domain === undefined ? { host: '127.0.0.1', port: 8080 } : { host: '0.0.0.0', port: 443 }
+  const listen = read('listen', parseListen, defaultListen, { show: showListen, ...byDomain })
   const dev = read('dev', parseSwitch, false)
   const database = options.ignoresDatabase ? { config: null, source: null } : readDatabase(reader, input)
   const node = readNode(reader, input)
   const dataDir = readDataDir(reader, input, dev, database.source)
   if (dev.value && !isLoopbackListen(listen.value.host)) {
     report(
-      listen.source ?? 'default',
+      listen.source ?? byDomain.defaultOrigin ?? 'default',
       'Development mode only listens on loopback addresses.',
       `Listen on 127.0.0.1, or remove ${dev.source ?? '--dev'}.`,
     )
   }
-  const publicUrl = read<string | null>('publicUrl', parsePublicUrl, null)
+  const defaultUrl = domain === undefined ? null : `https://${domain}`
+  const publicUrl = read<string | null>('publicUrl', parsePublicUrl, defaultUrl, byDomain)
+  const use = options.use ?? 'serve'
+  const tls = readTls(reader, input, { domains, databaseSource: database.source, use })
   const noMigrate = read('noMigrate', parseSwitch, false)
   const logFormat = read('logFormat', parseChoice('text', 'json'), 'text')
   const logLevel = read('logLevel', parseChoice('debug', 'info', 'warn', 'error'), 'info')
@@ -173,7 +187,7 @@ export function loadConfig(
   const compat = read('compat', parseChoices(...facades), [])
   const oidc = readOidc(reader)
   const signup = read('signup', parseChoice('open', 'closed'), 'closed')
-  requireSharedSettings(reader, database.source, options.use ?? 'serve', {
+  requireSharedSettings(reader, database.source, use, {
     masterKeySource: masterKey.source,
     publicUrl: publicUrl.value,
     isBuiltInIssuer: oidc === null,
@@ -215,6 +229,7 @@ export function loadConfig(
     database: database.config,
     node,
     publicUrl: publicUrl.value,
+    tls,
     dev: dev.value,
     migrate: !noMigrate.value,
     log: { format: logFormat.value, level: logLevel.value },
@@ -290,6 +305,4 @@ export function settingRows(settings: readonly SettingValue[]): [string, string,
   })
 }
 
-const showListen = ({ host, port }: ListenAddress) =>
-  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 const showAllow = ({ hosts, cidrs }: WebhookAllow) => [...hosts, ...cidrs]

@@ -7,6 +7,7 @@ import { tryReadFile } from './paths.ts'
 import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
 import { readRoutes } from './routes.ts'
 import { decodeText } from './secrets.ts'
+import { fileKeys } from './settings.ts'
 import { suggest } from './suggestion.ts'
 import { collectTables, providerNamePattern, type ConfigTable } from './tables.ts'
 import { quote } from './values.ts'
@@ -92,7 +93,7 @@ export function readDelivery(
         reportFault(
           source,
           `Providers of kind ${kind.kind} have no setting ${key}.`,
-          suggest(key, fieldNames) ?? `Use ${fieldNames.join(', ')}.`,
+          suggest(key, [...fieldNames, ...fileKeys]) ?? `Use ${fieldNames.join(', ')}.`,
         )
       } else if (sources.has(field)) {
         reportFault(

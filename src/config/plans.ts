@@ -1,5 +1,7 @@
 import { isTable, type FileEntry } from './toml-file.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'
+import { fileKeys } from './settings.ts'
+import { suggest } from './suggestion.ts'
 import { FREE_PLAN, type Plan, type Plans } from '../domain/model/plans.ts'
 
 export const ratePerMinuteMax = 10_000
@@ -84,7 +86,12 @@ function readTables(reader: Reader, entries: readonly FileEntry[]): Map<string, 
         reader.report(source, 'A plan must be a table.', 'Write [plans.NAME] and its numbers below it.')
       else if (name !== undefined) tables.set(name, tables.get(name) ?? new Map())
     } else if (!isPlanKey(key) || deeper.length > 0) {
-      reader.report(source, `Plans have no setting ${key}.`, `Use ${Object.keys(bounds).join(', ')}.`)
+      const planKeys = Object.keys(bounds)
+      reader.report(
+        source,
+        `Plans have no setting ${key}.`,
+        suggest(key, [...planKeys, ...fileKeys]) ?? `Use ${planKeys.join(', ')}.`,
+      )
     } else {
       const numbers: PlanNumbers = tables.get(name) ?? new Map()
       const value = readNumber(reader, source, key, entry.value)

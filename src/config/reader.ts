@@ -2,9 +2,11 @@ import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './toml-file.ts'
 import { removedSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
-import { settingList, settings, type SettingId } from './settings.ts'
+import { fileKeys, settingList, settings, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
+import { FREE_PLAN } from '../domain/model/plans.ts'
+import { keysOf } from '../shared/fields.ts'
 
 /** A problem that keeps the server from starting: its source, what is wrong and what to do. */
 export type Problem = { source: string; message: string; remedy: string }
@@ -21,6 +23,9 @@ export type Flags = {
   dataDir?: string | undefined
   publicUrl?: string | undefined
   compat?: string | undefined
+  domain?: string[] | undefined
+  tlsCert?: string | undefined
+  tlsKey?: string | undefined
   dev?: boolean | undefined
   migrate?: boolean | undefined
   logFormat?: string | undefined
@@ -42,6 +47,8 @@ export type ConfigInput = {
   isRoot: boolean
   /** Default name of this node. */
   hostName: string
+  /** Milliseconds since the epoch. */
+  now(): number
 }
 
 type FoundSetting = { text: string; source: string; base: string }
@@ -73,6 +80,10 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 
   function report(source: string, message: string, remedy: string) {
     problems.push({ source, message, remedy })
+  }
+
+  function warn(source: string, message: string, remedy: string) {
+    warnings.push({ source, message, remedy })
   }
 
   function read<T>(
@@ -124,6 +135,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     /** Base of relative paths in the file. */
     configFileDir: () => dirname(filePath),
     report,
+    warn,
     read,
     /** Sets the entries of the configuration file and reports every unknown key. */
     useFile(path: string, fileEntries: readonly FileEntry[]) {
@@ -148,13 +160,12 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
   function warnIfRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
     const removed = removedSettings.find((setting) => setting[kind] === text)
     if (!removed) return false
-    warnings.push({ source, message: `${removed.name} is ignored.`, remedy: removed.remedy })
+    warn(source, `${removed.name} is ignored.`, removed.remedy)
     return true
   }
 
   function reportUnknownKey(entry: FileEntry) {
     const key = entry.path.join('.')
-    const fileKeys = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
     if (warnIfRemoved('name', key, formatSource(entry))) return
     const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
@@ -166,10 +177,13 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     report(
       formatSource(entry),
       `There is no setting ${key}.`,
-      remedy ?? suggest(key, fileKeys) ?? 'Remove the line.',
+      remedy ?? suggest(key, [...fileKeys, ...planKeys]) ?? 'Remove the line.',
     )
   }
 }
+
+/** Keys of `[plans.NAME]`, as a suggestion names them. */
+const planKeys = keysOf(FREE_PLAN).map((key) => `plans.NAME.${key}`)
 
 /** Tables whose keys are chosen by the operator; they are checked by the code that reads them. */
 const namedTables = ['plans', 'templates', 'providers', 'routes']
@@ -231,6 +245,9 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
     dataDir: flags.dataDir,
     publicUrl: flags.publicUrl,
     compat: flags.compat,
+    tlsDomains: flags.domain?.join(','),
+    tlsCertFile: flags.tlsCert,
+    tlsKeyFile: flags.tlsKey,
     logFormat: flags.logFormat,
     logLevel: flags.logLevel,
   }

@@ -2,6 +2,7 @@ import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { inboxProvider, type Route } from '../domain/model/delivery.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
 import type { Reader } from './reader.ts'
+import { fileKeys } from './settings.ts'
 import { suggest } from './suggestion.ts'
 import { providerNamePattern, type ConfigTable } from './tables.ts'
 
@@ -28,7 +29,7 @@ export function readRoutes(
         report(
           keySource(key),
           `Routes have no setting ${key}.`,
-          suggest(key, routeKeys) ?? `Use ${routeKeys.join(', ')}.`,
+          suggest(key, [...routeKeys, ...fileKeys]) ?? `Use ${routeKeys.join(', ')}.`,
         )
       }
     }

@@ -2,6 +2,7 @@ import { backupSettings } from './backup-settings.ts'
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
+import { domainSettings, tlsSettings } from './tls-settings.ts'
 
 /**
  * Every setting of the server as data. `otpd config show` and the guide's table are generated from it. `config.ts`
@@ -17,12 +18,13 @@ export const settings = {
     default: '/etc/otpd/otpd.toml, then $XDG_CONFIG_HOME/otpd/server.toml',
     description: 'The configuration file (TOML). A file named here must exist.',
   },
+  ...domainSettings,
   listen: {
     name: 'server.listen',
     kind: 'text',
     variable: 'OTPD_LISTEN',
     flag: '--listen',
-    default: '127.0.0.1:8080',
+    default: '127.0.0.1:8080; 0.0.0.0:443 with tls.domains',
     description: 'HOST:PORT to listen on. Port 0 picks a free port; IPv6 addresses go in brackets.',
   },
   dev: {
@@ -48,9 +50,10 @@ export const settings = {
     kind: 'text',
     variable: 'OTPD_PUBLIC_URL',
     flag: '--public-url',
-    default: 'the listening address',
+    default: 'the first of tls.domains, otherwise the listening address',
     description: 'URL under which clients reach this server; used in tokens, callbacks and API documents.',
   },
+  ...tlsSettings,
   noMigrate: {
     name: 'server.noMigrate',
     kind: 'switch',
@@ -112,7 +115,7 @@ export const settings = {
     variable: 'OTPD_COMPAT',
     flag: '--compat',
     default: 'none',
-    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`.',
+    description: 'APIs of other services to answer too, for clients that switch: `twilio-verify`, `camara`.',
   },
   oidcIssuer: {
     name: 'auth.oidcIssuer',
@@ -221,7 +224,7 @@ export const settings = {
     variable: 'OTPD_LOOKUPS_PER_MINUTE',
     default: "the plan's",
     description:
-      'Look-ups with an API key alone per minute and key, for every plan; at most 10000, 0 means unlimited.',
+      'Look-ups of users and histories per minute and application, for every plan; at most 10000, 0 means unlimited.',
   },
   phoneCheckBudget: {
     name: 'limits.phoneCheckBudget',
@@ -280,3 +283,8 @@ export const settings = {
 export type SettingId = keyof typeof settings
 
 export const settingList: readonly Setting[] = Object.values(settings)
+
+/** Settings that the configuration file can have. */
+export const fileKeys: readonly string[] = settingList
+  .filter(({ notInFile }) => !notInFile)
+  .map(({ name }) => name)

@@ -1,22 +1,30 @@
 /** Suggests the nearest candidate for an unknown name ("Did you mean …?"); undefined if none is near. */
 export function suggest(name: string, candidates: readonly string[]): string | undefined {
+  const distance = (candidate: string) =>
+    Math.min(distanceOf(name, candidate), distanceOf(lastKey(name), lastKey(candidate)))
   const nearest = candidates
     .filter((candidate) => isNear(name, candidate))
-    .toSorted(
-      (a, b) =>
-        levenshteinDistance(normalize(name), normalize(a)) -
-        levenshteinDistance(normalize(name), normalize(b)),
-    )[0]
+    .toSorted((a, b) => distance(a) - distance(b))[0]
   return nearest && `Did you mean ${nearest}?`
 }
 
-/** Matches typing mistakes, other spellings of the same words, the right key in a wrong table, and prefixes. */
+/**
+ * Matches typing mistakes, other spellings of the same words, a key in a wrong table, also misspelt or with the name of its
+ * table before it, and prefixes.
+ */
 export function isNear(name: string, candidate: string): boolean {
   const [actual, expected] = [normalize(name), normalize(candidate)]
-  const isCloseTo = levenshteinDistance(actual, expected) <= Math.min(3, Math.floor(expected.length / 4))
-  return isCloseTo || expected.startsWith(actual) || lastKey(name) === lastKey(candidate)
+  const [key, expectedKey] = [lastKey(name), lastKey(candidate)]
+  return (
+    distanceOf(actual, expected) <= Math.min(3, Math.floor(expected.length / 4)) ||
+    expected.startsWith(actual) ||
+    distanceOf(key, expectedKey) <= Math.min(2, Math.floor(expectedKey.length / 5)) ||
+    key === expected.replaceAll('.', '') ||
+    expected.startsWith(`${key}.`)
+  )
 }
 
+const distanceOf = (a: string, b: string) => levenshteinDistance(normalize(a), normalize(b))
 const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
 const lastKey = (name: string) => normalize(name.split('.').at(-1) ?? '')
 

@@ -74,6 +74,10 @@ export function parseListen(text: string): Parsed<ListenAddress> {
   return { value: { host: (bracketed ?? unbracketed).toLowerCase(), port } }
 }
 
+/** Formats `HOST:PORT`, as `parseListen` reads it. */
+export const showListen = ({ host, port }: ListenAddress): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+
 /** Tells whether only this machine can reach a server that listens on the host, an address in any spelling. */
 export function isLoopbackListen(host: string): boolean {
   const address = host.replace(/%.*$/, '')
@@ -182,7 +186,7 @@ function parseCidr(word: string): Parsed<string> {
 }
 
 /** Checks a host name (RFC 1123 §2.1). A last label of digits only is rejected as a mistyped IP address. */
-function isHostName(text: string): boolean {
+export function isHostName(text: string): boolean {
   if (text.length > 253) return false
   const labels = text.split('.')
   return (

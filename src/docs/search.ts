@@ -13,11 +13,22 @@ export type SearchEntry = {
   text: string
 }
 
+/** Pages on how otpd is made. */
+const backgroundPages = /^(\.\/)?(architecture|decisions|performance)\b/
+
 /** Options of the index. Building and loading it need the same ones. */
 export const searchOptions: Options<SearchEntry> = {
   fields: ['section', 'title', 'text'],
   storeFields: ['name', 'title', 'section', 'text'],
-  searchOptions: { boost: { section: 3, title: 2 }, prefix: true, fuzzy: 0.1, combineWith: 'AND' },
+  searchOptions: {
+    boost: { section: 3, title: 2 },
+    // Below the guides that say how to do something.
+    boostDocument: (id) => (backgroundPages.test(String(id)) ? 0.3 : 1),
+    weights: { fuzzy: 0.2, prefix: 0.4 },
+    prefix: true,
+    fuzzy: 0.1,
+    combineWith: 'AND',
+  },
 }
 
 const excerptLength = 140

@@ -41,6 +41,7 @@ export {
 } from './data.ts'
 export { inspectBackups, type BackupInspection } from './backups.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
+export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 

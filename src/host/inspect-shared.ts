@@ -1,4 +1,5 @@
 import type { Config, DatabaseConfig } from '../config/config.ts'
+import { sharedSettings } from '../config/shared-settings.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditVerification } from '../store/files/audit-verification.ts'
 import { OperationRefused, StartRefused } from '../store/files/data-dir.ts'
@@ -11,6 +12,7 @@ import {
   readServerFacts,
   type ServerFacts,
 } from '../store/postgres/server-checks.ts'
+import { readRecord } from './running-node.ts'
 import { openSharedStore } from './shared.ts'
 
 /** A node as its row tells. */
@@ -19,8 +21,8 @@ export type InspectedNode = {
   version: string
   /** Keyed hash: the same for nodes with the same settings. */
   configuration: string
-  /** Settings as JSON, without secrets. */
-  settings: string
+  /** Settings that all nodes should share, without secrets. */
+  settings: Record<string, unknown>
   startedAt: number
   seenAt: number
   /** It renewed its row lately. */
@@ -71,7 +73,11 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
     return {
       state: 'open',
       ...ofServer,
-      nodes: nodes.map((node) => ({ ...node, isAlive: clock.now() - node.seenAt < nodeGoneMs })),
+      nodes: nodes.map(({ settings, ...node }) => ({
+        ...node,
+        settings: sharedSettings(readRecord(settings).config),
+        isAlive: clock.now() - node.seenAt < nodeGoneMs,
+      })),
       openCircuits,
       guardAlerts: alerts.map(({ subject, alertUntil }) => ({
         country: subject.slice(subject.indexOf(' ') + 1),

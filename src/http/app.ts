@@ -154,7 +154,8 @@ export function createApp(services: AppServices) {
       services.onRefusal?.(refusal, path)
       const response = presentError(refusal, traceId, path)
       set.status = response.status
-      Object.assign(set.headers, response.headers)
+      // A header that a façade sends with every response is set already.
+      Object.assign(set.headers, { ...response.headers, ...set.headers })
       // On PostgreSQL replaced credentials are refused after the rate was deferred: only a current caller may know it.
       const isUnknownCaller = refusal.code === 'UNAUTHENTICATED'
       setRateHeaders(set.headers, refusal.rate ?? (isUnknownCaller ? undefined : await deferredRate(request)))
@@ -182,7 +183,8 @@ export const securityHeaders = {
  * Routes that take an application's secrets, a provider's callbacks or hooks, and those of façades. Only servers call them, so
  * no page may.
  */
-const serverOnlyPaths = /^\/(v1\/(otp\/(send|resend|verify|cancel|deliver)\/?$|callbacks\/|hooks\/)|v[23]\/)/
+const serverOnlyPaths =
+  /^\/(v1\/(otp\/(send|resend|verify|cancel|deliver)\/?$|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

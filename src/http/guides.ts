@@ -25,24 +25,43 @@ export function guideRoutes() {
       '/',
       ({ request, set }) => {
         set.headers['vary'] = 'Accept'
-        if (!request.headers.get('accept')?.includes('text/html')) return { data: links }
+        if (!wantsPage(request)) return { data: links }
         return redirectToGuides()
       },
       hiddenRoute,
     )
-    .get('/docs', ({ path }) => (path.endsWith('/') ? serveFile('index') : redirectToGuides()), hiddenRoute)
-    .get('/docs/:file', ({ params }) => serveFile(params.file), hiddenRoute)
+    .get('/docs', ({ path }) => (path.endsWith('/') ? findFile('index') : redirectToGuides()), hiddenRoute)
+    .get(
+      '/docs/:file',
+      async ({ params: { file: name }, request }) => {
+        const found = name === notFoundName ? undefined : await findFile(name)
+        if (found) return found
+        if (!wantsPage(request)) throw routeNotFound()
+        return notFoundPage()
+      },
+      hiddenRoute,
+    )
 }
 
 /** Relative, so that it also works below a path of a proxy. */
 const redirectToGuides = () => new Response(null, { status: 302, headers: { location: 'docs/' } })
 
-/** @param name a guide, or a file with its ending. @throws NOT_FOUND */
-async function serveFile(name: string): Promise<Response> {
+const wantsPage = (request: Request) => request.headers.get('accept')?.includes('text/html') ?? false
+
+/** Name of the page that lists the guides where there is no page. */
+const notFoundName = 'not-found'
+
+async function notFoundPage(): Promise<Response> {
+  const page = await findFile(notFoundName)
+  return new Response(page?.body ?? null, { status: 404, headers: page?.headers ?? {} })
+}
+
+/** @param name a guide, or a file with its ending */
+async function findFile(name: string): Promise<Response | undefined> {
   const files = await loadGuideFiles()
   const fileName = name.includes('.') ? name : `${name}.html`
   const file = Object.hasOwn(files, fileName) ? files[fileName] : undefined
-  if (!file || (fileName === name && name.endsWith('.html'))) throw routeNotFound()
+  if (!file || (fileName === name && name.endsWith('.html'))) return undefined
   return new Response(file, {
     headers: {
       'content-type': contentTypes[fileName.split('.').at(-1) ?? ''] ?? 'application/octet-stream',

@@ -18,7 +18,8 @@ export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped'
   request.body === null ? {} : readJson(request),
 )
 
-async function readJson(request: Request): Promise<Record<string, unknown>> {
+/** Reads a JSON object. @throws as `jsonBody` */
+export async function readJson(request: Request): Promise<Record<string, unknown>> {
   if (!isJsonMediaType(request.headers.get('content-type') ?? '')) {
     throw new ServiceError(
       'UNSUPPORTED_MEDIA_TYPE',
@@ -68,8 +69,8 @@ export async function readText(request: Request): Promise<string> {
 async function readBytes(request: Request): Promise<Uint8Array> {
   const { body } = request
   if (body === null) return new Uint8Array()
+  if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw payloadTooLarge()
   try {
-    // Content-Length was checked before routing.
     return request.headers.has('content-length') ? await request.bytes() : await readStream(body)
   } catch (error) {
     if (error instanceof ServiceError) throw error

@@ -1,6 +1,7 @@
 import type { AnyElysia } from 'elysia'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
+import type { CertificatePair } from '../tls/pair.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'
@@ -13,6 +14,12 @@ type IncomingRequest = Request & { params?: Readonly<Record<string, string>> }
 
 export type Listener = {
   url: string
+  /**
+   * Serves the certificate to connections from now on; with TLS only. Requests and streams in progress end on the old one.
+   *
+   * @throws Error the pair cannot be used; the old one stays
+   */
+  exchange(pair: CertificatePair): void
   /**
    * Begins a graceful shutdown: requests are still served, but each response closes its connection, so that clients
    * with keep-alive do not send their next request into a closed one. Resolves when no request is in flight and none
@@ -31,6 +38,8 @@ export type ListenerNeeds = {
   onResponse?: ((completed: CompletedRequest) => void) | undefined
   /** Form of the errors of requests that do not reach the application; that of the API by default. */
   presentError?: PresentError | undefined
+  /** Serves HTTPS. Without a certificate the port is only checked, and opens with the first `exchange`. */
+  tls?: { pair: CertificatePair | null; hstsSeconds: number } | undefined
 }
 
 /**
@@ -43,6 +52,13 @@ const idleSeconds = 30
 const idleTurnsMin = 5
 const idleTurnMs = 10
 const drainMsMax = 1000
+/**
+ * For so long after an exchange each response on the old certificate closes its connection. Without it, clients with
+ * keep-alive would send their next request into a connection that is being closed.
+ */
+const exchangeMs = 2000
+/** Elsewhere the second server might not share the port with the first one. */
+const canSharePort = process.platform === 'linux'
 
 /**
  * Serves an application over HTTP.
@@ -53,7 +69,7 @@ const drainMsMax = 1000
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  { newId, onBug, onResponse, presentError = toErrorResponse }: ListenerNeeds,
+  { newId, onBug, onResponse, presentError = toErrorResponse, tls }: ListenerNeeds,
 ): Listener {
   const handle = app.compile().fetch
   const toResponse = (error: ServiceError, url = '', traceId = newId('req')) => {
@@ -86,40 +102,71 @@ export function listen(
   let isDraining = false
   let requestCount = 0
   let inFlight = 0
-  const serve = async (request: IncomingRequest) => {
-    requestCount++
-    inFlight++
-    try {
-      const response = await respond(request)
-      // RFC 9112 §9.6. Bun closes the connection after the response.
-      if (isDraining) response.headers.set('connection', 'close')
-      return response
-    } finally {
-      inFlight--
+  const servers = new Set<Bun.Server<undefined>>()
+  const port = tls ? reservePort(address) : address.port
+
+  /** Opens a server. It is the one that the application asks for addresses, also those of the other servers' clients. */
+  const open = (pair: CertificatePair | null) => {
+    let isEnding = false
+    const serve = async (request: IncomingRequest) => {
+      requestCount++
+      inFlight++
+      try {
+        const response = await respond(request)
+        // RFC 9112 §9.6. Bun closes the connection after the response.
+        if (isDraining || isEnding) response.headers.set('connection', 'close')
+        if (tls && tls.hstsSeconds > 0)
+          response.headers.set('strict-transport-security', `max-age=${tls.hstsSeconds}`)
+        return response
+      } finally {
+        inFlight--
+      }
+    }
+    const fetch = onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve
+    const server = Bun.serve({
+      hostname: address.host,
+      port,
+      // With it, two programs could share one port: one would send a code, and the other fail to verify it. With TLS
+      // `reservePort` has refused that, and the next certificate needs it.
+      reusePort: pair !== null && canSharePort,
+      idleTimeout: idleSeconds,
+      maxRequestBodySize: requestBytesMax,
+      development: false,
+      ...(pair && { tls: { cert: pair.certificate, key: pair.key } }),
+      routes: rawPathRoutes(fetch),
+      fetch,
+      error(thrown) {
+        const traceId = newId('req')
+        onBug(thrown, traceId)
+        return toResponse(new ServiceError('INTERNAL', internalMessage), '', traceId)
+      },
+    })
+    servers.add(server)
+    app.server = withOriginalRequests(server, originalRequests)
+    const end = async () => {
+      await server.stop(false)
+      servers.delete(server)
+    }
+    return {
+      server,
+      end,
+      endSoon() {
+        isEnding = true
+        setTimeout(() => void end(), exchangeMs).unref()
+      },
     }
   }
-  const fetch = onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve
-  const server = Bun.serve({
-    hostname: address.host,
-    port: address.port,
-    // With it, two servers could share one port: one would send a code, and the other fail to verify it.
-    reusePort: false,
-    idleTimeout: idleSeconds,
-    maxRequestBodySize: requestBytesMax,
-    development: false,
-    routes: rawPathRoutes(fetch),
-    fetch,
-    error(thrown) {
-      const traceId = newId('req')
-      onBug(thrown, traceId)
-      return toResponse(new ServiceError('INTERNAL', internalMessage), '', traceId)
-    },
-  })
-  app.server = withOriginalRequests(server, originalRequests)
+  let current = tls?.pair === null ? undefined : open(tls?.pair ?? null)
   const host = address.host.includes(':') ? `[${address.host}]` : address.host
 
   return {
-    url: `http://${host}:${server.port}`,
+    url: tls ? `https://${host}:${port}` : `http://${host}:${current?.server.port}`,
+    exchange(pair) {
+      const old = current
+      if (!canSharePort) void old?.end()
+      current = open(pair)
+      if (canSharePort) old?.endSoon()
+    },
     async beginDrain() {
       isDraining = true
       const endsAtMs = performance.now() + drainMsMax
@@ -131,14 +178,26 @@ export function listen(
       }
     },
     async stop(timeoutMs) {
-      const finished = server.stop(false)
+      const finished = Promise.all([...servers].map((server) => server.stop(false)))
       const timer = Promise.withResolvers<void>()
       const timeout = setTimeout(timer.resolve, timeoutMs)
       await Promise.race([finished, timer.promise])
       clearTimeout(timeout)
-      await server.stop(true)
+      await Promise.all([...servers].map((server) => server.stop(true)))
     },
   }
+}
+
+/**
+ * Finds the port, and that no other program has it: servers that share their port would also share it with that one.
+ *
+ * @throws Bun's error when the address is in use or not available
+ */
+function reservePort({ host, port }: { host: string; port: number }): number {
+  const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+  const bound = probe.port ?? port
+  void probe.stop(true)
+  return bound
 }
 
 /** Wraps the server so that `requestIP` and `timeout` work for rewritten requests, which Bun does not know. */

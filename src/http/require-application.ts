@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { ServiceError } from '../domain/model/errors.ts'
-import type { AppAuth } from '../domain/apps/authentication.ts'
+import type { AppAuth, Credentials } from '../domain/apps/authentication.ts'
 import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
@@ -19,17 +19,34 @@ const readAppCredentials = (headers: Headers) => ({
 const deferredChecks = new WeakMap<Request, () => Promise<unknown>>()
 
 /**
+ * Authenticates the caller of a route that ends in an operation: see `authenticateForOperation`. An error before it is
+ * returned only to a caller whose credentials are current.
+ */
+export async function authenticateForOperation(
+  auth: AppAuth,
+  credentials: Credentials,
+  request: Request,
+): Promise<CallingApplication> {
+  const application = await auth.authenticateForOperation(credentials)
+  if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
+  return withTrace(application, request)
+}
+
+/** Adds the trace context of the call, which goes to providers and webhooks. */
+export function withTrace(application: CallingApplication, request: Request): CallingApplication {
+  const trace = readTrace(request)
+  return trace ? { ...application, traceparent: trace.traceparent } : application
+}
+
+/**
  * Plugin for routes that end in an operation. It authenticates an application by its three headers and adds `application`
  * to the context. It is a `derive`, which runs before validation, so that an unauthenticated request gets 401 even if it is
  * invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
   new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => {
-    const credentials = readAppCredentials(headers)
-    const application = await auth.authenticateForOperation(credentials)
-    if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
-    const trace = readTrace(request)
-    return { application: trace ? { ...application, traceparent: trace.traceparent } : application }
+    const application = await authenticateForOperation(auth, readAppCredentials(headers), request)
+    return { application }
   })
 
 /**

@@ -14,6 +14,9 @@ export type Backlog = { pending: number; oldestAt: number | null }
 /** The last backup, if any; `at` in milliseconds since the epoch. */
 export type Backups = { last(): { at: number; bytes: number } | null; areScheduled: boolean }
 
+/** Names of a certificate, and its end in milliseconds since the epoch. */
+type Certificate = { names: readonly string[]; notAfter: number }
+
 /** Histogram buckets in seconds, as recommended by OpenTelemetry for HTTP. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
@@ -70,6 +73,18 @@ export function createMetrics(needs: {
     'otpd_guard_alerts_total',
     'Alerts that the conversion of a country fell, by country.',
     'country',
+  )
+  let readCertificate = (): Certificate | undefined => undefined
+  const expiry = new Gauge({
+    name: 'otpd_tls_certificate_expiry_seconds',
+    help: 'Seconds until the certificate of HTTPS ends, by name.',
+    labelNames: ['domain'],
+    registers,
+  })
+  const renewals = counter(
+    'otpd_tls_renewals_total',
+    'Certificates of HTTPS that were renewed or exchanged, and failures of that, by outcome.',
+    'outcome',
   )
   const pending = new Gauge({
     name: 'otpd_webhook_pending',
@@ -155,6 +170,15 @@ export function createMetrics(needs: {
       backupGauges?.failures.inc()
     },
 
+    /** Sets where the certificate of HTTPS is read; its names are a closed list. */
+    watchCertificate(read: () => Certificate | undefined): void {
+      readCertificate = read
+    },
+
+    recordRenewal(outcome: 'renewed' | 'failed'): void {
+      renewals.inc({ outcome })
+    },
+
     /** Counts an attempt to send through a provider, named as in the configuration. */
     observeProviderSend(provider: string, outcome: string, durationMs: number): void {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
@@ -188,6 +212,9 @@ export function createMetrics(needs: {
 
     /** Renders all metrics in the Prometheus text format. */
     async render(): Promise<string> {
+      const { names, notAfter } = readCertificate() ?? { names: [], notAfter: 0 }
+      expiry.reset()
+      for (const domain of names) expiry.set({ domain }, Math.round((notAfter - Date.now()) / 1000))
       const backlog = await needs.backlog()
       pending.set(backlog.pending)
       oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)

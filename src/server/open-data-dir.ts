@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
-import { lockDataDir } from '../store/files/server-record.ts'
+import { lockDataDir, removeServerRecord, writeServerRecord } from '../store/files/server-record.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import {
   hasWal,
@@ -40,7 +40,7 @@ export async function openDataDir(
 
 function openIn(
   dataDir: string,
-  config: Pick<Config, 'secrets' | 'migrate'>,
+  config: Pick<Config, 'dataDir' | 'secrets' | 'migrate'>,
   { log, clock, cleanups, onFault, onStep }: StorageNeeds,
 ): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
@@ -54,6 +54,7 @@ function openIn(
     )
   }
   cleanups.push(lock.release)
+  cleanups.push(() => removeServerRecord(dataDir))
 
   const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
   const hadWal = hasWal(dataDir)
@@ -89,7 +90,10 @@ function openIn(
     async watch() {
       const wasClean = await takeCleanStop(database)
       if (hadWal && !wasClean) cleanups.push(checkIntegrity(files.database, log))
-      return async () => {}
+    },
+    async writeRecord(record) {
+      // The folder of development mode ends with the server.
+      if (config.dataDir !== null) writeServerRecord(dataDir, record)
     },
     toStartError: (error) => toStartError(error, dataDir),
   }

@@ -57,7 +57,7 @@ export async function openSharedDatabase(
       now: clock.now(),
       onReplaced: () => log.info('the keys were replaced, and were read again'),
     })
-    const updateRow = await registerThisNode(config, {
+    const writeRecord = await registerThisNode(config, {
       database,
       keys: keyring.keys,
       clock,
@@ -76,7 +76,8 @@ export async function openSharedDatabase(
       isShared: true,
       dataDir: null,
       setupTokenFile: null,
-      watch: async () => updateRow,
+      watch: async () => {},
+      writeRecord,
       toStartError,
     }
   } catch (error) {

@@ -13,7 +13,7 @@ const probeMaxMs = secondMs
 export function createReadiness(
   store: Store<'leases'>,
   { clock, node }: { clock: Clock; node: string },
-  isDraining: () => boolean,
+  { isDraining, lacksCertificate }: { isDraining: () => boolean; lacksCertificate: () => boolean },
 ) {
   let startedAt = -Infinity
   /** A write that does not end must not be followed by more. */
@@ -35,6 +35,7 @@ export function createReadiness(
 
   return async () => {
     if (isDraining()) return 'draining' as const
+    if (lacksCertificate()) return 'certificate' as const
     if (!isUnderWay && clock.now() - startedAt >= secondMs) {
       startedAt = clock.now()
       result = settleWithin(probe(), probeMaxMs)

@@ -1,33 +1,29 @@
 import type { Config, SettingValue } from '../config/config.ts'
 import { withoutSecrets } from '../config/without-secrets.ts'
-import type { ServerRecord } from '../host/running.ts'
-import { removeServerRecord, writeServerRecord } from '../store/files/server-record.ts'
+import type { ServerRecord } from '../host/server-record.ts'
 import { openProviders } from './providers.ts'
-import type { Cleanups } from './shutdown.ts'
 import type { Storage } from './storage.ts'
 
 /** Names of settings that a reload applies. */
 const isReloadable = ({ setting }: SettingValue) => /^(guard\.|limits\.phone)/.test(setting)
 
 /**
- * Writes the effective settings of this server into its data directory, for the host commands: their own environment is
- * often another one. Removed when the server stops.
+ * Writes the effective settings of this server into its data directory, or into its row in the table of nodes, for the
+ * host commands: their own environment is often another one.
  *
  * @returns updates the record after a reload
  */
 export async function recordServer(
-  { dataDir }: Storage,
+  storage: Pick<Storage, 'writeRecord'>,
   needs: {
     config: Config
     settings: readonly SettingValue[]
     url: string
     version: string
     startedAt: number
-    cleanups: Cleanups
   },
 ): Promise<(config: Config, settings: readonly SettingValue[]) => Promise<void>> {
-  if (dataDir === null) return async () => {}
-  const { url, version, startedAt, cleanups } = needs
+  const { url, version, startedAt } = needs
   const write = async (config: Config, settings: readonly SettingValue[]) => {
     const providers = openProviders(config, version)
     const record: ServerRecord = {
@@ -40,9 +36,8 @@ export async function recordServer(
       providers: await providers.list(),
     }
     providers.close()
-    writeServerRecord(dataDir, record)
+    await storage.writeRecord(record, config)
   }
-  cleanups.push(() => removeServerRecord(dataDir))
   await write(needs.config, needs.settings)
   return async (config, reloaded) => {
     const isNow = new Map(reloaded.filter(isReloadable).map((setting) => [setting.setting, setting]))

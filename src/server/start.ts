@@ -1,3 +1,4 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
@@ -6,22 +7,12 @@ import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
-import { createApp } from '../http/app.ts'
-import { createErrorPresenter } from '../http/compat/facades.ts'
-import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
-import { bindOrExplain } from './listen.ts'
 import { logFault } from './log-fault.ts'
-import {
-  createServerMetrics,
-  requestObserver,
-  startMetricsListener,
-  withLoginMetrics,
-  type ServerMetrics,
-} from './metrics.ts'
-import { createCodeReporter, requestReporter, type DevLine } from './dev-lines.ts'
+import { createServerMetrics, startMetricsListener } from './metrics.ts'
+import { createCodeReporter, type DevLine } from './dev-lines.ts'
 import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { OnStep } from '../shared/progress.ts'
@@ -29,10 +20,11 @@ import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { recordServer } from './server-record.ts'
 import { createServices, type Services } from './services.ts'
-import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
-import { publishSetupToken } from './setup-token.ts'
+import { shutdown, type Cleanups } from './shutdown.ts'
 import { openStorage } from './open-storage.ts'
 import type { Storage } from './storage.ts'
+import { startListener } from './start-listener.ts'
+import { openTls } from './tls.ts'
 import { startWorkers } from './workers.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
@@ -48,13 +40,15 @@ export type Reloadable = Pick<Config, 'budgets' | 'delivery' | 'guard'>
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
   url: string
+  /** Resolves when connections are accepted: at once, unless there is no certificate yet. */
+  listening: Promise<void>
   /** Null if nothing is kept in files. */
   dataDir: string | null
   /** URL of the metrics, with the bound port; null if metrics are not configured. */
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Applies providers, routes, guard and send budget of a new configuration. Deliveries in progress keep the old ones. */
+  /** Applies providers, routes, guard, send budget and certificate of a new configuration. Deliveries in progress keep the old ones. */
   reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
   /** Graceful shutdown: finishes work in progress and closes everything, within ten seconds. Idempotent. */
   stop(): Promise<void>
@@ -78,8 +72,7 @@ export type ServerNeeds = {
 
 const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
 
-/** Wakes streams for entries that another process wrote and for tokens that expired. */
-const streamsPollMs = 2_000
+const setupTokenCheckMs = 10_000
 
 /**
  * Starts the server: database, services, workers and finally the listener. If a step fails, everything started before it
@@ -204,30 +197,42 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       cleanups,
     })
 
-    const readiness = createReadiness(store, { clock, node: node.name }, () => shutdownPromise !== undefined)
+    const tls = config.tls
+      ? await openTls(
+          { ...config, tls: config.tls },
+          { dataDir: storage.dataDir, wall, log, version, metrics },
+        )
+      : undefined
+    const isDraining = () => shutdownPromise !== undefined
+    const lacksCertificate = () => tls?.isReady() === false
+    const readiness = createReadiness(store, { clock, node: node.name }, { isDraining, lacksCertificate })
     if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const { onDevLine } = needs
-    const listener = startListener({ config, services, metrics, readiness, log, cleanups, onDevLine })
+    const listener = startListener({ config, services, metrics, readiness, log, cleanups, onDevLine, tls })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics })
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
-    const onReload = await storage.watch()
+    await storage.watch()
     const startedAt = nodeClock.now()
-    const updateRecord = await recordServer(storage, { config, settings, url, version, startedAt, cleanups })
+    // No certificate covers the address that a server listens on.
+    const ownUrl = tls ? (config.publicUrl ?? url) : url
+    const record = { config, settings, url: ownUrl, version, startedAt }
+    const updateRecord = await recordServer(storage, record)
     const reload = async (changed: Reloadable, changedSettings = settings) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
       const { budgets, guard } = changed
       const reloaded = { ...config, budgets, delivery, guard }
-      await onReload(reloaded)
       await updateRecord(reloaded, changedSettings)
+      void tls?.refresh()
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
-    return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
+    const listening = tls?.ready ?? Promise.resolve()
+    return { url, listening, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
     // A disk fault can occur in any of these steps.
@@ -249,29 +254,28 @@ function watchEvents(store: Store, { logStreams }: Services, webhookWorker: Webh
   return startPeriodicTask(eventWatchMs, log, look)
 }
 
-/** Binds the HTTP listener, and adds the cleanups that drain it. */
-function startListener(needs: {
-  config: Config
-  services: Services
-  metrics: ServerMetrics
-  readiness: ReturnType<typeof createReadiness>
-  log: Log
-  cleanups: Cleanups
-  onDevLine: ((line: DevLine) => void) | undefined
-}): Listener {
-  const { config, services, metrics, readiness, log, cleanups, onDevLine } = needs
-  const { logStreams, newId } = services
-  const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
-  const onResponse = requestObserver(metrics, requestReporter(config, log, onDevLine))
-  const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
-  const { presentError } = createErrorPresenter(config.compat)
-  const listener = bindOrExplain(config.listen, '--listen', () =>
-    listen(config.listen, app, { newId, onBug, onResponse, presentError }),
+/**
+ * While there is no account, issues a setup token for the person who can read this machine's files. Nodes of a shared
+ * database issue none: each would replace that of the last.
+ */
+async function publishSetupToken(
+  services: Services,
+  { setupTokenFile: path }: Storage,
+  { store, log, cleanups }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups },
+) {
+  if (path === null) {
+    if (services.builtIn && !(await store.read.accounts.hasAny()))
+      log.info('there is no account yet; create the first one: otpd admin create')
+    return undefined
+  }
+  const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
+  rmSync(path, { force: true })
+  if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  // Another process may have created the first account, which invalidates the token.
+  cleanups.push(
+    startPeriodicTask(setupTokenCheckMs, log, async () => {
+      if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
+    }),
   )
-  cleanups.push(() => listener.stop(requestsDrainMs))
-  cleanups.push(listener.beginDrain)
-  cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
-  // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
-  cleanups.push(() => logStreams.drain())
-  return listener
+  return setupToken
 }

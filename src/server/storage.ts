@@ -3,6 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Keyring } from '../domain/model/keys.ts'
 import type { Log } from '../log/log.ts'
 import type { Database } from '../store/engine/database.ts'
+import type { ServerRecord } from '../host/server-record.ts'
 import type { OnStep } from '../shared/progress.ts'
 import type { Cleanups } from './shutdown.ts'
 
@@ -23,12 +24,10 @@ export type Storage = {
   dataDir: string | null
   /** File for the token of the first account; null without a data directory. */
   setupTokenFile: string | null
-  /**
-   * Starts what follows the start of the server, such as checks in the background.
-   *
-   * @returns to be called with a configuration that was reloaded
-   */
-  watch(): Promise<(config: Config) => Promise<void>>
+  /** Starts what follows the start of the server, such as checks in the background. */
+  watch(): Promise<void>
+  /** Writes what the server says of itself where host commands find it. It is removed when the server stops. */
+  writeRecord(record: ServerRecord, config: Config): Promise<void>
   /** Converts a known error of the database to a StartRefused; returns other errors unchanged. */
   toStartError(error: unknown): unknown
 }

@@ -1,4 +1,4 @@
-import { and, count, eq, gte, inArray, sql, type SQL } from 'drizzle-orm'
+import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore, BreakdownRange, CountChanges } from '../domain/store/analytics.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
@@ -105,6 +105,15 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
         ),
   )
 
+  const findNames = prepareFiltered(
+    database,
+    ({ developerId, appIds }: FilterPlaceholders<{ developerId: string; appIds: readonly string[] }>) =>
+      executor
+        .select({ id: applications.id, name: applications.name })
+        .from(applications)
+        .where(and(eq(applications.developerId, developerId), sql`${applications.id} in ${appIds}`)),
+  )
+
   // The key begins with the day, so that each day is a place of its own.
   const isOwnBreakdown = ({ developerId, firstDay, lastDay, environment }: FilterPlaceholders<RangeFilter>) =>
     and(
@@ -204,10 +213,8 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     },
 
     async applicationNames(developerId, appIds) {
-      const rows = await executor
-        .select({ id: applications.id, name: applications.name })
-        .from(applications)
-        .where(and(eq(applications.developerId, developerId), inArray(applications.id, [...appIds])))
+      if (appIds.length === 0) return new Map()
+      const rows = await findNames({ developerId, appIds })
       return new Map(rows.map(({ id, name }) => [id, name]))
     },
 

@@ -1,4 +1,5 @@
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm'
+import type { LogEntry } from '../domain/model/log-entry.ts'
 import type { EventStore } from '../domain/store/events.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
@@ -19,33 +20,49 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
         .from(events)
         .where(and(sql`${events.seq} in ${seqs}`, eq(events.requestId, requestId))),
   )
-  type NearFilter = { from: number; to: number; requestId: string; limit: number }
-  // PostgreSQL: entries that were appended soon after the counter was read. Without an index on the request.
+  type NearFilter = {
+    from: number
+    to: number
+    appId: string | number
+    type: LogEntry['type']
+    requestId: string
+    limit: number
+  }
+  // PostgreSQL: entries that were appended soon after the counter was read. There is no index on the request, but one on
+  // the types of an application.
   const findNearEntries = prepareFiltered(
     database,
-    ({ from, to, requestId, limit }: FilterPlaceholders<NearFilter>) =>
+    ({ from, to, appId, type, requestId, limit }: FilterPlaceholders<NearFilter>) =>
       executor
         .select(place)
         .from(events)
-        .where(and(gte(events.seq, from), lt(events.seq, to), eq(events.requestId, requestId)))
+        .where(
+          and(
+            eq(events.appId, appId),
+            eq(events.type, type),
+            gte(events.seq, from),
+            lt(events.seq, to),
+            eq(events.requestId, requestId),
+          ),
+        )
         .orderBy(orderByLimit(asc(events.seq), limit)),
   )
 
-  return async (requestId, places) => {
+  return async ({ id: requestId, appId }, places) => {
     const ids = await loadEventIds(database, executor)
     const exact = places.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
     const near = Map.groupBy(
       places.filter(({ isExact }) => !isExact),
-      ({ seq }) => seq,
+      ({ seq, type }) => `${seq} ${type}`,
     )
     const found = exact.length === 0 ? [] : await findEntries({ seqs: exact, requestId })
-    const rest = (
-      await Promise.all(
-        [...near].map(([from, { length: limit }]) =>
-          findNearEntries({ from, to: from + nearRange, requestId, limit }),
-        ),
-      )
-    ).flat()
+    const queries = [...near.values()].flatMap(([first, ...others]) => {
+      if (!first) return []
+      const { seq: from, type } = first
+      const ofApplication = { appId: database.shortId(appId), type, requestId }
+      return [findNearEntries({ from, to: from + nearRange, limit: others.length + 1, ...ofApplication })]
+    })
+    const rest = (await Promise.all(queries)).flat()
     const taken = new Set<number>()
     return places.map(({ seq, isExact, at }) => {
       // By its time too: the log may have deleted the entry, and have later ones.

@@ -13,12 +13,13 @@ import { noteOwned, requestAdded, requestClosed, requestDeleted, requestLists } 
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { createRequestLinks } from './request-links.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 
 /**
- * Decrypts a row. The address and the metadata are null if they cannot be decrypted. The assertions hold because
+ * Decrypts a row. Address, metadata and text are null if they cannot be decrypted. The assertions hold because
  * `insert` and `update` below are the only writers of metadata, channel and compat.
  */
 export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
@@ -32,6 +33,7 @@ export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
     channel: row.channel as Channel,
     compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
+    ownText: sealing.openText('otp_requests.own_text', id, row.ownText),
   }
 }
 
@@ -63,12 +65,6 @@ export function createOtpRequestStore(
   const find = database.prepare(() =>
     executor
       .select()
-      .from(otp)
-      .where(eq(otp.id, p('id'))),
-  )
-  const findPrevious = database.prepare(() =>
-    executor
-      .select({ previousRequest: otp.previousRequest })
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
@@ -245,14 +241,17 @@ export function createOtpRequestStore(
       return rows.map(toRequest)
     },
 
+    ...createRequestLinks(database, executor),
+
     async insert(request) {
-      const { id, phone, clientIp, metadata, contexts } = request
+      const { id, phone, clientIp, metadata, ownText, contexts } = request
       const metadataText = metadata === null ? null : JSON.stringify(metadata)
       await insert({
         ...request,
         phone: sealing.sealPhone('otp_requests.phone', id, phone),
         clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
         metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
+        ownText: sealing.sealText('otp_requests.own_text', id, ownText),
         contexts: contexts.length === 0 ? null : contexts.join(' '),
         compat: formatCompat(request.compat),
       })
@@ -266,14 +265,6 @@ export function createOtpRequestStore(
       for (let row = byId.get(from); row; row = byId.get(row.previousRequest ?? ''))
         found.push(toRequest(row))
       return found
-    },
-
-    async findPrevious(id) {
-      return (await findPrevious({ id }))[0]?.previousRequest ?? undefined
-    },
-
-    async cutPrevious(id) {
-      await executor.update(otp).set({ previousRequest: null }).where(eq(otp.id, id))
     },
 
     async update(request, statusBefore = 'pending') {

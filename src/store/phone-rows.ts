@@ -12,8 +12,12 @@ import type { Tables } from './engine/tables.ts'
 export type PhoneRow = InferSelectModel<Tables['phones']>
 
 /** Tells whether a row was inserted for its lock alone. */
-export const isUnused = ({ identityId, lastSentAt, knownRefilledAt, strangerRefilledAt }: PhoneRow) =>
-  identityId === null && lastSentAt === 0 && knownRefilledAt === null && strangerRefilledAt === null
+export const isUnused = (row: PhoneRow) =>
+  row.identityId === null &&
+  row.newestRequest === null &&
+  row.lastSentAt === 0 &&
+  row.knownRefilledAt === null &&
+  row.strangerRefilledAt === null
 
 export const openRecord = (sealing: Sealing, row: PhoneRow): PhoneRecord => ({
   developerId: row.developerId,

@@ -35,6 +35,7 @@ export function createRetentionStore(
         clientIp: null,
         contexts: null,
         metadata: null,
+        ownText: null,
         previousRequest: null,
         history: sql`${p('history')}`,
       })

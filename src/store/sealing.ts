@@ -102,6 +102,7 @@ function createConverters(
         phone: [otpRequests.phone, id, phone('otp_requests.phone')],
         clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
         metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
+        ownText: [otpRequests.ownText, id, text('otp_requests.own_text')],
       },
     }),
     relayed_messages: create(relayedMessages, {

@@ -8,7 +8,7 @@ import type { AcceptCheck } from './run.ts'
 /** The recipe of the guide, in the real framework. */
 export const betterAuthCheck: AcceptCheck = {
   name: 'better-auth',
-  title: 'the phone plugin of better-auth 1.7.7 with codes of otpd',
+  title: 'the phone plugin of better-auth 1.7.25 with codes of otpd',
   needs: ['node', 'npm'],
   async run(print) {
     const folder = mkdtempSync(join(tmpdir(), 'otpd-better-auth-'))
@@ -17,7 +17,7 @@ export const betterAuthCheck: AcceptCheck = {
       cpSync(join(import.meta.dir, 'better-auth'), folder, { recursive: true })
       const client = join(import.meta.dir, '../../cli/build-client.ts')
       await runToEnd([process.execPath, client, '--outdir', join(folder, 'client')])
-      const install = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', 'better-auth@1.7.7']
+      const install = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', 'better-auth@1.7.25']
       await runToEnd(install, { cwd: folder })
       const env = {
         OTPD_URL: shop.server.url,

@@ -1,12 +1,17 @@
 import { parseArgs } from 'node:util'
 import { backupsCheck } from './backups.ts'
 import { betterAuthCheck } from './better-auth.ts'
+import { firstDay } from './first-day.ts'
+import { imageCheck } from './image.ts'
+import { camaraCheck } from './camara.ts'
 import { kratosCheck } from './kratos.ts'
 import { litestreamCheck } from './litestream.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
+import { tlsCheck } from './tls.ts'
 import { twilioChecks } from './twilio.ts'
 
 /**
@@ -26,12 +31,17 @@ const checks: AcceptCheck[] = [
   openapiLint,
   openapiClients,
   ...twilioChecks,
+  camaraCheck,
   betterAuthCheck,
   ...releaseChecks,
+  firstDay,
+  packagesCheck,
+  imageCheck,
   supabaseCheck,
   kratosCheck,
   backupsCheck,
   litestreamCheck,
+  tlsCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 

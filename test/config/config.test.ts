@@ -20,6 +20,7 @@ test('works without any configuration', () => {
     database: null,
     node: 'ada-host',
     publicUrl: null,
+    tls: null,
     dev: false,
     migrate: true,
     log: { format: 'text', level: 'info' },

@@ -11,7 +11,7 @@ const readEnv = (text: string) =>
   )
 
 beforeAll(async () => {
-  server = await startServer({ env: { OTPD_COMPAT: 'twilio-verify' } })
+  server = await startServer({ env: { OTPD_COMPAT: 'twilio-verify,camara' } })
   const login = ['login', '--setup-token', server.setupToken(), '--email', 'a@b.example', '--password-stdin']
   await server.otpd(login, { input: 'correct horse battery' })
   await otpd('project', 'create', 'shop')
@@ -48,6 +48,27 @@ test('app create --for saves what a client of Twilio reads, and app env prints t
   expect(response.status).toBe(200)
 })
 
+test('app env prints what a client of CAMARA reads', async () => {
+  const printed = await otpd(...'app env web --for camara --env-file web.env'.split(' '))
+  expect([printed.exitCode, printed.stderr]).toEqual([0, ''])
+  const values = readEnv(printed.stdout)
+  expect(Object.keys(values)).toEqual([
+    'CAMARA_API_ROOT',
+    'CAMARA_ISSUER',
+    'CAMARA_CLIENT_ID',
+    'CAMARA_CLIENT_SECRET',
+  ])
+  const response = await fetch(`${values['CAMARA_ISSUER']}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: values['CAMARA_CLIENT_ID'] ?? '',
+      client_secret: values['CAMARA_CLIENT_SECRET'] ?? '',
+    }),
+  })
+  expect(response.status).toBe(200)
+})
+
 test('app env prints what otpd and supabase/auth read', async () => {
   const own = readEnv((await otpd('app', 'env', 'web', '--env-file', 'web.env')).stdout)
   const saved = readEnv(readFileSync(join(server.home, 'web.env'), 'utf8'))
@@ -64,7 +85,7 @@ test('app env prints what otpd and supabase/auth read', async () => {
   expect(data.GOTRUE_HOOK_SEND_SMS_SECRETS).toBe(`v1,${saved['OTPD_WEBHOOK_SECRET']}`)
 })
 
-test('app env warns that a server without the setting does not answer as Twilio Verify', async () => {
+test('app env warns that a server without the setting does not answer as another system', async () => {
   const plain = await startServer()
   try {
     const login = ['login', '--setup-token', plain.setupToken(), '--email', 'a@b.example', '--password-stdin']
@@ -76,6 +97,9 @@ test('app env warns that a server without the setting does not answer as Twilio 
       expect((await plain.otpd(command.split(' '))).stderr).toContain(
         'start it with OTPD_COMPAT=twilio-verify',
       )
+    expect((await plain.otpd('app env web --env-file web.env --for camara'.split(' '))).stderr).toContain(
+      'start it with OTPD_COMPAT=camara',
+    )
   } finally {
     await plain.stop()
   }

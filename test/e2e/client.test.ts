@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Otpd } from '../../src/client/index.ts'
+import { verifyWebhook } from '../../src/client/webhooks.ts'
 import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { startReceiver } from '../helpers/webhook-receiver.ts'
 import { runToEnd } from '../helpers/run-to-end.ts'
 
 let server: RunningServer
@@ -16,7 +19,8 @@ beforeAll(async () => {
   mkdirSync(library, { recursive: true })
   await runToEnd([process.execPath, join(root, 'cli/build-client.ts'), '--outdir', library])
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
-  server = await startServer({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
+  const limits = { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' }
+  server = await startServer({ env: { ...limits, OTPD_WEBHOOK_ALLOW: '127.0.0.1' } })
   const login = ['login', '--setup-token', server.setupToken(), '--email', 'a@b.example', '--password-stdin']
   await server.otpd(login, { input: 'correct horse battery' })
   await server.otpd(['project', 'create', 'shop'])
@@ -82,6 +86,69 @@ describe('otpd/client', () => {
       'ConnectionError',
       false,
     ])
+  })
+
+  test('verifies the webhooks of the server, and no others', async () => {
+    const receiver = await startReceiver()
+    const url = `${receiver.url}/hook`
+    const create = ['webhook', 'create', '--url', url, '--app', 'web', '--events', '*,message.sent']
+    expect((await server.otpd(create)).exitCode).toBe(0)
+    const otp = new Otpd({
+      url: server.url,
+      clientId: env['OTPD_CLIENT_ID'],
+      clientSecret: env['OTPD_CLIENT_SECRET'],
+      apiKey: env['OTPD_API_KEY'],
+    })
+    const { requestId } = await otp.send({ phone: '+14155550166' })
+    await otp.deliver({ phone: '+14155550166', code: '1234' })
+    await receiver.waitForCount(2)
+    receiver.stop()
+    const secret = env['OTPD_WEBHOOK_SECRET'] ?? ''
+    const { verify } = otp.webhooks
+    const events = await Promise.all(
+      receiver.received.map(({ body, headers }) => verify(body, headers, secret)),
+    )
+    const sent = events.find(({ type }) => type === 'otp.sent')
+    expect(sent).toMatchObject({ data: { requestId, phone: '+14155550166', status: 'pending' } })
+    expect(events.map(({ type }) => type).toSorted()).toEqual(['message.sent', 'otp.sent'])
+    const [received] = receiver.received
+    if (!received) throw new Error('no webhook')
+    const { body, headers } = received
+    expect(await verify(body, new Headers(headers), secret)).toMatchObject({ id: headers['webhook-id'] })
+    const signature = headers['webhook-signature'] ?? ''
+    const among = { ...headers, 'webhook-signature': `v1,AAAA v2,x ${signature}` }
+    expect(await verify(body, among, secret)).toMatchObject({ id: headers['webhook-id'] })
+    const old = String(Number(headers['webhook-timestamp']) - 301)
+    const otherSecret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+    for (const call of [
+      () => verify(`${body} `, headers, secret),
+      () => verify(body, { ...headers, 'webhook-id': 'msg_1' }, secret),
+      () => verify(body, { ...headers, 'webhook-timestamp': old }, secret),
+      () => verify(body, { ...headers, 'webhook-timestamp': '' }, secret),
+      () => verify(body, { ...headers, 'webhook-signature': signature.replace('v1,', 'v2,') }, secret),
+      () => verify(body, { ...headers, 'webhook-signature': 'v1,' }, secret),
+      () => verify(body, {}, secret),
+      () => verify(body, headers, otherSecret),
+    ])
+      expect(call()).rejects.toThrow('The webhook is not genuine, or older than five minutes.')
+    expect(verify(body, headers, 'whsec_*')).rejects.toThrow('expected whsec_')
+  })
+
+  test('refuses a webhook that is genuine and old', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+    const at = (seconds: number) => {
+      const timestamp = String(Math.floor(Date.now() / 1000) + seconds)
+      const mac = new Bun.CryptoHasher('sha256', Buffer.alloc(32, 1)).update(`msg_1.${timestamp}.{}`)
+      return {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': timestamp,
+        'webhook-signature': `v1,${mac.digest('base64')}`,
+      }
+    }
+    for (const seconds of [-290, 0, 290])
+      expect(await verifyWebhook('{}', at(seconds), secret)).toEqual({} as never)
+    for (const seconds of [-310, 310])
+      expect(verifyWebhook('{}', at(seconds), secret)).rejects.toThrow('older')
   })
 
   test('has types that another project can use', async () => {

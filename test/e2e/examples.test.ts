@@ -131,6 +131,8 @@ async function fillPlaceholders(example: string) {
   const line = example
     .replaceAll('http://127.0.0.1:8080', server.url)
     .replaceAll('https://shop.example.com/hooks', receiver.url)
+    // The code of the examples verifies in a test application.
+    .replace('--env live --env-file .env.otpd', '--env test --env-file .env.otpd')
   if (line.includes('bob@example.com'))
     await runInShell('otpd admin create --email bob@example.com --password-stdin < password')
   if (line.includes('$WEBHOOK_ID')) {

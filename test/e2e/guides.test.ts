@@ -107,11 +107,16 @@ test('the commands of the guide on the console work', async () => {
 test('the configurations are valid, and the plan can be used', async () => {
   const secret = join(reader.folder, 'secret')
   writeFileSync(secret, '0123456789abcdef0123456789abcdef')
+  const authority = join(reader.folder, 'root.pem')
+  writeFileSync(authority, '-----BEGIN CERTIFICATE-----\n')
   const blocks = names.flatMap((name) => codeBlocks(readDocument(`src/docs/${name}`), 'toml'))
   expect(blocks.length).toBeGreaterThan(3)
   const path = join(reader.folder, 'shown.toml')
   for (const block of blocks) {
-    writeFileSync(path, block.replace('/run/secrets/twilio', secret))
+    writeFileSync(
+      path,
+      block.replace('/run/secrets/twilio', secret).replace('/etc/otpd/corp-root.pem', authority),
+    )
     const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse', OTPD_SECRET_S3: 'x' }
     const checked = await runBinary(reader.folder, ['config', 'check', '--config', path], { env })
     expect({ block, ...checked }).toMatchObject({ block, exitCode: 0 })

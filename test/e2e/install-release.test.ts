@@ -215,6 +215,24 @@ test('--purge removes data and logins after a yes, and nothing that otpd did not
   ])
 })
 
+test('root on a system with systemd learns the package of the release, or of the unit if there is none', async () => {
+  const sums = bed.publish('0.1.0')
+  mkdirSync(join(bed.directory, 'systemd'))
+  bed.put('programs/id', '#!/bin/sh\necho 0\n', 0o755)
+  bed.put('programs/dpkg', '#!/bin/sh\necho amd64\n', 0o755)
+  const script = bed.changedScript(['/run/systemd/system', join(bed.directory, 'systemd')])
+  const PATH = `${join(bed.directory, 'programs')}:${process.env.PATH ?? ''}`
+  const lastLine = async () => {
+    const { stdout } = await bed.run([], { env: { ...env(), PATH }, script })
+    return stdout.trimEnd().split('\n').at(-1)
+  }
+  expect(await lastLine()).toBe('To run it as a service, see the systemd unit: otpd docs operating')
+  bed.files.set('/0.1.0/SHA256SUMS', `${sums}${'0'.repeat(64)}  otpd_0.1.0-1_amd64.deb\n`)
+  expect(await lastLine()).toBe(
+    'To run it as a service, install otpd_0.1.0-1_amd64.deb of this release instead: it has a user and a unit.',
+  )
+})
+
 test('the guide names only options that install.sh has', async () => {
   const guide = readFileSync(join(import.meta.dir, '../../src/docs/install.md'), 'utf8')
   const { stdout } = await bed.run(['--help'])

@@ -114,6 +114,41 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     expect(await shared.query('select name from nodes')).toEqual([])
   })
 
+  test('speak of the nodes that run, of their own machine first', async () => {
+    const file = join(shared.folder, 'node.toml')
+    const secret = 'twilio-token-0123456789abcdef'
+    const provider = {
+      name: 'main',
+      kind: 'twilio',
+      accountSid: `AC${'0'.repeat(32)}`,
+      authTokenEnv: 'TOKEN',
+    }
+    const lines = Object.entries({ ...provider, from: '+12025550100' }).map(([k, v]) => `${k} = "${v}"`)
+    writeFileSync(file, ['[[providers]]', ...lines].join('\n'), { mode: 0o600 })
+    const settings = { OTPD_GUARD_COUNTRIES: 'DE', OTPD_CONFIG: file, TOKEN: secret }
+    const nodes = [
+      await shared.startNode({ env: { OTPD_NODE: 'a', ...settings } }),
+      await shared.startNode({ env: { OTPD_NODE: 'b', ...settings } }),
+      await shared.startNode({ env: { OTPD_NODE: 'c', OTPD_SIGNUP: 'open' } }),
+    ]
+    const [{ pid } = { pid: 0 }] = nodes
+    const shown = await run(['config', 'show'])
+    expect(shown.stdout).toMatch(/^guard\.countries +DE +OTPD_GUARD_COUNTRIES$/m)
+    expect(shown.stderr).toContain(`These are the settings of node a (process ${pid}, since `)
+    expect(shown.stderr).toContain('The same configuration runs on b.\n')
+    expect(shown.stderr).toContain('Another configuration runs on c: otpd doctor names the differences.')
+    expect(shown.stderr).toContain('This shell has another guard.countries: -\n')
+    expect(shown.stderr).not.toContain('server.node')
+    const own = await run(['config', 'show'], { env: { OTPD_NODE: 'c' } })
+    expect(own.stdout).toMatch(/^auth\.signup +open +OTPD_SIGNUP$/m)
+    expect(own.stderr).toContain('These are the settings of node c (')
+    expect((await run(['provider', 'list'])).stdout).toMatch(/^main +Twilio.* ready$/m)
+    expect((await run(['guard', 'status'])).stdout).toMatch(/COUNTRY_NOT_ALLOWED +0 +0 +only DE/)
+    expect(JSON.stringify(await shared.query('select * from nodes'))).not.toContain(secret)
+    await Promise.all(nodes.map((node) => node.stop()))
+    expect((await run(['config', 'show'])).stderr).toBe('')
+  })
+
   test('rotate-master-key lets nodes change to the new key one after the other', async () => {
     const file = join(shared.folder, 'new-key')
     writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 })

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runBinary, startServer } from '../helpers/binary.ts'
+import { breakRequests, lockDatabase } from '../helpers/broken-database.ts'
 import { startTwilioShop, type TwilioAnswer, type TwilioShop } from '../helpers/twilio-shop.ts'
 
 let shop: TwilioShop
@@ -267,6 +268,35 @@ describe('a request', () => {
     const { status, text } = await shop.call('HEAD', service(), undefined)
     expect([status, text]).toEqual([200, ''])
   })
+})
+
+describe('a failure of the server', () => {
+  test('while a call with the same idempotency key is under way, is a conflict', async () => {
+    const headers = { 'idempotency-key': 'slow' }
+    const phone = shop.newPhone()
+    const answerGateway = shop.holdGateway()
+    const first = shop.create(phone, {}, shop.live, headers)
+    await shop.gatewayCalled()
+    const second = await shop.create(phone, {}, shop.live, headers)
+    expectError(second, [409, 20409, 'A call with this Idempotency-Key is in progress'])
+    answerGateway()
+    expect((await first).status).toBe(201)
+  })
+
+  test('that cannot store or read has the form of the façade', async () => {
+    const broken = await startTwilioShop()
+    const phone = broken.newPhone()
+    const { sid } = (await broken.create(phone)).body
+    const unlock = lockDatabase(broken.dataDir)
+    const unavailable = await broken.create(broken.newPhone())
+    unlock()
+    expectError(unavailable, [503, 20503, 'Service Unavailable'])
+    expect(unavailable.headers.get('retry-after')).toBe('1')
+    breakRequests(broken.dataDir)
+    const answer = await broken.check({ VerificationSid: sid, Code: broken.codeOf(phone) })
+    expectError(answer, [500, 20500, 'Internal Server Error'])
+    await broken.stop()
+  }, 60_000)
 })
 
 describe('limits', () => {

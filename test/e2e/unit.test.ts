@@ -1,41 +1,41 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, startServer } from '../helpers/binary.ts'
 import { findProgram } from '../helpers/external-program.ts'
 
-const unit =
-  /```ini\n(\[Unit\][^`]*)```/.exec(
-    readFileSync(join(import.meta.dir, '../../src/docs/operating.md'), 'utf8'),
-  )?.[1] ?? ''
+const linux = join(import.meta.dir, '../../.packaging/linux')
+const unit = readFileSync(join(linux, 'otpd.service'), 'utf8')
 const analyze = findProgram('systemd-analyze')
 if (analyze === null)
   process.stderr.write('Skipped: the check of the systemd unit. It needs systemd-analyze.\n')
 
-/** Verifies the unit with systemd-analyze. @returns its output, and whether it would load the unit */
-async function check(...args: string[]) {
+/** Verifies the units, with all drop-ins, for the path of the binary. */
+function check() {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-unit-'))
   try {
-    const path = join(folder, 'otpd.service')
-    writeFileSync(path, unit.replace('/usr/local/bin/otpd', binaryPath))
-    const result = Bun.spawnSync([analyze ?? '', ...args, path])
-    return {
-      exitCode: result.exitCode,
-      text: `${result.stdout}${result.stderr}`.replaceAll(path, 'otpd.service'),
+    mkdirSync(join(folder, 'otpd.service.d'))
+    for (const name of readdirSync(linux)) {
+      const text = readFileSync(join(linux, name), 'utf8').replace('/usr/local/bin/otpd', binaryPath)
+      if (/\.(service|timer)$/.test(name)) writeFileSync(join(folder, name), text)
+      if (name.endsWith('.conf') && name !== 'sysusers.conf')
+        writeFileSync(join(folder, 'otpd.service.d', name), text)
     }
+    const units = ['otpd.service', 'otpd-backup.service', 'otpd-backup.timer'].map((name) =>
+      join(folder, name),
+    )
+    const result = Bun.spawnSync([analyze ?? '', '--man=no', 'verify', ...units])
+    return { exitCode: result.exitCode, lines: `${result.stdout}${result.stderr}`.split('\n') }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-test.skipIf(analyze === null)('systemd accepts the unit of the guide without a warning', async () => {
+test.skipIf(analyze === null)('systemd accepts the units and drop-ins without a warning', () => {
   expect(unit).toContain('ExecStart=/usr/local/bin/otpd serve')
-  const { exitCode, text } = await check('verify')
-  expect({ exitCode, ours: text.split('\n').filter((line) => line.includes('otpd.service')) }).toEqual({
-    exitCode: 0,
-    ours: [],
-  })
+  const { exitCode, lines } = check()
+  expect({ exitCode, ours: lines.filter((line) => line.includes('otpd')) }).toEqual({ exitCode: 0, ours: [] })
 })
 
 test('the unit restarts after every exit, and gives the drain ten seconds', () => {

@@ -9,7 +9,10 @@ export type LoadOptions = Partial<Omit<ConfigInput, 'readFile' | 'readMode'>> & 
 }
 
 /** Loads a configuration from the arguments alone, with the home directory of a user called Ada. */
-export function load({ files = {}, modes = {}, ...rest }: LoadOptions = {}) {
+export function load(
+  { files = {}, modes = {}, ...rest }: LoadOptions = {},
+  options: Parameters<typeof loadConfig>[1] = {},
+) {
   const readFile = (path: string) => {
     const content = files[path] ?? Object.assign(new Error('none'), { code: 'ENOENT' })
     if (content instanceof Error) throw content
@@ -25,8 +28,9 @@ export function load({ files = {}, modes = {}, ...rest }: LoadOptions = {}) {
     cwd: '/work',
     isRoot: false,
     hostName: 'ada-host',
+    now: Date.now,
   }
-  return loadConfig({ ...defaults, ...rest, readFile, readMode })
+  return loadConfig({ ...defaults, ...rest, readFile, readMode }, options)
 }
 
 export function loadEnv(env: Record<string, string>, files: LoadOptions['files'] = {}) {

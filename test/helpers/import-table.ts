@@ -131,6 +131,8 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/auth', imports: domain('accounts', 'apps', 'model', 'store'), packages: neutralPackages },
   { area: 'src/webhooks', imports: domain('model', 'store', 'webhooks'), packages: neutralPackages },
   { area: 'src/log', types: domain('model'), packages: neutralPackages },
+  // Certificates: from files, or by ACME. It serves nothing itself.
+  { area: 'src/tls', types: [...domain('model'), 'src/log'], packages: /^(jose|node:[\w/]+)$/ },
   {
     area: 'src/metrics',
     types: domain('accounts', 'model'),
@@ -143,6 +145,7 @@ export const importRules: readonly ImportRule[] = [
       ...domain('guard', 'model', 'upkeep'),
       'src/delivery/kit/provider-kinds.ts',
       'src/delivery/providers/all-provider-kinds.ts',
+      'src/tls/pair.ts',
     ],
     packages: neutralPackages,
   },
@@ -175,11 +178,16 @@ export const importRules: readonly ImportRule[] = [
   // Façades answer as other APIs do, each in a folder of its own. They call the same operations as the routes.
   {
     area: 'src/http/compat',
-    imports: [...domain('model'), 'src/http', 'src/http/compat/twilio-verify'],
+    imports: [...domain('model'), 'src/http', 'src/http/compat/camara', 'src/http/compat/twilio-verify'],
     packages: httpLayerPackages,
   },
   {
     area: 'src/http/compat/twilio-verify',
+    imports: [...domain('apps', 'model', 'otp'), 'src/http'],
+    packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
+  },
+  {
+    area: 'src/http/compat/camara',
     imports: [...domain('apps', 'model', 'otp'), 'src/http'],
     packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
   },
@@ -199,6 +207,14 @@ export const importRules: readonly ImportRule[] = [
   {
     area: 'src/http/listener.ts',
     imports: [...domain('model'), 'src/http', 'src/http/app.ts', 'src/http/compat'],
+    types: ['src/tls/pair.ts'],
+    packages: httpLayerPackages,
+  },
+  // Plain HTTP next to HTTPS: no application, only its headers.
+  {
+    area: 'src/http/http-listener.ts',
+    imports: [...domain('model'), 'src/http', 'src/http/app.ts'],
+    types: ['src/http/compat'],
     packages: httpLayerPackages,
   },
   // Where backups are kept: folders, and buckets to which they go encrypted.
@@ -221,6 +237,8 @@ export const importRules: readonly ImportRule[] = [
       'src/store/files',
       'src/store/move',
       'src/store/postgres',
+      'src/tls/pair.ts',
+      'src/tls/saved.ts',
     ],
     packages: anyPackageExcept(...httpPackages, ...cliPackages),
   },
@@ -241,6 +259,7 @@ export const importRules: readonly ImportRule[] = [
       'src/http',
       'src/http/app.ts',
       'src/http/compat',
+      'src/http/http-listener.ts',
       'src/http/listener.ts',
       'src/http/routes',
       'src/log',
@@ -249,8 +268,10 @@ export const importRules: readonly ImportRule[] = [
       'src/store/engine',
       'src/store/files',
       'src/store/postgres',
+      'src/tls/pair.ts',
       'src/webhooks',
     ],
+    dynamic: ['src/tls/tls.ts'],
     packages: anyPackageExcept(...cliPackages),
   },
   // The rendered guides, which server and command line both show. It depends on neither.

@@ -162,10 +162,10 @@ export async function createGuideRun(serverUrl: string) {
       }
     },
 
-    /** Starts a node as the unit of the guide on operating does. */
+    /** Starts a node as the unit does. */
     startNode(env: Record<string, string>) {
-      const operating = readFileSync(join(root, 'src/docs/operating.md'), 'utf8')
-      const [, args = ''] = /^ExecStart=\/usr\/local\/bin\/otpd serve(.*)$/m.exec(operating) ?? []
+      const unit = readFileSync(join(root, '.packaging/linux/otpd.service'), 'utf8')
+      const [, args = ''] = /^ExecStart=\/usr\/local\/bin\/otpd serve(.*)$/m.exec(unit) ?? []
       return startServer({ dataDir: null, env, args: args.trim().split(' ') })
     },
 

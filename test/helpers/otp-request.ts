@@ -29,6 +29,7 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   lane: 'stranger',
   contexts: [],
   history: '',
+  ownText: null,
   compat: null,
   updatedAt: createdAt,
   ...overrides,

@@ -58,6 +58,7 @@ const openers: { [table: string]: (row: Row) => Row } = {
       phone: phone(id, row['phone']),
       clientIp: text('otp_requests.client_ip', id, row['clientIp']),
       metadata: text('otp_requests.metadata', id, row['metadata']),
+      ownText: text('otp_requests.own_text', id, row['ownText']),
     }
   },
   relayedMessages: (row) => ({

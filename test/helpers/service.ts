@@ -131,7 +131,7 @@ export async function createTestService(options: TestOptions = {}) {
       }),
     )
     const text = await response.text()
-    const parsed: Pick<TestResponse<T>, 'data' | 'pagination' | 'error'> = JSON.parse(text)
+    const parsed: Pick<TestResponse<T>, 'data' | 'pagination' | 'error'> = JSON.parse(text || '{}')
     return { ...parsed, status: response.status, headers: response.headers, text }
   }
 

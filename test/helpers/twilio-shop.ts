@@ -39,26 +39,36 @@ export type TwilioAnswer = {
  * of the server moves by `advance`.
  *
  * @param settings lines of the configuration file
+ * @param channels those of the gateway
  */
 export async function startTwilioShop({
   settings = '[limits]\nsendPerMinute = 0\nverifyPerMinute = 0\nphoneSendBudget = "off"\n[guard]\nmode = "off"\n',
   env = {},
-}: { settings?: string; env?: Record<string, string> } = {}) {
+  channels = 'telegram,sms,voice',
+}: { settings?: string; env?: Record<string, string>; channels?: string } = {}) {
   const home = mkdtempSync(join(tmpdir(), 'otpd-twilio-'))
   const clock = createProcessClock(home)
   const gateway = startProviderServer()
-  const codes = new Map<string, string>()
-  gateway.setHandler(({ body }) => {
+  const texts = new Map<string, string>()
+  const codeOf = (phone: string) => /\d{6}/.exec(texts.get(phone) ?? '')?.[0] ?? ''
+  let failures = 0
+  let held: PromiseWithResolvers<void> | undefined
+  let called = Promise.withResolvers<void>()
+  gateway.setHandler(async ({ body }) => {
+    called.resolve()
+    await held?.promise
+    if (failures-- > 0) return new Response(null, { status: 503 })
     const { to, text } = JSON.parse(body) as { to: string; text: string }
-    codes.set(to, /\d{6}/.exec(text)?.[0] ?? '')
+    texts.set(to, text)
     return Response.json({ id: '1' })
   })
   const configFile = join(home, 'otpd.toml')
-  const provider = `[[providers]]\nname = "gateway"\nkind = "http-template"\nchannels = "telegram,sms,voice"\nurl = "${gateway.url}/send"\nbody = '{"to": "{{to}}", "text": "{{text}}"}'\n`
+  const provider = `[[providers]]\nname = "gateway"\nkind = "http-template"\nchannels = "${channels}"\nurl = "${gateway.url}/send"\nbody = '{"to": "{{to}}", "text": "{{text}}"}'\n`
   writeFileSync(configFile, settings + provider)
+  const dataDir = join(home, 'data')
   const server = await startServer({
     home,
-    dataDir: join(home, 'data'),
+    dataDir,
     env: { OTPD_CONFIG: configFile, OTPD_COMPAT: 'twilio-verify', ...clock.env, ...env },
   })
   const { otpd } = server
@@ -113,6 +123,7 @@ export async function startTwilioShop({
   const service = (as: TwilioAccount) => `/v2/Services/${as.serviceSid}`
   return {
     server,
+    dataDir,
     otpd,
     live,
     test,
@@ -121,9 +132,24 @@ export async function startTwilioShop({
     /** Returns a number that no other call got. */
     newPhone: () => `+1415${2_000_000 + 7 * phones++}`,
     /** Returns the code that the phone shows. */
-    codeOf: (phone: string) => codes.get(phone) ?? '',
+    codeOf,
+    /** Returns the message that the phone shows. */
+    textOf: (phone: string) => texts.get(phone) ?? '',
+    /** Lets the gateway wait with its answers. @returns ends that */
+    holdGateway() {
+      held = Promise.withResolvers()
+      called = Promise.withResolvers()
+      return () => {
+        held?.resolve()
+        held = undefined
+      }
+    },
+    /** Resolves once the gateway that was held is called. */
+    gatewayCalled: () => called.promise,
+    /** Lets the gateway fail at the next calls. */
+    failNext: (count: number) => void (failures = count),
     wrongCodeOf: (phone: string, distance = 1) =>
-      String((Number(codes.get(phone)) + distance) % 1_000_000).padStart(6, '0'),
+      String((Number(codeOf(phone)) + distance) % 1_000_000).padStart(6, '0'),
     /** Requests of a verification's life. */
     create: (phone: string, fields: Record<string, string> = {}, as = live, headers = {}) =>
       call('POST', `${service(as)}/Verifications`, { To: phone, Channel: 'sms', ...fields }, { as, headers }),

@@ -38,10 +38,18 @@ export type WebhookClient = Awaited<ReturnType<typeof logIn>>
 /** Credentials of the account that `makeServerHome` creates. */
 export const login = { username: email, password }
 
-/** Logs in to a running server, by default as the developer of `makeServerHome`. Its calls throw if they are refused. */
-export async function logIn(url: string, { username, password } = login) {
+/**
+ * Logs in to a running server, by default as the developer of `makeServerHome`. Its calls throw if they are refused.
+ *
+ * @param init options of every call, such as the certificate authority to trust
+ */
+export async function logIn(url: string, { username, password } = login, init: BunFetchRequestInit = {}) {
   const form = { grant_type: 'password', username, password }
-  const tokens = await fetch(`${url}/v1/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
+  const tokens = await fetch(`${url}/v1/auth/token`, {
+    ...init,
+    method: 'POST',
+    body: new URLSearchParams(form),
+  })
   // The server is the one under test; its callers know the shape of the response.
   const { id_token: token } = (await tokens.json()) as { id_token: string }
 
@@ -56,6 +64,7 @@ export async function logIn(url: string, { username, password } = login) {
     headers = {},
   ): Promise<T> {
     const response = await fetch(`${url}${path}`, {
+      ...init,
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       ...(body && { body: JSON.stringify(body) }),
@@ -92,9 +101,15 @@ export async function logIn(url: string, { username, password } = login) {
 }
 
 /** Sends a code, which causes an `otp.sent` event. @returns the request id, or undefined if it was not acknowledged */
-export async function sendOtp(url: string, app: TestApp, phone: string): Promise<string | undefined> {
+export async function sendOtp(
+  url: string,
+  app: TestApp,
+  phone: string,
+  init: BunFetchRequestInit = {},
+): Promise<string | undefined> {
   try {
     const response = await fetch(`${url}/v1/otp/send`, {
+      ...init,
       method: 'POST',
       headers: { 'content-type': 'application/json', ...app.headers },
       body: JSON.stringify({ phone }),

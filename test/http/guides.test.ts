@@ -20,7 +20,7 @@ beforeAll(async () => {
     },
   })
   for (const [name, file] of Object.entries(await loadGuideFiles()))
-    if (name.endsWith('.html')) pages.set(name.slice(0, -5), await file.text())
+    if (name.endsWith('.html') && name !== 'not-found.html') pages.set(name.slice(0, -5), await file.text())
 })
 afterAll(async () => {
   await listener.stop(0)
@@ -56,6 +56,21 @@ describe('a path below /docs/ that is no guide', () => {
       const response = await get(path)
       expect(response.status).toBe(404)
       expect(await response.json()).toMatchObject({ error: { reason: 'ROUTE_NOT_FOUND' } })
+    },
+  )
+
+  test.each(['/docs/nope', '/docs/not-found', '/docs/constructor'])(
+    'is a page that lists the guides for browsers: %s',
+    async (path) => {
+      const response = await get(path, { accept: 'text/html,*/*;q=0.8' })
+      expect([response.status, response.headers.get('content-type')]).toEqual([
+        404,
+        'text/html; charset=utf-8',
+      ])
+      expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+      const main = /<main.*<\/main>/s.exec(await response.text())?.[0] ?? ''
+      const listed = addressesIn(main).map((address) => (address === './' ? 'index' : address))
+      expect(listed.toSorted()).toEqual([...pages.keys()].toSorted())
     },
   )
 })

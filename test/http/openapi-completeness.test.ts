@@ -189,6 +189,7 @@ describe('the webhooks of the document', () => {
       contexts: [],
       updatedAt: 0,
       history: '',
+      ownText: null,
       compat: null,
       traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     }

@@ -11,8 +11,15 @@ function createProbe(database: Database, node: string) {
   const clock = testClock()
   const store = createStore(database, { keys: testKeys })
   let isDraining = false
-  const probe = createReadiness(store, { clock, node }, () => isDraining)
-  return { clock, probe, drain: () => void (isDraining = true) }
+  let lacksCertificate = false
+  const states = { isDraining: () => isDraining, lacksCertificate: () => lacksCertificate }
+  const probe = createReadiness(store, { clock, node }, states)
+  return {
+    clock,
+    probe,
+    drain: () => void (isDraining = true),
+    setLacksCertificate: (lacks: boolean) => void (lacksCertificate = lacks),
+  }
 }
 
 describeEachDatabase('a probe of readiness', (database) => {

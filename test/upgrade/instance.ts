@@ -43,6 +43,9 @@ providers = ["inbox"]
 [limits]
 phoneCheckBudget = 10
 
+[compat]
+enable = ["twilio-verify"]
+
 [retention]
 phoneDays = 0
 logDays = 0

@@ -83,9 +83,10 @@ describe.each(versions)('a database of %s', (version) => {
     }
   }, 120_000)
 
-  test('has its audit trail chained by the migration, and proved from then on', async () => {
+  test('has its audit trail proved, which the migration chains for 0.1.0', async () => {
     const options = unpack()
-    expect(await runCommand(options, ['audit', 'verify'])).toMatchObject({ exitCode: 9, stdout: '' })
+    const exitCodeBefore = version === '0.1.0' ? 9 : 0
+    expect(await runCommand(options, ['audit', 'verify'])).toMatchObject({ exitCode: exitCodeBefore })
     const migration = await runCommand(options, ['migrate', 'up'])
     expect(migration.exitCode).toBe(0)
     const { exitCode, stdout } = await runCommand(options, ['audit', 'verify', '--json'])

@@ -112,6 +112,7 @@ export function createWorld(
     server,
     call,
     holdToken,
+    findCode,
     send,
     verify,
 

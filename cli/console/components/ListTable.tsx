@@ -21,7 +21,7 @@ type Props<Row> = {
 export function ListTable<Row>({ list, columns, width, empty, renderLine }: Props<Row>) {
   const { theme, listPosition } = useConsole()
   const { paint, symbols } = theme
-  const fittedColumns = fitColumns(columns, width)
+  const fittedColumns = fitColumns(columns, width, list.rows)
   const rows = list.rows.slice(list.offset, list.offset + list.height).map((row, index) => {
     const isSelected = list.offset + index === list.index
     const pointer = { text: `${symbols.pointer} `, paint: list.isActive ? paint.cyan : paint.dim }

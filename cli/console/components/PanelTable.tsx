@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
 import { useConsole } from '../console-context.ts'
-import { displayWidth, wrap, type Line } from '../spans.ts'
+import { wrap, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 import { Rule } from './Rule.tsx'
 
@@ -19,7 +19,7 @@ type Props<Row> = {
 export function PanelTable<Row>({ title, rows, columns, empty, width, height }: Props<Row>) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
-  const fitted = fitColumns(limitToContent(columns, rows ?? []), width)
+  const fitted = fitColumns(columns, width, rows)
   const room = height - 2
   const lines: Line[] = (rows ?? []).map((row) => rowLine(fitted, row, symbols.ellipsis, '  '))
   if (lines.length > room) {
@@ -37,14 +37,4 @@ export function PanelTable<Row>({ title, rows, columns, empty, width, height }: 
       <Lines lines={body} width={width} height={height - 1} />
     </Box>
   )
-}
-
-/** Keeps one growing column from taking room that the next one needs. */
-function limitToContent<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): Column<Row>[] {
-  const isShared = columns.filter(({ grow }) => grow !== undefined).length > 1
-  return columns.map((column) => {
-    if (!isShared || column.grow === undefined) return column
-    const widest = Math.max(column.width, ...rows.map((row) => displayWidth(column.cell(row))))
-    return { ...column, maxWidth: Math.min(widest, column.maxWidth ?? widest) }
-  })
 }

@@ -1,18 +1,8 @@
 import { useConsole, type Target } from '../console-context.ts'
-import { failureTypes } from '../lines/log.ts'
+import { typesByKind, type LogQuery } from '../entry-search.ts'
 import { useApplications } from './use-applications.ts'
 import { usePersistentState } from './use-persistent-state.ts'
-import type { LogSelection } from './use-log.ts'
 
-/** Event types by the name of their group. */
-const typesByKind: Record<string, string | undefined> = {
-  all: undefined,
-  failures: [...failureTypes, 'otp.attempt_failed'].join(','),
-  sent: 'otp.sent',
-  delivery: 'otp.delivered,otp.undelivered',
-  verified: 'otp.verified',
-  guard: 'otp.blocked,guard.flagged,guard.alert',
-}
 const kindNames = Object.keys(typesByKind)
 
 type LogFilter = { appId: string | null; kind: string; phoneEnd: string }
@@ -29,7 +19,7 @@ export function useLogFilter(target: Target | null) {
     target?.appId === undefined ? undefined : { ...noFilter, appId: target.appId },
   )
   const { appId, kind, phoneEnd } = filter
-  const selection: LogSelection = {
+  const selection: LogQuery = {
     appId: appId ?? undefined,
     type: typesByKind[kind],
     phoneEnd: phoneEnd === '' ? undefined : phoneEnd,

@@ -110,7 +110,7 @@ export const emptyProjects = [
   'Press n to create a project, and n again for an application; or:',
   '',
   '  otpd project create shop',
-  '  otpd app create web --project shop --env test --env-file .env.otpd',
+  '  otpd app create web --project shop --env live --env-file .env.otpd',
 ]
 
 /** Returns the text of an empty list of applications. */

@@ -8,6 +8,9 @@ import type { Theme } from '../theme.ts'
 export const ranges = ['7d', '30d', '90d'] as const
 export type Range = (typeof ranges)[number]
 
+/** Returns the range after this one; the first after the last. */
+export const nextRange = (range: Range): Range => ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? range
+
 /** Formats the five counts of the summary, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
   const counts: [name: string, short: string, value: string][] = [
@@ -158,7 +161,7 @@ export function firstStepLines(
     { text: ' No codes yet. To send the first one, run in another terminal:', paint: theme.paint.bold },
     '',
     ...step(hasProject, 'otpd project create shop'),
-    ...step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),
+    ...step(hasApplication, 'otpd app create web --project shop --env live --env-file .env.otpd'),
     ...step(false, 'otpd otp send +14155550132 --env-file .env.otpd'),
     ...step(false, 'otpd otp verify REQUEST CODE --env-file .env.otpd'),
   ]

@@ -11,7 +11,7 @@ export const appsScreen: Screen = {
   title: 'Apps',
   commands: [
     'otpd project create NAME',
-    'otpd app create NAME --project PROJECT --env test --env-file FILE',
+    'otpd app create NAME --project PROJECT --env live --env-file FILE',
     'otpd app list',
     'otpd app get APP',
     'otpd app rotate APP client-secret',

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import type { GuardState, LogEntry } from '../../client/resources.ts'
-import { recentTime, formatTimeUntil } from '../../terminal/text.ts'
+import { recentTime, formatTimeUntil, truncate } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
@@ -40,9 +40,12 @@ function GuardView({ width, height }: ScreenProps) {
     const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
     return (await api.asDeveloper('GET', '/v1/logs', { query })).data
   })
-  const lines = guard.data === undefined ? [] : guardLines(guard.data, width, theme, nowMs)
-  // Half of the screen at most: the rules do not change, and the decisions do.
-  const top = lines.slice(0, Math.max(3, Math.floor(height / 2)))
+  // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
+  const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))
+  const drawRules = (isShort: boolean) =>
+    guard.data === undefined ? [] : guardLines(guard.data, width, theme, nowMs, isShort)
+  const lines = drawRules(false)
+  const top = lines.length <= roomForRules ? lines : drawRules(true).slice(0, roomForRules)
   const list = useList({
     name: 'guard',
     rows: decisions.data ?? [],
@@ -95,11 +98,21 @@ const modes: Record<GuardState['mode'], string> = {
 
 const ruleWidth = 20
 
-function guardLines({ mode, rules, alerts }: GuardState, width: number, theme: Theme, nowMs: number): Line[] {
-  const { paint, status } = theme
+/** @param isShort each rule gets one line, which ends where the screen ends */
+function guardLines(
+  { mode, rules, alerts }: GuardState,
+  width: number,
+  theme: Theme,
+  nowMs: number,
+  isShort: boolean,
+): Line[] {
+  const { paint, status, symbols } = theme
+  const room = width - ruleWidth - 3
+  const limitLines = (limit: string) =>
+    isShort ? [truncate(limit, room, symbols.ellipsis)] : wrap(limit, room)
   const tone = mode === 'enforce' ? 'good' : mode === 'monitor' ? 'warning' : 'off'
   const ruleLines = rules.flatMap(({ rule, limit }): Line[] =>
-    wrap(limit ?? 'off', width - ruleWidth - 3).map((text, index) => [
+    limitLines(limit ?? 'off').map((text, index) => [
       { text: ` ${(index === 0 ? rule : '').padEnd(ruleWidth)}  `, paint: paint.dim },
       { text, paint: limit === null ? paint.dim : undefined },
     ]),

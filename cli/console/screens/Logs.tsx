@@ -7,14 +7,16 @@ import { ListTable } from '../components/ListTable.tsx'
 import { LogDetail, logDetailHeight } from '../components/LogDetail.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
+import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLog } from '../hooks/use-log.ts'
 import { useLogFilter } from '../hooks/use-log-filter.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePhoneFormatter, useShell } from '../hooks/use-shell.ts'
-import type { LogRow, LogTail } from '../log-tail.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
+import { useOnlyEnvironment, usePhoneFormatter, useShell } from '../hooks/use-shell.ts'
+import { parseLogSearch } from '../entry-search.ts'
+import { rowsMax, type LogRow, type LogTail } from '../log-tail.ts'
 import { linkedRequest, typeSpan } from '../lines/log.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { justify, type Line, type Span } from '../spans.ts'
@@ -33,26 +35,39 @@ export const logsScreen: Screen = {
   View: LogsView,
 }
 
+/** Entries that the screen starts with. */
+const backfillMax = 200
+
 function LogsView({ width, height, target }: ScreenProps) {
   const { theme, go, copy, openDialog } = useConsole()
   const { data: applications = [], applicationName } = useApplications()
-  const isShown = useApplicationFilter()
+  const environment = useOnlyEnvironment()
   const { isPaused, isUnmasked } = useShell()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const logFilter = useLogFilter(target)
-  const tail = useLog(logFilter.selection)
+  const [searchText, setSearchText] = usePersistentState('logs search', '')
+  const search = parseLogSearch(searchText, applications)
+  const tail = useLog({
+    ...logFilter.selection,
+    ...search,
+    environment,
+    // A text that the server cannot search for is looked for in more entries.
+    limit: searchText !== '' && search === null ? rowsMax : backfillMax,
+  })
   const [clearedId, setClearedId] = useState<string | null>(null)
   const [isDetailOpen, setDetailOpen] = useState(false)
   const isSplit = isDetailOpen && height >= logDetailHeight + 6
   const listHeight = height - 2 - (isSplit ? logDetailHeight : 0)
   const list = useList({
     name: 'logs',
-    rows: rowsAfter(tail.rows, clearedId).filter((row) => row.kind === 'gap' || isShown(row.entry.appId)),
+    rows: rowsAfter(tail.rows, clearedId),
     height: listHeight,
     isTail: true,
     getRowId: ({ id }) => id,
     getFilterText: (row) => rowText(row, applicationName),
+    isServerFiltered: search !== null,
+    onFilter: setSearchText,
   })
   const entry = list.selected?.kind === 'entry' ? list.selected.entry : null
   const requestId = linkedRequest(entry)
@@ -120,7 +135,7 @@ function LogsView({ width, height, target }: ScreenProps) {
         list={list}
         columns={columns}
         width={width}
-        empty={emptyLines(tail, logFilter.isFiltered, tail.rows.length > 0)}
+        empty={emptyLines(tail, logFilter.isFiltered || search !== null, tail.rows.length > 0)}
         renderLine={(row) => (row.kind === 'gap' ? gapLine(row.text, theme) : null)}
       />
       {isSplit && <LogDetail entry={entry} width={width} height={logDetailHeight} />}
@@ -152,7 +167,7 @@ const gapLine = (text: string, { paint, symbols }: Theme): Line => ({
 const emptyLines = ({ state }: LogTail, isFiltered: boolean, isCleared: boolean): string[] => {
   if (state === 'loading') return ['Loading']
   if (isCleared) return ['Cleared. New events appear here.']
-  if (isFiltered) return ['No matching events yet. Press f to change the filter.']
+  if (isFiltered) return ['No matching events yet. Press f or / to change the filter.']
   return ['No events yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 }
 

@@ -14,9 +14,9 @@ import {
   chartLines,
   countLines,
   firstStepLines,
+  nextRange,
   overviewCharts,
   rangeSpans,
-  ranges,
   type Range,
 } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
@@ -59,7 +59,7 @@ function OverviewView(props: ScreenProps) {
   const webhooks = useWebhookHealth()
   useKeys('overview', {
     app: applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setAppId)),
-    range: () => setRange(ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? '30d'),
+    range: () => setRange(nextRange(range)),
     webhook: webhooks.openFailing,
   })
   if (summary.data === undefined || days.data === undefined)

@@ -149,7 +149,7 @@ function Tokens({ width, height }: { width: number; height: number }) {
           empty={
             tokens.data === null
               ? ['Only a login shows API tokens: otpd login']
-              : ['No API tokens. To create one:', '', '  otpd token create NAME --scope read']
+              : ['No API tokens. Create one: otpd token create NAME --scope read']
           }
         />
       )}

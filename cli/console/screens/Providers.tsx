@@ -9,8 +9,10 @@ import { useBreakdown } from '../hooks/use-breakdown.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useProviders } from '../hooks/use-providers.ts'
 import { circuitSpan, countColumns } from '../lines/breakdown.ts'
+import { nextRange, rangeSpans, type Range } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 
 /** Screen with the providers that send the messages, their circuits, and what they did for this developer. */
@@ -24,7 +26,8 @@ function ProvidersView({ width, height }: ScreenProps) {
   const { theme, copy } = useConsole()
   const nowMs = useNow()
   const providers = useProviders()
-  const counts = useBreakdown('provider', '30d')
+  const [range, setRange] = usePersistentState<Range>('providers range', '30d')
+  const counts = useBreakdown('provider', range)
   const list = useList({
     name: 'providers',
     rows: providers.data ?? [],
@@ -33,7 +36,10 @@ function ProvidersView({ width, height }: ScreenProps) {
     getFilterText: ({ name, title, channels, circuit }) => [name, title, ...channels, circuit].join(' '),
   })
   const { selected } = list
-  useKeys('providers', { copy: selected === null ? undefined : () => copy(selected.name, 'name') })
+  useKeys('providers', {
+    range: () => setRange(nextRange(range)),
+    copy: selected === null ? undefined : () => copy(selected.name, 'name'),
+  })
   if (providers.data === undefined) return <LoadingOrError polled={providers} width={width} height={height} />
   const columns: Column<ProviderState>[] = [
     { title: 'NAME', width: 12, grow: 1, maxWidth: 30, cell: ({ name }) => name },
@@ -60,7 +66,8 @@ function ProvidersView({ width, height }: ScreenProps) {
       <ListTable list={list} columns={columns} width={width} empty={empty} />
       <Rule
         width={width}
-        title={{ text: 'counts of your live applications, 30 days', paint: theme.paint.dim }}
+        title={{ text: 'counts of your live applications', paint: theme.paint.dim }}
+        remark={rangeSpans(range, theme.paint)}
       />
     </Box>
   )

@@ -54,7 +54,10 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
   DELIVERY_FAILED: { code: 'OTP_CANCELED', meaning: 'no message could be delivered' },
   APP_RATE: { code: 'RATE_LIMITED', meaning: "the application's sends or verifications per minute" },
   CONSOLE_RATE: { code: 'RATE_LIMITED', meaning: "a developer's calls per minute" },
-  LOOKUP_RATE: { code: 'RATE_LIMITED', meaning: 'look-ups per minute with an API key alone' },
+  LOOKUP_RATE: {
+    code: 'RATE_LIMITED',
+    meaning: 'look-ups of users and histories per minute by an application',
+  },
   PHONE_SEND_BUDGET: { code: 'RATE_LIMITED', meaning: 'codes to this phone: 5 in 10 minutes, 20 a day' },
   PHONE_CHECK_BUDGET: { code: 'RATE_LIMITED', meaning: 'wrong codes for this phone, over all requests' },
   RESEND_TOO_SOON: { code: 'RATE_LIMITED', meaning: 'less than 30 seconds since the last message' },

@@ -150,6 +150,7 @@ const exampleRequest: OtpRequest = {
   previousRequest: null,
   lane: null,
   contexts: [],
+  ownText: null,
   compat: null,
   updatedAt: createdAt,
 }

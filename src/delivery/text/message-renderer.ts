@@ -16,12 +16,12 @@ export function createMessageRenderer(templates: MessageTemplates = {}) {
    * @param sentAtMs time of sending, for the minutes in the text
    */
   const compose = (
-    request: Pick<OtpRequest, 'locale' | 'country' | 'expiresAt'>,
+    request: Pick<OtpRequest, 'locale' | 'country' | 'ownText' | 'expiresAt'>,
     code: string,
     application: MessageSettings | null,
     sentAtMs: number,
-  ): Message =>
-    renderMessage(
+  ): Message => {
+    const message = renderMessage(
       {
         code,
         locale: request.locale,
@@ -34,6 +34,9 @@ export function createMessageRenderer(templates: MessageTemplates = {}) {
       },
       templates,
     )
+    const { ownText } = request
+    return ownText === null ? message : { ...message, text: ownText.replaceAll('{{code}}', code) }
+  }
   const render: Delivery['render'] = (...message) => compose(...message).text
   return { compose, render }
 }

@@ -11,26 +11,40 @@ export type PresentedCredentials = {
   apiKey: string | undefined
 }
 
+/** What `joinSecrets` joined, where there is room for one secret. The name is undefined if it has the wrong form. */
+export type JoinedCredentials = { joinedSecrets: string } & (
+  { applicationId: string | undefined } | { clientId: string | undefined }
+)
+
+/** A token that `issueToken` made. */
+export type PresentedToken = { accessToken: string }
+
+export type Credentials = PresentedCredentials | JoinedCredentials | PresentedToken
+
+/** Seconds that a token is valid. */
+export const tokenSeconds = 300
+
 /** Authenticates applications. Rotating or disabling takes effect immediately. */
 export type AppAuth = {
   /**
-   * Checks all three credentials: the API key, then the client ID, then the client secret, and only then the status.
+   * Checks all three credentials: the API key, then the client ID or the application's id, then the client secret, and only
+   * then the status. Or checks a token.
    *
    * @throws UNAUTHENTICATED (MISSING_CREDENTIAL), or the same for every wrong value; FORBIDDEN (APPLICATION_DISABLED,
    *   ACCOUNT_NOT_ALLOWED)
    */
-  authenticate(credentials: PresentedCredentials): Promise<CallingApplication>
+  authenticate(credentials: Credentials): Promise<CallingApplication>
   /**
    * Does the same for a call that is decided in an operation, which checks its caller again (`readRefusal`). On PostgreSQL
    * it accepts credentials that matched before without a query, even if they were replaced since. So before a call that
    * never reaches its operation returns an error, it must `authenticate`.
    */
-  authenticateForOperation(credentials: PresentedCredentials): Promise<CallingApplication>
+  authenticateForOperation(credentials: Credentials): Promise<CallingApplication>
   /**
-   * Checks the same three where there is room for one secret: the application's id instead of the client ID, and what
-   * `joinSecrets` joined. Throws the same errors.
+   * Makes a token that replaces the credentials of an application for `tokenSeconds`. It is not stored, and ends at once
+   * with a rotation of secret or key, and with the application.
    */
-  authenticateJoined(applicationId: string | undefined, joinedSecrets: string): Promise<CallingApplication>
+  issueToken(application: CallingApplication): string
   /**
    * Checks a call that is signed with the webhook secret of an application.
    *

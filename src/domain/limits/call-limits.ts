@@ -29,7 +29,7 @@ export function createCallLimits({ clock, plans }: { clock: Clock; plans: Plans 
     chargeConsoleCall: ({ id, plan }: Developer): RateState | undefined =>
       perMinute({ ...planLimit(plan, 'consolePerMinute'), policy: 'console', subject: id }, 'CONSOLE_RATE'),
 
-    /** Charges a look-up that authenticates by the API key alone. @throws RATE_LIMITED (LOOKUP_RATE) */
+    /** Charges a look-up of an application: of a user, or of the history of a request. @throws RATE_LIMITED (LOOKUP_RATE) */
     chargeLookup: ({ id, plan }: Pick<CallingApplication, 'id' | 'plan'>): RateState | undefined =>
       perMinute({ ...planLimit(plan, 'lookupsPerMinute'), policy: 'lookups', subject: id }, 'LOOKUP_RATE'),
 

@@ -154,7 +154,7 @@ function describeLimit(policy: string, limit: number): string {
 const limitTexts: Readonly<Record<string, readonly [string, string, string, string]>> = {
   'otp-send': ['This application', 'send', 'code', 'codes'],
   'otp-verify': ['This application', 'verify', 'code', 'codes'],
-  lookups: ['This API key', 'look up', 'user', 'users'],
+  lookups: ['This application', 'make', 'look-up', 'look-ups'],
   'webhook-test': ['You', 'send', 'test event', 'test events'],
   'webhook-redeliver': ['You', 'redeliver or recover', 'time', 'times'],
 }

@@ -1,48 +1,5 @@
+import type { auditActions } from '../../shared/audit-actions.ts'
 import type { Developer } from './developer.ts'
-
-/** Audited actions, named by the noun that they change. */
-export const auditActions = [
-  'account.created',
-  'account.updated',
-  'account.enabled',
-  'account.disabled',
-  'account.deleted',
-  'account.plan_changed',
-  'login.succeeded',
-  'login.failed',
-  'login.ended',
-  'login.token_reused',
-  'password.changed',
-  'password.change_failed',
-  'password.reset',
-  'totp.enabled',
-  'totp.disabled',
-  'totp.disable_failed',
-  'totp.reset',
-  'token.issued',
-  'token.created',
-  'token.revoked',
-  'setup_token.created',
-  'signing_key.rotated',
-  'master_key.rotated',
-  'project.created',
-  'project.updated',
-  'project.deleted',
-  'application.created',
-  'application.updated',
-  'application.enabled',
-  'application.disabled',
-  'application.deleted',
-  'application.unlocked',
-  'credential.rotated',
-  'webhook.created',
-  'webhook.updated',
-  'webhook.enabled',
-  'webhook.disabled',
-  'webhook.deleted',
-  'phone.erased',
-  'phone.unlocked',
-] as const
 
 export type AuditAction = (typeof auditActions)[number]
 

@@ -1,3 +1,3 @@
 /** Façades: APIs of other services that this server answers too. */
-export const facades = ['twilio-verify'] as const
+export const facades = ['twilio-verify', 'camara'] as const
 export type Facade = (typeof facades)[number]

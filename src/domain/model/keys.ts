@@ -31,6 +31,8 @@ export type Keys = {
   readonly webhookHeader: Buffer
   /** Derives the successors of refresh tokens. */
   readonly refreshToken: Buffer
+  /** Encrypts the access tokens of applications. */
+  readonly accessToken: Buffer
   /** Hashes the e-mail addresses and networks that failed logins are counted by. */
   readonly login: IndexKey
   /** Hashes the contexts of end users: networks and device IDs. */
@@ -87,6 +89,7 @@ const subkeys = {
   callback: { purpose: 'callbacks', label: 'callback', isIn010: true },
   signingKey: { purpose: 'signing', label: 'signing key', isIn010: true },
   refreshToken: { purpose: 'signing', label: 'refresh token', isIn010: true },
+  accessToken: { purpose: 'signing', label: 'access token', isIn010: false },
   audit: { purpose: 'signing', label: 'audit', isIn010: false },
   seals: { purpose: 'seals', label: 'seals', isIn010: false },
   webhookHeader: { purpose: 'seals', label: 'webhook header', isIn010: true },
@@ -195,6 +198,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       signingKey: one('signingKey'),
       webhookHeader: one('webhookHeader', 0),
       refreshToken: one('refreshToken'),
+      accessToken: one('accessToken'),
       login: everyVersion('login'),
       context: everyVersion('context'),
       seals,
@@ -292,9 +296,3 @@ export function upgradeHash(key: IndexKey, stored: string, form: HashForm = whol
 
 const hashVersion = (key: Buffer, index: number, text: string, form: HashForm) =>
   form(hmac(key).update(text).digest()) + (index === 0 ? '' : `~${index + 1}`)
-
-/** Keyed, irreversible hash of a phone number, for tables that only count by phone. */
-export const hashPhone = (keys: Pick<Keys, 'phone'>, phone: string) => indexHash(keys.phone, phone)
-
-/** As `hashPhone`, in all versions, newest first. */
-export const hashPhoneVersions = (keys: Pick<Keys, 'phone'>, phone: string) => indexHashes(keys.phone, phone)

@@ -62,6 +62,8 @@ export type OtpRequest = {
   locale: string | null
   clientIp: string | null
   metadata: Record<string, string> | null
+  /** Text of the caller's own for its messages, with `{{code}}` where the code goes; null for the built-in texts. */
+  ownText: string | null
   codeSalt: string
   codeHash: string
   attempts: number

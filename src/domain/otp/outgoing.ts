@@ -31,6 +31,8 @@ export type SendInput = ChannelChoice & {
   clientIp?: string | undefined
   /** Names the end user's device; stored only as a keyed hash. */
   deviceId?: string | undefined
+  /** Text of the caller's own, with `{{code}}`. */
+  ownText?: string | undefined
 }
 
 export type SentOtp = {
@@ -94,6 +96,7 @@ export function buildRequest(
     locale: input.locale ?? null,
     clientIp: input.clientIp ?? null,
     metadata: input.metadata ?? null,
+    ownText: input.ownText ?? null,
     codeSalt,
     codeHash: hashCode(keys, id, deriveCode(keys, { id, codeSalt, phone, environment })),
     attempts: 0,

@@ -1,7 +1,7 @@
 import { stricter } from '../limits/check-budget.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { upgradeContext } from '../model/context.ts'
-import { hashPhoneVersions, type Keys } from '../model/keys.ts'
+import { indexHashes, type Keys } from '../model/keys.ts'
 import {
   emptyRecord,
   hashSubscriber,
@@ -155,7 +155,7 @@ const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord =>
 
 /** Hashes under which 0.1.0 kept the budgets of a number, in all spellings: those of the key's first version. */
 export const oldPhoneHashes = (keys: PhoneKeys, phone: string): string[] =>
-  phoneSpellings(phone).map((spelling) => hashPhoneVersions(keys, spelling).at(-1) ?? '')
+  phoneSpellings(phone).map((spelling) => indexHashes(keys.phone, spelling).at(-1) ?? '')
 
 /** Moves the strictest budget of the developer's applications into the lane of strangers: a locked phone stays locked. */
 async function takeCheckBudgets(

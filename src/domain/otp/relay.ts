@@ -105,6 +105,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         request: {
           ...message,
           locale: input.locale ?? null,
+          ownText: null,
           expiresAt: message.createdAt + otpTtlSeconds * 1000,
         },
         code,

@@ -8,6 +8,8 @@ import { blockSend } from '../guard/blocked.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
 import { laneFor } from '../model/phone-record.ts'
+import { isLiving } from '../model/request.ts'
+import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
@@ -22,7 +24,12 @@ import { moved, type Moved } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** The façade that a code is made for, and the newest request of the phone when the façade looked. */
-export type Origin = { facade: Facade; newestRequest: string | null }
+export type Origin = {
+  facade: Facade
+  newestRequest: string | null
+  /** Request that the new one takes the place of: it is canceled if it can still be verified. */
+  replaces?: string | undefined
+}
 
 /**
  * Sends codes. The operation reads top to bottom: the facts; then the decision, which checks the caller, charges the
@@ -97,6 +104,9 @@ export function createOtpSend(needs: OtpNeeds) {
         const refusal = await readRefusal(rows, application)
         const caller = await rows.caller(application)
         const earlier = await readEarlierSend(rows, scope, now)
+        const replaced = madeFor?.replaces
+          ? await readOwnRequest(rows, application, madeFor.replaces)
+          : undefined
         const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
         const loaded = await readPhone(rows, keys, subscriber)
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
@@ -113,6 +123,7 @@ export function createOtpSend(needs: OtpNeeds) {
           caller,
           refusal,
           earlier,
+          replaced,
           inboxOwnerId,
           loaded,
           contexts,
@@ -148,6 +159,10 @@ export function createOtpSend(needs: OtpNeeds) {
         if (verdict.blocked) {
           const blocked = blockSend(newId, request, verdict, subscribers, now)
           return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+        }
+        if (facts.replaced && isLiving(facts.replaced, now)) {
+          const closable = { request: facts.replaced, subscribers }
+          changes.push(...closeRequest(newId, closable, { status: 'canceled' }, now).changes)
         }
         changes.push(
           { kind: 'request', request, isNew: true },

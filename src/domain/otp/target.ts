@@ -87,9 +87,10 @@ export async function findMadeBy(
   needs: Pick<Needs, 'store' | 'keys'>,
   application: CallingApplication,
   phone: string,
+  isWanted: (request: OtpRequest) => boolean = () => true,
 ): Promise<OtpRequest | undefined> {
   for await (const request of listRequests(needs, application, parsePhone(phone).phone))
-    if (request.compat?.facade === facade) return request
+    if (request.compat?.facade === facade && isWanted(request)) return request
   return undefined
 }
 

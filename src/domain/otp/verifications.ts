@@ -60,6 +60,24 @@ export function createVerifications(
       }
     },
 
+    /**
+     * Sends a new code. The one that this façade sent to the phone before, if it can still be verified, is canceled in the
+     * same transaction.
+     *
+     * @throws as `send`
+     */
+    async replace(facade: Facade, application: CallingApplication, input: SendInput): Promise<SendResult> {
+      const { phone } = parsePhone(input.phone)
+      for (;;) {
+        const newestRequest = await findHead(needs, application, phone)
+        const living = await findMadeBy(facade, needs, application, phone, (request) =>
+          isLiving(request, needs.clock.now()),
+        )
+        const result = await sendFor({ facade, newestRequest, replaces: living?.id }, application, input)
+        if (result !== moved) return result
+      }
+    },
+
     /** Finds the newest verification that a façade made for a phone, in any state. @throws INVALID_PHONE_NUMBER */
     findVerification: (facade: Facade, application: CallingApplication, phone: string) =>
       findMadeBy(facade, needs, application, phone),

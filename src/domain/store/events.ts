@@ -41,8 +41,8 @@ export type EventStore = {
    * entry that the log no longer has.
    */
   locate(
-    requestId: string,
-    places: readonly EntryPlace[],
+    request: { id: string; appId: string },
+    places: ReadonlyArray<EntryPlace & { type: LogEntry['type'] }>,
   ): Promise<Array<Pick<LogEntry, 'id' | 'seq'> | undefined>>
   /** Returns the number of the newest entry; entries of a number up to that are committed, or were deleted. */
   newestSeq(): Promise<number>

@@ -14,6 +14,9 @@ export type OtpListQuery = OtpFilter & {
   before?: string | undefined
 }
 
+/** A request that 0.1.0 made. */
+export type OldRequest = Pick<OtpRequest, 'id' | 'developerId' | 'environment' | 'phone' | 'country'>
+
 export type OtpRequestStore = {
   find(id: string): Promise<OtpRequest | undefined>
   /** Finds a request and locks it until the transaction ends. */
@@ -28,8 +31,10 @@ export type OtpRequestStore = {
   listBack(from: string, limit: number): Promise<OtpRequest[]>
   /** Finds the id of the phone's request before this one. */
   findPrevious(id: string): Promise<string | undefined>
-  /** Ends the list of the phone's requests here. */
-  cutPrevious(id: string): Promise<void>
+  /** Links a request to the phone's request before it; null ends the list here. */
+  setPrevious(id: string, previous: string | null): Promise<void>
+  /** Lists the next requests by id, up to the first whose number is sealed: 0.1.0 made those that are not. */
+  listUnsealed(after: string, limit: number): Promise<OldRequest[]>
   /**
    * Writes the fields that change after the insertion. The caller has locked the request.
    *

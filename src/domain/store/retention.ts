@@ -34,7 +34,7 @@ export type RetentionStore = {
   /** Lists deliveries with the sequence numbers of their events. */
   listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
   /**
-   * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, links, ids
+   * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, text, links, ids
    * of messages. */
   replaceInRequest(id: string, phone: string): Promise<void>
   /** @param redact rewrites the body of the entry's webhook, which contains the phone number too */

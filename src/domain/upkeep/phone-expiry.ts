@@ -115,7 +115,7 @@ export function createLinkCutter(
         if (newestRequest !== null && newestRequest < before)
           await tx.phones.save(current, { ...current.record, newestRequest: null })
       }
-      for (const id of youngRequests) await tx.otpRequests.cutPrevious(id)
+      for (const id of youngRequests) await tx.otpRequests.setPrevious(id, null)
       if (cutHashes.size > cutPhonesMax) cutHashes.clear()
       for (const hash of hashes) cutHashes.add(hash)
     }

@@ -9,6 +9,7 @@ import { cancelRequest } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
 import { createGuardWalks } from './guard-hashes.ts'
 import type { KeyWalk } from './key-walks.ts'
+import { createLinkWalk } from './link-requests.ts'
 import { createPhoneWalks } from './phone-key-walk.ts'
 import { redactPayload } from './retention.ts'
 import { sealWalks } from './seal-walks.ts'
@@ -102,6 +103,7 @@ export const createAllKeyWalks = (
   createEndedCodesWalk(needs),
   ...createPseudonymWalks(needs.keys),
   ...createPhoneWalks(needs.keys),
+  createLinkWalk(needs.keys),
   createTotpWalk(needs),
   ...createGuardWalks(needs.keys),
   ...sealWalks,

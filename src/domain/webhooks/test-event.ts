@@ -104,6 +104,7 @@ function sampleRequest(
     lane: null,
     contexts: [],
     history: '',
+    ownText: null,
     compat: null,
     updatedAt: now,
   }

@@ -2,16 +2,19 @@ import { Elysia } from 'elysia'
 import type { Facade } from '../../domain/model/compat.ts'
 import type { ServiceError } from '../../domain/model/errors.ts'
 import { toErrorResponse } from '../errors.ts'
+import { isCamaraPath, toCamaraError } from './camara/errors.ts'
+import { camaraRoutes, type CamaraServices } from './camara/routes.ts'
 import { isTwilioPath, toTwilioError } from './twilio-verify/errors.ts'
 import { twilioVerifyRoutes, type TwilioVerifyServices } from './twilio-verify/routes.ts'
 
 // A façade lives in a folder of its own here. It translates calls and results of another API, and calls the same domain
 // operations as the routes of ours: limits, guard, events and log are theirs.
 
-export type FacadeServices = TwilioVerifyServices & {
-  /** Façades that answer. */
-  compat: readonly Facade[]
-}
+export type FacadeServices = TwilioVerifyServices &
+  CamaraServices & {
+    /** Façades that answer. */
+    compat: readonly Facade[]
+  }
 
 /** Builds an error response. @param traceId the `X-Request-Id` of the same response @param path of the request */
 export type PresentError = (
@@ -31,6 +34,11 @@ const facadeParts: Record<Facade, FacadeParts> = {
     isPath: isTwilioPath,
     presentError: (error, _, path) => toTwilioError(error, path),
     createRoutes: (services) => new Elysia().use(twilioVerifyRoutes(services)),
+  },
+  camara: {
+    isPath: isCamaraPath,
+    presentError: toCamaraError,
+    createRoutes: (services) => new Elysia().use(camaraRoutes(services)),
   },
 }
 

@@ -1,4 +1,4 @@
-import { auditActions } from '../../domain/model/audit.ts'
+import { auditActions } from '../../shared/audit-actions.ts'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
 import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'

@@ -247,7 +247,7 @@ export const errorExamples = {
   }),
   LOOKUP_RATE: example(
     'RATE_LIMITED',
-    'This API key may look up 60 users per minute (plan free). Try again in 7 s.',
+    'This application may make 60 look-ups per minute (plan free). Try again in 7 s.',
     { reason: 'LOOKUP_RATE', metadata: { policy: 'lookups', limit: 60, windowSeconds: 60, plan: 'free' } },
   ),
   WEBHOOK_TESTS: example('RATE_LIMITED', 'You may send 10 test events per minute. Try again in 30 s.', {

@@ -67,6 +67,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   recoverWebhook: ['WEBHOOK_REDELIVERIES'],
   createApiToken: ['TOKEN_NAME_TAKEN', 'TOKEN_LIMIT_REACHED', 'IDEMPOTENCY_RESULT_NOT_STORED'],
   getUser: ['LOOKUP_RATE'],
+  listOtpRequestEvents: ['LOOKUP_RATE'],
   changePassword: ['ROUTE_NOT_FOUND', 'PASSWORD_NOT_FOUND', 'LOGIN_ATTEMPTS', 'LOGIN_QUEUE_FULL'],
   proposeTotp: ['ROUTE_NOT_FOUND', 'PASSWORD_NOT_FOUND', 'TOTP_ENABLED'],
   confirmTotp: ['ROUTE_NOT_FOUND', 'TOTP_NOT_PROPOSED'],

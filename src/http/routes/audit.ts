@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { auditActions, type AuditEntry } from '../../domain/model/audit.ts'
+import type { AuditEntry } from '../../domain/model/audit.ts'
+import { auditActions } from '../../shared/audit-actions.ts'
 import type { AuditService } from '../../domain/accounts/audit.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'

@@ -35,7 +35,7 @@ const profile = object(
           description: 'Limit of calls with a bearer token, per developer; 0 is unlimited.',
         }),
         lookupsPerMinute: Type.Integer({
-          description: 'Limit of calls with an API key alone, per key; 0 is unlimited.',
+          description: 'Limit of look-ups of users and histories, per application; 0 is unlimited.',
         }),
       },
       'PlanLimits',

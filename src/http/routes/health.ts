@@ -5,7 +5,7 @@ import { formatTime } from '../pagination.ts'
 import { data, object, publicErrors, timestamp } from '../schemas.ts'
 
 /** Checks whether the server can serve requests. Resolves to `ready` or to the cause why it cannot. */
-export type Readiness = () => Promise<'ready' | 'draining' | 'database'>
+export type Readiness = () => Promise<'ready' | 'draining' | 'certificate' | 'database'>
 
 /** Liveness and readiness probes. */
 export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
@@ -62,7 +62,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           operationId: 'getReadiness',
           summary: 'Readiness probe',
           description:
-            'Responds with 503 while the server shuts down or cannot use its database. Use it to decide whether to send it requests.',
+            'Responds with 503 while the server shuts down, waits for its first certificate, or cannot use its database. Use it to decide whether to send it requests.',
         },
       },
     )
@@ -71,7 +71,12 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
 const readinessSchema = object(
   {
     status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
-    cause: Type.Union([Type.Literal('draining'), Type.Literal('database'), Type.Null()]),
+    cause: Type.Union([
+      Type.Literal('draining'),
+      Type.Literal('certificate'),
+      Type.Literal('database'),
+      Type.Null(),
+    ]),
   },
   'Readiness',
 )

@@ -9,6 +9,7 @@ import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireEither, type Caller } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { setRateHeaders } from '../rate-headers.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleErrors,
@@ -156,7 +157,10 @@ export function otpRoutes(services: {
 
   const eventRoutes = new Elysia().use(requireEither(services, 'full_credentials')).get(
     '/:id/events',
-    ({ caller, params, path, query }) => {
+    ({ caller, params, path, query, set }) => {
+      // A developer's call is charged as any other; reading a whole history costs more than its request.
+      if (caller.kind === 'application')
+        setRateHeaders(set.headers, services.callLimits.chargeLookup(caller.application))
       // Cursors are sealed for the developer.
       const developer = {
         id: caller.kind === 'developer' ? caller.developer.id : caller.application.developerId,
@@ -177,7 +181,7 @@ export function otpRoutes(services: {
         operationId: 'listOtpRequestEvents',
         summary: 'List what happened to an OTP request, oldest first',
         description:
-          'Every log entry of the request, and each attempt to deliver its message as `delivery.attempted`. Complete as long as the request is kept, also after the log has deleted the entries.',
+          'Every log entry of the request, and each attempt to deliver its message as `delivery.attempted`. Complete as long as the request is kept, also after the log has deleted the entries. An application may read 60 of them a minute by default, together with its look-ups of users.',
       },
     },
   )

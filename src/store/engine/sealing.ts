@@ -15,6 +15,7 @@ export type SealedColumn =
   | 'idempotency_keys.answer'
   | 'otp_requests.client_ip'
   | 'otp_requests.metadata'
+  | 'otp_requests.own_text'
   | 'otp_requests.phone'
   | 'phones.phone'
   | 'relayed_messages.phone'
@@ -176,3 +177,7 @@ function parseSealed(stored: string, letter: 's' | 'p'): { version: number; star
 /** Tells whether a stored value is sealed with a version of the key. */
 export const isSealedWith = (version: number, stored: string) =>
   stored.startsWith(`s${version}.`) || stored.startsWith(`p${version}.`)
+
+/** Tells whether a stored value is sealed with any version of the key. */
+export const isSealed = (stored: string) =>
+  (parseSealed(stored, 's') ?? parseSealed(stored, 'p')) !== undefined

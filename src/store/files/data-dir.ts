@@ -36,6 +36,7 @@ export const dataFiles = (dataDir: string) => ({
   lastBackup: join(dataDir, 'last-backup.json'),
   setupToken: join(dataDir, 'setup-token'),
   serverRecord: join(dataDir, 'server.json'),
+  tls: join(dataDir, 'tls'),
 })
 
 /**

@@ -32,6 +32,7 @@ const sealedValues: readonly SealedValue[] = [
   sealedValue('otp_requests.phone', 'id', 'id desc'),
   sealedValue('otp_requests.client_ip', 'id', 'id desc'),
   sealedValue('otp_requests.metadata', 'id', 'id desc'),
+  sealedValue('otp_requests.own_text', 'id', 'id desc'),
   sealedValue('events.payload', `request_id || ' ' || type || ' ' || at`, 'seq desc'),
   { ...sealedValue('otp_requests.phone', 'request_id', 'seq desc'), table: 'events' },
 ]

@@ -1,4 +1,5 @@
 import { and, eq, lt } from 'drizzle-orm'
+import type { Client } from 'pg'
 import type { Database } from '../engine/database.ts'
 import { nodeTable as nodes } from '../engine/postgres.ts'
 
@@ -10,7 +11,7 @@ export type NodeRow = {
   version: string
   /** Keyed hash of the settings that all nodes should share. */
   configuration: string
-  /** Those settings as JSON, without secrets. */
+  /** Record of the server, as JSON without secrets. */
   settings: string
   startedAt: number
   seenAt: number
@@ -61,3 +62,15 @@ export const removeNode = (
 /** Lists all nodes by name. */
 export const listNodes = async (database: Database): Promise<NodeRow[]> =>
   database.read.select().from(nodes).orderBy(nodes.name)
+
+/** Lists the nodes that run now, by name. The time of the server counts: a command may run on another machine. */
+export async function readLiveNodes(
+  client: Client,
+): Promise<Pick<NodeRow, 'name' | 'version' | 'configuration' | 'settings'>[]> {
+  const { rows } = await client.query(
+    `select name, version, configuration, settings from nodes
+     where seen_at > extract(epoch from clock_timestamp()) * 1000 - $1 order by name`,
+    [nodeGoneMs],
+  )
+  return rows
+}

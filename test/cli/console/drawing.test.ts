@@ -88,6 +88,16 @@ describe('columns', () => {
     },
   )
 
+  test('make room for what is in the rows before they share the rest', () => {
+    const two: Column<string>[] = [
+      { title: 'URL', width: 4, grow: 3, cell: () => 'short' },
+      { title: 'EVENTS', width: 6, grow: 1, cell: (text) => text },
+    ]
+    const widths = (width: number) =>
+      fitColumns(two, width, ['x'.repeat(20)]).map(({ fittedWidth }) => fittedWidth)
+    expect(widths(29)).toEqual([5, 20])
+  })
+
   test('grow at most to their maximum width', () => {
     expect(fitColumns(columns, 200).map(({ fittedWidth: fitted }) => fitted)).toEqual([6, 20, 10, 10])
   })

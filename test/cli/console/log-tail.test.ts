@@ -56,7 +56,7 @@ function tailOptions() {
 test('a burst of entries is drawn together, and only the newest are kept', async () => {
   const abort = new AbortController()
   const updates: LogTail[] = []
-  await tailLog(tailOptions(), {}, abort.signal, (tail) => {
+  await tailLog(tailOptions(), { limit: 200 }, abort.signal, (tail) => {
     updates.push(tail)
     if (tail.state === 'disconnected') abort.abort()
   })
@@ -71,7 +71,7 @@ test('a drawn tail is never changed afterwards', async () => {
   const abort = new AbortController()
   const lengths: number[] = []
   const updates: LogTail[] = []
-  const search = { appId: 'slow' }
+  const search = { appId: 'slow', limit: 200 }
   await tailLog(tailOptions(), search, abort.signal, (tail) => {
     updates.push(tail)
     lengths.push(tail.rows.length)
@@ -86,17 +86,22 @@ test('the rate per minute includes events from before the log was opened', async
   const abort = new AbortController()
   const updates: LogTail[] = []
   const at = Date.parse(createEntry(1).at)
-  await tailLog({ ...tailOptions(), now: () => at + 30_000 }, { appId: 'slow' }, abort.signal, (tail) => {
-    updates.push(tail)
-    abort.abort()
-  })
+  await tailLog(
+    { ...tailOptions(), now: () => at + 30_000 },
+    { appId: 'slow', limit: 200 },
+    abort.signal,
+    (tail) => {
+      updates.push(tail)
+      abort.abort()
+    },
+  )
   expect(updates[0]?.arrivals).toContain(at)
 })
 
 test('a refusal is drawn, and the log continues by itself once it is allowed again', async () => {
   const abort = new AbortController()
   const updates: LogTail[] = []
-  await tailLog(tailOptions(), { appId: 'refused' }, abort.signal, (tail) => {
+  await tailLog(tailOptions(), { appId: 'refused', limit: 200 }, abort.signal, (tail) => {
     updates.push(tail)
     if (tail.state === 'refused') isRefused = false
     else if (tail.rows.length === rowsMax) abort.abort()

@@ -8,7 +8,7 @@ const node = (name: string, changes: Partial<InspectedNode> = {}): InspectedNode
   name,
   version: '1.0.0',
   configuration: 'hash',
-  settings: '{"signup":"open"}',
+  settings: { signup: 'open' },
   startedAt: 0,
   seenAt: 0,
   isAlive: true,
@@ -99,7 +99,7 @@ test.each<[string, Partial<Open>, string[]]>([
   ],
   [
     'other settings',
-    { nodes: [node('a'), node('b', { configuration: 'other', settings: '{"signup":"closed"}' })] },
+    { nodes: [node('a'), node('b', { configuration: 'other', settings: { signup: 'closed' } })] },
     ['warning: the configuration of a differs from that of b: signup'],
   ],
   [

@@ -88,6 +88,11 @@ describe('the arguments', () => {
       exitCode: 2,
       stderr: expect.stringContaining("Unknown option '--fast'"),
     })
+    expect(run('--without', 'image,wheels')).toMatchObject({
+      exitCode: 2,
+      stderr: 'Error: There is no part wheels. There are: packages, image.\n',
+    })
+    expect(readOptions(['--without', 'image'], undefined).without).toEqual(['image'])
     expect(run('--help')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('--snapshot') })
   })
 

@@ -39,6 +39,12 @@ describe('output', () => {
     })
   })
 
+  test('of a mistyped subcommand that was typed without its noun names the whole command', async () => {
+    expect((await cli.home.otpd(['sned'])).stderr).toContain('Did you mean: otpd otp send\n')
+    const { stderr } = await cli.home.otpd(['whomai'])
+    expect(stderr).toContain('Did you mean whoami?')
+  })
+
   test('of an empty list says what to do, and is [] as JSON', async () => {
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['project', 'list'])).stdout).toBe(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createColors } from 'picocolors'
-import { formatTable, kept, optional, shortenIds, urlColumn } from '../../../cli/terminal/table.ts'
+import { formatTable, kept, optional, shortenIds, urlColumn, wrapped } from '../../../cli/terminal/table.ts'
 
 const id = `app_${'0'.repeat(22)}cvvy`
 const plain = createColors(false)
@@ -28,6 +28,19 @@ const render = (width: number | null) => formatTable(headings, [row], plain, wid
 describe('a table', () => {
   test('is not truncated without a width', () =>
     expect(render(null)[1]).toBe(row.join('  ').replace('1/5', '1/5  ')))
+
+  test('continues a sentence in further lines, whole words each', () => {
+    const rows = [
+      ['a', 'no more than thirty a day'],
+      ['b', 'off'],
+    ]
+    expect(formatTable([kept('RULE'), wrapped('LIMIT')], rows, plain, 24).split('\n')).toEqual([
+      'RULE  LIMIT',
+      'a     no more than',
+      '      thirty a day',
+      'b     off',
+    ])
+  })
 
   test('truncates long text before it shortens ids', () =>
     expect(render(128)[1]).toMatch(/ Everything that .*…  https.* app_0000000000000000000000cvvy$/))

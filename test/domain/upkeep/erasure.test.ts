@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
-import { hashPhone } from '../../../src/domain/model/keys.ts'
+import { indexHash } from '../../../src/domain/model/keys.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { unlock } from '../../../src/domain/upkeep/unlock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -76,7 +76,13 @@ describeEachDatabase('a phone number', (database) => {
 
       expect(await erase(phone)).toEqual({ otpRequests: 3, logEntries: expect.any(Number), users: 1 })
       const remainingText = await everything()
-      for (const trace of [phone, ...pseudonyms, hashPhone(testKeys, phone), 'secret-order', '203.0.113.78'])
+      for (const trace of [
+        phone,
+        ...pseudonyms,
+        indexHash(testKeys.phone, phone),
+        'secret-order',
+        '203.0.113.78',
+      ])
         expect(remainingText).not.toContain(trace)
       const request = await get<OtpRequestData>(`/v1/otp/${pending.data.requestId}`)
       expect(request).toMatchObject({ status: 'canceled', phone: 'erased', country: 'US' })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
-import { hashPhone } from '../../../src/domain/model/keys.ts'
+import { indexHash } from '../../../src/domain/model/keys.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { moveIdentities } from '../../../src/domain/upkeep/move-identities.ts'
 import { unlock } from '../../../src/domain/upkeep/unlock.ts'
@@ -145,7 +145,7 @@ describeEachDatabase('the identities of 0.1.0', (database) => {
       database().write(async (tx) => {
         await tx.insert(database().tables.phoneCheckBudgets).values({
           appId: app.id,
-          phoneHash: hashPhone(testKeys, phone),
+          phoneHash: indexHash(testKeys.phone, phone),
           refilledAt: now + failures * 3_600_000,
           consecutiveFailures: failures,
           lockedUntil,

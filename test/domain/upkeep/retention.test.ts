@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { hashPhone } from '../../../src/domain/model/keys.ts'
+import { indexHash } from '../../../src/domain/model/keys.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
@@ -68,7 +68,7 @@ describeEachDatabase('retention', (database, kind) => {
       service.clock.advance(dayMs)
       await purge()
       const remainingText = await everything()
-      for (const trace of [phone, 'secret-order', '203.0.113.77', hashPhone(testKeys, phone)]) {
+      for (const trace of [phone, 'secret-order', '203.0.113.77', indexHash(testKeys.phone, phone)]) {
         expect(remainingText).not.toContain(trace)
       }
 

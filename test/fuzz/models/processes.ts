@@ -8,6 +8,7 @@ import type { Database } from '../../../src/store/engine/database.ts'
 import { connect, type SqliteOptions } from '../../../src/store/engine/sqlite.ts'
 import { withReadonlyConnection } from '../../../src/store/files/backup.ts'
 import { createStore } from '../../../src/store/store.ts'
+import { testClock } from '../../helpers/clock.ts'
 import { openTestFile } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { findCommits } from '../../helpers/wal.ts'
@@ -20,10 +21,15 @@ export type ProcessName = 'server' | 'host'
 
 export type Processes = ReturnType<typeof createProcesses>
 
+const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const open = (path: string, options: Partial<SqliteOptions>): Process => {
   const database = openTestFile(path, options)
   const store = createStore(database, { keys: testKeys })
-  return { database, store, appAuth: createAppAuthenticator({ store }) }
+  return {
+    database,
+    store,
+    appAuth: createAppAuthenticator({ store, keys: testKeys, clock: testClock(), random }),
+  }
 }
 
 /** Creates a data file, and opens processes on it as they are used. All of them run inside this one. */

@@ -4,6 +4,7 @@ import { toSid } from '../../../src/shared/sids.ts'
 import { guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
+import { requestToken } from '../../helpers/camara-token.ts'
 import { twilioHeaders } from '../../helpers/twilio-headers.ts'
 import { defineProperty } from '../property.ts'
 
@@ -28,6 +29,8 @@ const values = [
 const field = fc.tuple(fc.oneof(fc.constantFrom(...names), text), fc.oneof(fc.constantFrom(...values), text))
 const form = fc.array(field, { maxLength: 6 }).map((fields) => new URLSearchParams(fields).toString())
 const bodies = fc.oneof(form, text, fc.constant('To=%2B14155550132&Channel=sms'), fc.constant('a=%ff&b=%zz'))
+
+const formType = 'application/x-www-form-urlencoded'
 
 export const facadeProperties = [
   defineProperty(
@@ -96,6 +99,72 @@ export const facadeProperties = [
         if (response.status < 400) return
         expect(Object.keys(parsed as object)).toEqual(['code', 'message', 'more_info', 'status'])
         expect(parsed).toMatchObject({ status: response.status })
+      })
+      return { property, close: () => service.dispose() }
+    },
+  ),
+
+  defineProperty(
+    'whatever is sent to the façade of CAMARA, the answer has its form and is no 5xx',
+    400,
+    async () => {
+      const env = { ...guardOffEnv, OTPD_COMPAT: 'camara', OTPD_PHONE_SEND_BUDGET: 'off' }
+      const service = await createTestService({ plans: unlimitedPlans, env })
+      const application = await service.createApplication(await service.createDeveloper(), {
+        environment: 'test',
+      })
+      const own = `Bearer ${await requestToken(service, application)}`
+      const api = '/one-time-password-sms/v1'
+      const path = fc.oneof(
+        fc.constantFrom(`${api}/send-code`, `${api}/validate-code`, '/camara/token', `${api}/*`),
+        fc
+          .tuple(fc.constantFrom(`${api}/`, '/camara/', '/one-time-password-sms/'), text)
+          .map(([start, rest]) => start + encodeURIComponent(rest)),
+      )
+      const json = fc.oneof(
+        fc.jsonValue({ maxDepth: 2 }),
+        fc.record({ phoneNumber: fc.constantFrom('+14155550132', '1', ''), message: text }),
+        fc.record({ phoneNumber: fc.constant('+14155550132'), message: text.map((one) => `${one}{{code}}`) }),
+        fc.record({
+          authenticationId: fc.oneof(fc.uuid(), text),
+          code: fc.oneof(text, fc.constant('424242')),
+        }),
+      )
+      const call = fc.record({
+        method: fc.constantFrom('GET', 'POST', 'POST', 'POST', 'DELETE', 'PUT', 'OPTIONS'),
+        path,
+        body: fc.oneof(
+          json.map((value) => JSON.stringify(value)),
+          form,
+          text,
+        ),
+        type: fc.constantFrom('application/json', 'application/json', 'text/plain', formType, ''),
+        authorization: fc.oneof(
+          { weight: 6, arbitrary: fc.constant(own) },
+          { weight: 1, arbitrary: fc.constantFrom('', 'Bearer', 'Basic Og==', `${own}A`) },
+          { weight: 1, arbitrary: fc.base64String().map((one) => `Bearer ${one}`) },
+        ),
+        correlator: fc.oneof(fc.string({ maxLength: 20 }).map(encodeURIComponent), fc.constant('')),
+      })
+      const property = fc.asyncProperty(call, async (made) => {
+        const sent = made.method === 'GET' ? undefined : made.body
+        const headers = {
+          authorization: made.authorization,
+          'content-type': made.type,
+          'x-correlator': made.correlator,
+        }
+        const response = await service.request(made.method, made.path, { body: sent, headers })
+        expect(response.status).toBeLessThan(500)
+        expect(response.headers.has('x-correlator')).toBe(true)
+        if (response.status === 204) return
+        const parsed = JSON.parse(response.text) as { status?: number }
+        if (response.status === 200) return
+        const isToken = made.path === '/camara/token'
+        const members = isToken ? ['error', 'error_description'] : ['status', 'code', 'message']
+        expect(Object.keys(parsed)).toEqual(members)
+        if (isToken) return
+        expect(parsed.status).toBe(response.status)
+        if (made.authorization !== own) expect(response.status).toBe(401)
       })
       return { property, close: () => service.dispose() }
     },

@@ -1,17 +1,34 @@
 import { expect } from 'bun:test'
-import { toSid } from '../../../src/shared/sids.ts'
+import { hexToId, toSid } from '../../../src/shared/sids.ts'
 import { guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
+import { requestToken } from '../../helpers/camara-token.ts'
 import { twilioHeaders } from '../../helpers/twilio-headers.ts'
 import { openRaceFixture, type RaceFixture } from './fixture.ts'
 import { concurrentCalls, runConcurrently, type Race } from './race.ts'
 
-const env = { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off', OTPD_COMPAT: 'twilio-verify' }
+const env = { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off', OTPD_COMPAT: 'twilio-verify,camara' }
 
 type Answer = { status: number; sid?: string; code?: number; state?: string }
 
+/** Calls of the façade of CAMARA. */
+async function createCamaraCalls({ service, application }: Pick<RaceFixture, 'service' | 'application'>) {
+  const token = await requestToken(service, application)
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  async function post(call: string, body: object) {
+    const path = `/one-time-password-sms/v1/${call}`
+    const { status, text } = await service.request('POST', path, { headers, body })
+    return { status, id: text === '' ? '' : String(JSON.parse(text).authenticationId) }
+  }
+  return {
+    sendCode: (phoneNumber: string) => post('send-code', { phoneNumber, message: '{{code}}' }),
+    validateCode: (authenticationId: string, code: string) =>
+      post('validate-code', { authenticationId, code }),
+  }
+}
+
 /** Calls of the façade of Twilio Verify. */
-function createCalls({ service, application }: RaceFixture) {
+async function createCalls({ service, application }: RaceFixture) {
   const path = `/v2/Services/${toSid('VA', application.id)}`
   const headers = twilioHeaders(application)
   async function post(resource: string, fields: Record<string, string>): Promise<Answer> {
@@ -21,6 +38,7 @@ function createCalls({ service, application }: RaceFixture) {
     return { status, sid, code, state }
   }
   return {
+    camara: await createCamaraCalls({ service, application }),
     create: (phone: string) => post('Verifications', { To: phone, Channel: 'sms' }),
     cancel: (sid: string) => post(`Verifications/${sid}`, { Status: 'canceled' }),
     check: (phone: string, code: string) => post('VerificationCheck', { To: phone, Code: code }),
@@ -29,12 +47,16 @@ function createCalls({ service, application }: RaceFixture) {
 
 const facadeRace = (
   name: string,
-  round: (fixture: RaceFixture, calls: ReturnType<typeof createCalls>, random: () => number) => Promise<void>,
+  round: (
+    fixture: RaceFixture,
+    calls: Awaited<ReturnType<typeof createCalls>>,
+    random: () => number,
+  ) => Promise<void>,
 ): Race => ({
   name,
   async open(database) {
     const fixture = await openRaceFixture(database, unlimitedPlans, env)
-    const calls = createCalls(fixture)
+    const calls = await createCalls(fixture)
     return { round: (_, random) => round(fixture, calls, random), close: fixture.close }
   },
 })
@@ -88,4 +110,24 @@ export const facadeRaces: Race[] = [
       expect(rows.filter((row) => row?.compat).length).toBeLessThanOrEqual(1)
     },
   ),
+
+  facadeRace('of sends by CAMARA at once one code lives', async (fixture, { camara }, random) => {
+    const phone = fixture.newPhone()
+    // Each that succeeds makes the others look again.
+    const answers = await runConcurrently(12, random, (index) =>
+      index % 5 === 0
+        ? fixture.otp.send(fixture.application, { phone }).then(({ status }) => ({ status, id: '' }))
+        : camara.sendCode(phone),
+    )
+    expect(answers.filter(({ status }) => status >= 300)).toEqual([])
+    const ids = answers.map(({ id }) => id).filter((id) => id !== '')
+    const toRow = (id: string) => fixture.findRow(hexToId('otp', id.replaceAll('-', '')))
+    const rows = await Promise.all(ids.map(toRow))
+    expect(rows.filter((row) => row?.status === 'canceled')).toHaveLength(ids.length - 1)
+    const living = rows.findIndex((row) => row?.status === 'pending')
+    const code = await fixture.otp.getCode(rows[living]?.id ?? '')
+    const id = ids[living] ?? ''
+    const checked = await runConcurrently(concurrentCalls, random, () => camara.validateCode(id, code))
+    expect(checked.filter(({ status }) => status === 204)).toHaveLength(1)
+  }),
 ]

@@ -74,6 +74,21 @@ describe('console routes', () => {
   })
 })
 
+test('histories of requests count as look-ups of the application, and not against its developer', async () => {
+  const developer = await service.createDeveloper()
+  const application = await service.createApplication(developer)
+  const { data } = await otp.send(application, { phone })
+  const read = (as: TestApplication | TestDeveloper) =>
+    service.request('GET', `/v1/otp/${data.requestId}/events`, { as })
+  expect(rateHeaders(await read(application))).toEqual(['"lookups";q=60;w=60', '"lookups";r=59;t=60', null])
+  const responses = await repeat(100, () => read(application))
+  expect(countByOutcome(responses)).toEqual({ '200': 59, '429 RATE_LIMITED LOOKUP_RATE': 41 })
+  expect((await read(application)).error?.message).toContain(
+    'This application may make 60 look-ups per minute',
+  )
+  expect(rateHeaders(await read(developer))[0]).toBe('"console";q=600;w=60')
+})
+
 describe('look-ups with an API key alone', () => {
   const lookUp = ({ apiKey }: TestApplication) =>
     service.request('GET', `/v1/users/${encodeURIComponent(phone)}`, { headers: { 'x-api-key': apiKey } })

@@ -3,7 +3,8 @@ import { callApi, poll, requestTokens } from '../http.ts'
 import { gatewaySecret } from '../instance.ts'
 import { textAt, valueAt, type Json } from '../json.ts'
 import { gatewayPhones, signWebhook } from '../receivers.ts'
-import { minuteMs, type Sent, type World } from '../world.ts'
+import { minuteMs, type Account, type Sent, type World } from '../world.ts'
+import { seedNewerState } from './newer-state.ts'
 import { createEndpoint } from './setup.ts'
 
 /** State that is still open when the last server stops, with the codes and tokens that continue it. */
@@ -19,6 +20,19 @@ export type OpenState = {
   setupToken: string
   refreshToken: string
   idTokens: Record<string, string>
+  /** State that 0.1.0 could not have. */
+  newer?: NewerState
+}
+
+export type NewerState = {
+  /** Verified by its phone instead of its id. */
+  byPhone: Sent
+  /** Made through the façade of Twilio Verify. */
+  byFacade: Sent
+  /** A message with a code of the caller, and its idempotency key. */
+  relayed: { key: string; body: { [name: string]: Json }; id: string }
+  apiToken: string
+  secondFactor: Account & { secret: string }
 }
 
 /** Creates messages in every delivery state, through responses and receipts of the gateway. */
@@ -133,6 +147,7 @@ export async function seedOpenState(world: World, pendingEndpoint: string): Prom
     idempotent: { key, body, sent },
     pendingEndpoint,
     setupToken: textAt(JSON.parse(setup) as Json, 'data', 'token'),
+    newer: await seedNewerState(world),
     ...(await openSessions(world)),
   }
 }

@@ -30,7 +30,7 @@ export async function createAccounts(world: World, dataDir: string): Promise<voi
   await call('ada', 'PATCH', '/v1/developer/me', { body: { company: 'Analytical Engines' } })
 }
 
-const createAccount = (world: World, email: string, name: string, password: string) =>
+export const createAccount = (world: World, email: string, name: string, password: string) =>
   world.operate(['admin', 'create', '--email', email, '--name', name, '--password-stdin'], password)
 
 /** Creates projects and applications: live, test, disabled, deleted, with rotated credentials and message settings. */

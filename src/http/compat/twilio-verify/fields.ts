@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { invalidField, ServiceError } from '../../../domain/model/errors.ts'
-import { bodyBytesMax, payloadTooLarge, readText } from '../../json-body.ts'
+import { readText } from '../../json-body.ts'
 
 /** Every field that Twilio documents for a verification, a check, an update and a list. */
 const fieldNames = [
@@ -56,7 +56,6 @@ export async function readFields<const Name extends FieldName>(
   taken: readonly Name[],
 ): Promise<Fields<Name>> {
   if (request.body === null) return {}
-  if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw payloadTooLarge()
   const text = await readText(request)
   const type = request.headers.get('content-type') ?? ''
   if (text !== '' && !/^application\/x-www-form-urlencoded *(;.*)?$/i.test(type))

@@ -1,14 +1,13 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../../domain/apps/authentication.ts'
 import type { ApplicationService } from '../../../domain/apps/applications.ts'
-import type { CallingApplication } from '../../../domain/model/application.ts'
 import type { Clock } from '../../../domain/model/clock.ts'
 import { notFound, ServiceError } from '../../../domain/model/errors.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
-import { readTrace } from '../../trace.ts'
-import { readAppSecret } from './credentials.ts'
+import { authenticateForOperation, withTrace } from '../../require-application.ts'
+import { readCredentials } from './credentials.ts'
 import { readNumber, readQuery } from './fields.ts'
 import { presentService, presentServices } from './present.ts'
 import { findResource, isServiceOf, type Resource } from './resources.ts'
@@ -66,9 +65,8 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     ...createVerificationCalls(services),
   }
 
-  async function answer(call: Call): Promise<object> {
-    const { request, application } = call
-    const resource = findResource(new URL(request.url).pathname)
+  async function answer(call: Call & { resource: Resource | undefined }): Promise<object> {
+    const { request, application, resource } = call
     if (!resource) throw routeNotFound()
     if ('service' in resource && !isServiceOf(application.id, resource.service)) throw notFound('otpRequest')
     const methods: Record<string, Handler<never> | undefined> = handlers[resource.kind]
@@ -78,12 +76,15 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     return handler(call, resource as never)
   }
 
-  type Incoming = { headers: Record<string, string | undefined>; request: Request }
-  const authenticate = async ({ headers, request }: Incoming) => {
-    const { applicationId, secret } = readAppSecret(headers['authorization'])
-    const application: CallingApplication = await services.appAuth.authenticateJoined(applicationId, secret)
-    const trace = readTrace(request)
-    return { application: trace ? { ...application, traceparent: trace.traceparent } : application }
+  const authenticate = async ({ headers, request }: Pick<Call, 'headers' | 'request'>) => {
+    const { appAuth } = services
+    const resource = findResource(new URL(request.url).pathname)
+    const credentials = readCredentials(headers['authorization'])
+    const application =
+      request.method === 'POST' && operations.has(resource?.kind)
+        ? await authenticateForOperation(appAuth, credentials, request)
+        : withTrace(await appAuth.authenticate(credentials), request)
+    return { application, resource }
   }
   const options = { parse: 'none' as const, detail: { hide: true } }
   const routes = new Elysia({ name: 'twilio-verify' }).derive(authenticate)
@@ -91,6 +92,9 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
   for (const path of paths) routes.all(path, (call) => answer(call), options)
   return routes
 }
+
+/** Resources whose POST ends in an operation, which checks the caller again. */
+const operations: ReadonlySet<Resource['kind'] | undefined> = new Set(['verifications', 'checks'])
 
 const paths = [
   '/v2/Services',

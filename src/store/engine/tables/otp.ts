@@ -20,6 +20,7 @@ export function defineOtpTables(c: ColumnKit) {
     locale: c.text('locale'),
     clientIp: c.text('client_ip'),
     metadata: c.text('metadata'),
+    ownText: c.text('own_text'),
     codeSalt: c.text('code_salt').notNull(),
     codeHash: c.text('code_hash').notNull(),
     attempts: c.integer('attempts').notNull().default(0),

@@ -1,0 +1,51 @@
+import type { Config } from '../../src/config/config.ts'
+import type { HostCertificate } from '../../src/host/host.ts'
+import { dayMs } from '../../src/shared/durations.ts'
+import { formatRemaining, localTime } from '../terminal/text.ts'
+import { fault, ok, warning, type Check } from './check.ts'
+
+/** A renewal that has failed for so long is a fault; of short-lived certificates, less. */
+const remainingMinMs = 10 * dayMs
+
+/** Checks the certificate of HTTPS: its end, and the names that it covers. */
+export function certificateChecks(
+  { tls, publicUrl }: Config,
+  certificate: HostCertificate | null,
+  nowMs: number,
+): Check[] {
+  const name = 'certificate'
+  if (tls === null || certificate === null) return []
+  const isAcme = tls.certificate.kind === 'acme'
+  if (certificate.state === 'none')
+    return [
+      warning(
+        name,
+        'none yet: HTTPS is not served',
+        'Start the server; its log says why the certificate authority refuses, such as a port 80 that it cannot reach.',
+      ),
+    ]
+  if (certificate.state === 'unreadable')
+    return [fault(name, `${certificate.path} cannot be read`, 'Correct the file or its permissions.')]
+  const { names, notBefore, notAfter } = certificate.facts
+  const leftMs = notAfter - nowMs
+  const renewal = isAcme
+    ? "The server's log says why it was not renewed; systemctl reload otpd tries again at once."
+    : 'Renew it, then: systemctl reload otpd'
+  const shown = names.join(', ')
+  if (leftMs <= 0)
+    return [fault(name, `${shown} ended ${localTime(new Date(notAfter).toISOString())}`, renewal)]
+  const checks: Check[] = []
+  if (leftMs < Math.min(remainingMinMs, (notAfter - notBefore) / 6))
+    checks.push(fault(name, `${shown} ends in ${timeLeft(leftMs)}`, renewal))
+  if (certificate.coversPublicUrl === false)
+    checks.push(
+      fault(
+        name,
+        `it is for ${shown}, and clients use ${publicUrl}`,
+        'Use a name of the certificate in publicUrl of [server], or get a certificate for that one.',
+      ),
+    )
+  return checks.length > 0 ? checks : [ok(name, `${shown}, valid for ${timeLeft(leftMs)}`)]
+}
+
+const timeLeft = (ms: number) => (ms < 2 * dayMs ? formatRemaining(ms) : `${Math.floor(ms / dayMs)} days`)

@@ -1,0 +1,40 @@
+import type { DatabaseConfig } from '../config/config.ts'
+import { withPostgres } from '../store/postgres/connect.ts'
+import { readLiveNodes } from '../store/postgres/nodes.ts'
+import type { RunningNode, ServerRecord } from './server-record.ts'
+
+/** Reads what a node wrote about itself. It wrote its configuration before it was ready, and the rest afterwards. */
+export const readRecord = (settings: string): Pick<ServerRecord, 'config'> & Partial<ServerRecord> =>
+  JSON.parse(settings)
+
+/**
+ * Finds a node that serves a shared database: the one of this machine, otherwise the first by name.
+ *
+ * @param version version of this program; nodes of another one may write another form, and are not read
+ * @returns null if none runs
+ * @throws StartRefused the database cannot be read
+ */
+export async function findRunningNode(
+  { url }: DatabaseConfig,
+  ownName: string,
+  version: string,
+): Promise<(RunningNode & { record: ServerRecord }) | null> {
+  const nodes = (await withPostgres(url, readLiveNodes)).filter((node) => node.version === version)
+  const found = nodes.find(({ name }) => name === ownName) ?? nodes[0]
+  if (!found) return null
+  const record = readRecord(found.settings)
+  if (!isComplete(record)) return null
+  return {
+    name: found.name,
+    record,
+    others: nodes
+      .filter((node) => node !== found)
+      .map(({ name, configuration }) => ({
+        name,
+        hasSameConfiguration: configuration === found.configuration,
+      })),
+  }
+}
+
+/** Whether the node is ready: it writes its settings last. */
+const isComplete = (record: Partial<ServerRecord>): record is ServerRecord => record.settings !== undefined

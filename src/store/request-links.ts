@@ -1,0 +1,48 @@
+import { asc, eq, gt, sql } from 'drizzle-orm'
+import type { OtpRequestStore } from '../domain/store/otp-requests.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { isSealed } from './engine/sealing.ts'
+
+/** Stores the links that make a list of the requests of each phone. */
+export function createRequestLinks(
+  database: Database,
+  executor: QueryExecutor,
+): Pick<OtpRequestStore, 'findPrevious' | 'listUnsealed' | 'setPrevious'> {
+  const { otpRequests: otp } = database.tables
+  const p = sql.placeholder
+
+  const findPrevious = database.prepare(() =>
+    executor
+      .select({ previousRequest: otp.previousRequest })
+      .from(otp)
+      .where(eq(otp.id, p('id'))),
+  )
+  const setPrevious = database.prepare(() =>
+    executor
+      .update(otp)
+      .set({ previousRequest: sql`${p('previous')}` })
+      .where(eq(otp.id, p('id'))),
+  )
+
+  return {
+    async findPrevious(id) {
+      return (await findPrevious({ id }))[0]?.previousRequest ?? undefined
+    },
+
+    async setPrevious(id, previous) {
+      await setPrevious({ id, previous })
+    },
+
+    async listUnsealed(after, limit) {
+      const { id, developerId, environment, phone, country } = otp
+      const rows = await executor
+        .select({ id, developerId, environment, phone, country })
+        .from(otp)
+        .where(gt(id, after))
+        .orderBy(asc(id))
+        .limit(limit)
+      const firstSealed = rows.findIndex((row) => isSealed(row.phone))
+      return firstSealed === -1 ? rows : rows.slice(0, firstSealed)
+    },
+  }
+}

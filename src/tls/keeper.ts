@@ -1,0 +1,132 @@
+import { dayMs, hourMs, minuteMs, secondMs } from '../shared/durations.ts'
+import { generateKey, openAccountKey } from './account.ts'
+import { AcmeError, openAcme, type AnswerChallenge } from './acme.ts'
+import { readCertificate } from './pair.ts'
+import { certificateId, renewalTime } from './renewal.ts'
+import { readSaved, saveCertificate, type SavedCertificate } from './saved.ts'
+import type { CertificateSource, SourceNeeds } from './source.ts'
+
+export type KeeperNeeds = SourceNeeds & {
+  /** At least one. */
+  domains: readonly string[]
+  email: string | null
+  directoryUrl: string
+  directoryCa: string | null
+  /** Folder of the account and the certificate. */
+  folder: string
+  version: string
+  answer: AnswerChallenge
+}
+
+const lookMs = 5 * secondMs
+const retryMinMs = hourMs
+const retryMaxMs = dayMs
+/** RFC 9773 §4.3.2: when the authority does not say when to ask again, or says something unreasonable. */
+const windowMinMs = minuteMs
+const windowMaxMs = dayMs
+const windowDefaultMs = 6 * hourMs
+/** After so long without a first certificate, the log names the usual causes. */
+const explainAfterMs = minuteMs
+
+/** Gets a certificate by ACME, keeps it in a folder, and renews it. */
+export function createKeeper(needs: KeeperNeeds): CertificateSource {
+  const { domains, directoryUrl, folder, wall, log } = needs
+  const stopping = new AbortController()
+  let current = usable(readSaved(folder))
+  let failures = 0
+  let retryAt = 0
+  let lastError = ''
+  /** When the current certificate is renewed, and until when that time holds. */
+  let renewal = { at: 0, until: 0 }
+  const startedAt = wall.now()
+  let isExplained = false
+
+  /** Returns the saved certificate if it is of this directory, for these names, and has not ended. */
+  function usable(saved: SavedCertificate | undefined): SavedCertificate | undefined {
+    const names = new Set(saved?.facts.names)
+    const isWanted = saved?.directoryUrl === directoryUrl && domains.every((name) => names.has(name))
+    return isWanted && saved.facts.notAfter > wall.now() ? saved : undefined
+  }
+
+  const open = async () => openAcme(await openAccountKey(folder), { ...needs, signal: stopping.signal })
+
+  async function obtain(): Promise<SavedCertificate> {
+    const acme = await open()
+    await acme.register(needs.email)
+    const key = await generateKey()
+    const replaces = current && certificateId(current.pair.certificate)
+    const certificate = await acme.obtain({ names: domains, key, answer: needs.answer, replaces })
+    const pair = { certificate, key: await exportPem(key.privateKey) }
+    return { pair, facts: readCertificate(certificate), directoryUrl }
+  }
+
+  /** Returns when the certificate is to be renewed, and asks the authority again from time to time. */
+  async function renewalAt({ pair, facts }: SavedCertificate): Promise<number> {
+    const now = wall.now()
+    if (now < renewal.until) return renewal.at
+    const id = certificateId(pair.certificate)
+    // The authority's advice is optional: a third of the lifetime holds without it.
+    const window =
+      id === undefined
+        ? undefined
+        : await open()
+            .then((acme) => acme.renewalWindow(id))
+            .catch(() => undefined)
+    const againMs = Math.min(Math.max(window?.retryAfterMs || windowDefaultMs, windowMinMs), windowMaxMs)
+    renewal = { at: renewalTime(facts, window, Math.random()), until: now + againMs }
+    return renewal.at
+  }
+
+  function explainDelay(now: number) {
+    if (current || isExplained || now - startedAt < explainAfterMs) return
+    isExplained = true
+    log.warn(
+      'there is no certificate yet, so HTTPS is not served: its authority must reach this machine at port 80 of each name; check DNS, firewall and port forwarding',
+      { domains, lastError },
+    )
+  }
+
+  async function renew() {
+    if (!current) log.info('obtaining a certificate', { domains, from: new URL(directoryUrl).host })
+    try {
+      const renewed = await obtain()
+      needs.onPair(renewed)
+      const msg = current ? 'certificate renewed' : 'certificate obtained'
+      current = renewed
+      failures = 0
+      renewal = { at: 0, until: 0 }
+      saveCertificate(folder, renewed)
+      log.info(msg, { domains, until: new Date(renewed.facts.notAfter) })
+      needs.onOutcome('renewed')
+    } catch (error) {
+      if (stopping.signal.aborted) return
+      needs.onOutcome('failed')
+      lastError = error instanceof Error ? error.message : String(error)
+      const backoffMs = Math.min(retryMinMs * 2 ** failures++, retryMaxMs)
+      retryAt = wall.now() + Math.max(backoffMs, error instanceof AcmeError ? error.retryAfterMs : 0)
+      const nextTry = new Date(retryAt)
+      log.error('obtaining a certificate failed; SIGHUP tries again at once', {
+        domains,
+        error: lastError,
+        nextTry,
+      })
+    }
+  }
+
+  return {
+    first: current,
+    intervalMs: lookMs,
+    async look(isAsked) {
+      const now = wall.now()
+      explainDelay(now)
+      if (now < retryAt && !isAsked) return
+      if (!current || now >= (await renewalAt(current))) await renew()
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+async function exportPem(key: CryptoKey): Promise<string> {
+  const base64 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64')
+  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}(?!$)/g, '$&\n')}\n-----END PRIVATE KEY-----\n`
+}

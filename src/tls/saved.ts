@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import { readCertificate, type InspectedPair } from './pair.ts'
+import { readJsonFile, writePrivateJson } from './private-file.ts'
+
+/** A certificate that was obtained by ACME, and the directory that it came from. */
+export type SavedCertificate = InspectedPair & { directoryUrl: string }
+
+/** Folder of the ACME account and the certificate. */
+export const tlsFolder = (dataDir: string) => join(dataDir, 'tls')
+
+const pathIn = (folder: string) => join(folder, 'certificate.json')
+
+export const saveCertificate = (folder: string, { pair, directoryUrl }: SavedCertificate): void =>
+  writePrivateJson(pathIn(folder), { directoryUrl, ...pair })
+
+/** Reads the certificate of a folder; undefined if there is none that can be read. */
+export function readSaved(folder: string): SavedCertificate | undefined {
+  const { directoryUrl, certificate, key } = readJsonFile(pathIn(folder)) ?? {}
+  if (typeof directoryUrl !== 'string' || typeof certificate !== 'string' || typeof key !== 'string')
+    return undefined
+  try {
+    return { pair: { certificate, key }, directoryUrl, facts: readCertificate(certificate) }
+  } catch {
+    return undefined
+  }
+}

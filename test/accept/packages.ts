@@ -1,0 +1,120 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
+import { commonFiles } from '../../cli/release/contents.ts'
+import { buildPackages } from '../../cli/release/packages.ts'
+import { hostTarget } from '../../cli/release/targets.ts'
+import { binaryPath } from '../helpers/binary.ts'
+import type { AcceptCheck } from './run.ts'
+import { inFolder, run } from './tools.ts'
+
+const root = resolve(import.meta.dir, '../..')
+
+/** Values that `packages/probe.sh` prints in a booted Debian if the packages work. */
+const expected: Record<string, RegExp> = {
+  installed: /^disabled inactive$/,
+  settings: /^640 root:otpd 750 root:otpd$/,
+  started: /^200 700 otpd$/,
+  killed: /^200 restarts=1$/,
+  reload: /^0$/,
+  upgrade: /^0 0\.0\.2-1 # mine$/,
+  refused: /^[0-8] of 400$/,
+  exposure: /^(0\.\d|1\.[0-5])$/,
+  exposure443: /^(0\.\d|1\.[0-7])$/,
+  backup: /^success 1$/,
+  timer: /^active$/,
+  credential: /^200 success 0$/,
+  log: /^0 of [1-9]\d*$/,
+  mistake: /^failed status=9 restarts=0$/,
+  removed: /^inactive 1 otpd\.toml$/,
+  purged: /^mine\.env 1 2$/,
+  again: /^1$/,
+  rpm: /^200 otpd-0\.0\.2-1\.(x86_64|aarch64) active=active$/,
+  verified: /^$/,
+  erased: /^inactive 1$/,
+  end: /^yes$/,
+}
+
+/** Installs, kills, upgrades and removes the packages on a system with systemd. */
+export const packagesCheck: AcceptCheck = {
+  name: 'packages',
+  title: 'deb and rpm in a booted Debian: killed, upgraded under calls, removed, purged',
+  needs: ['nfpm', 'mmdebstrap', 'systemd-nspawn'],
+  run: (print) =>
+    inFolder(async (folder) => {
+      const target = hostTarget()
+      if (target === undefined) throw new Error('There are no packages for this machine.')
+      const system = join(folder, 'system')
+      const include = 'systemd,systemd-sysv,dbus,procps,curl,ca-certificates,rpm'
+      await run(folder, [
+        'mmdebstrap',
+        '--quiet',
+        '--variant=minbase',
+        `--include=${include}`,
+        'trixie',
+        system,
+      ])
+
+      const files = commonFiles(root, 'Licences', '2026-01-01')
+      const build = (version: string, where: string) =>
+        buildPackages(
+          { root, version, seconds: 1_767_225_600, target, binary: binaryPath, files },
+          join(folder, where),
+        )
+      const packages = build('0.0.2', 'other/folder')
+      build('0.0.2', 'package').forEach(({ name, content }, index) => {
+        if (!Buffer.from(content).equals(packages[index]?.content ?? Buffer.alloc(0)))
+          throw new Error(`${name} differs between two builds.`)
+      })
+      print('two builds gave the same bytes')
+      for (const [when, built] of [
+        ['old', build('0.0.1', 'package')],
+        ['new', packages],
+      ] as const)
+        for (const { name, content } of built)
+          writeFileSync(join(system, 'root', `${when}${name.slice(-4)}`), content)
+
+      const log = await boot(system)
+      for (const [name, value] of Object.entries(expected)) {
+        const [, found] = new RegExp(`^${name}=(.*)$`, 'm').exec(log) ?? []
+        if (
+          found === undefined &&
+          name === 'exposure443' &&
+          !existsSync(join(root, '.packaging/linux/port-443.conf'))
+        )
+          continue
+        if (found === undefined || !value.test(found)) {
+          const commands = readFileSync(join(system, 'root/commands.log'), 'utf8')
+          throw new Error(`${name}: ${found ?? 'missing'} is not ${value}\n${log}\n${commands}`)
+        }
+        print(`${name}: ${found}`)
+      }
+    }),
+}
+
+/** Boots the system, in which the probe runs and switches it off. @returns what the probe printed */
+async function boot(system: string): Promise<string> {
+  const units = join(system, 'etc/systemd/system')
+  const service =
+    '[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/bash /root/probe.sh\nStandardOutput=append:/root/probe.log\n'
+  writeFileSync(join(units, 'probe.service'), service)
+  mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true })
+  symlinkSync('../probe.service', join(units, 'multi-user.target.wants/probe.service'))
+  copyFileSync(join(import.meta.dir, 'packages/probe.sh'), join(system, 'root/probe.sh'))
+  appendFileSync(join(system, 'root/probe.log'), '')
+  appendFileSync(join(system, 'root/commands.log'), '')
+  // prettier-ignore
+  const command = [
+    'timeout', '180', 'systemd-nspawn', '--quiet', '--boot', `--directory=${system}`,
+    '--register=no', '--keep-unit', '--private-network',
+  ]
+  await Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).exited
+  return readFileSync(join(system, 'root/probe.log'), 'utf8')
+}

@@ -1,0 +1,78 @@
+import { afterEach, expect, test } from 'bun:test'
+import { App } from '../../../cli/console/App.tsx'
+import { renderConsole } from '../../helpers/console-render.tsx'
+import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixture.ts'
+
+const at = '2026-11-20T12:00:00.000Z'
+const entry = (type: string, phone: string) => ({
+  id: `evt_${phone.slice(1).padStart(26, '0')}`,
+  type,
+  phone,
+  at,
+  appId: null,
+  requestId: null,
+  status: 'pending',
+  detail: null,
+})
+const deed = (action: string, targetName: string) => ({
+  id: `aud_${action}`,
+  action,
+  targetName,
+  at,
+  actorId: null,
+  targetId: null,
+  detail: null,
+  source: 'host',
+  ip: null,
+  userAgent: null,
+  traceId: null,
+  tokenId: null,
+})
+
+// Entries that match are older than what a screen starts with: only the server can find them.
+const paths: string[] = []
+const server = createScriptedServer(({ path }) => {
+  paths.push(path)
+  const query = new URL(path, 'http://otpd').searchParams
+  if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
+  if (path.startsWith('/v1/logs'))
+    return pageResponse(
+      query.get('type') === 'otp.verified'
+        ? entry('otp.verified', '+14155550101')
+        : entry('otp.sent', '+14155550102'),
+    )
+  if (path.startsWith('/v1/audit'))
+    return pageResponse(
+      query.get('action') === 'project.deleted'
+        ? deed('project.deleted', 'old shop')
+        : deed('login.succeeded', ''),
+    )
+  return errorResponse(503, 'UNAVAILABLE', 'Not now.')
+})
+afterEach(() => void (paths.length = 0))
+
+test('the search of the log and of the audit trail finds entries that the screen has not loaded', async () => {
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  app.console.go('logs')
+  await app.waitForText('otp.sent')
+  app.press('/', ...'otp.verified', 'enter')
+  await app.waitForText(/otp\.verified +\+1415\*\*\*0101/)
+  expect(app.frame()).not.toContain('0102')
+  app.press('esc')
+  await app.waitForText('0102')
+  app.press('E')
+  await app.waitForText(/ LIVE  /)
+  while (!paths.some((path) => path.startsWith('/v1/logs?') && path.includes('environment=live')))
+    await Bun.sleep(10)
+  app.console.go('audit')
+  await app.waitForText('login.succeeded')
+  app.press('/', ...'project.deleted', 'enter')
+  await app.waitForText(/project\.deleted +old shop/)
+  // A text that is no filter of the API is looked for in more than the newest entries.
+  app.press('esc')
+  await app.waitForText('login.succeeded')
+  app.press('/', ...'shop', 'enter')
+  await app.waitForText('No matching rows.')
+  app.close()
+  await server.stop()
+})
