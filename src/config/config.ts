@@ -13,6 +13,7 @@ import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
 import { ratePerMinuteMax, readPlans } from './plans.ts'
+import { readRetention } from './retention.ts'
 import { readTemplates } from './templates.ts'
 import { readDomains, readTls, type TlsConfig } from './tls.ts'
 import {
@@ -261,9 +262,6 @@ export function loadConfig(
   return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
 }
 
-/** Ten years; a longer retention is more likely a typing mistake. */
-const daysMax = 3650
-
 /** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
 export function loadMoveConfig(input: ConfigInput): MoveConfig {
   const source = loadConfig(input, { ignoresDatabase: true })
@@ -285,16 +283,6 @@ export function loadMoveConfig(input: ConfigInput): MoveConfig {
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
-}
-
-function readRetention({ read }: Reader): RetentionSettings {
-  const parseDays = parseInteger(0, daysMax)
-  return {
-    phoneDays: read('retentionPhoneDays', parseDays, 30).value,
-    logDays: read('retentionLogDays', parseDays, 90).value,
-    requestDays: read('retentionRequestDays', parseDays, 0).value,
-    auditDays: read('retentionAuditDays', parseDays, 365).value,
-  }
 }
 
 /** Formats the rows of `otpd config show`: setting, value, origin. */
