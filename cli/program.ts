@@ -23,6 +23,7 @@ import { addOtpCommands } from './commands/otp.ts'
 import { addProfileCommands } from './commands/profile.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
+import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addTokenCommands } from './commands/token.ts'
@@ -126,7 +127,8 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['config'], register: addConfigCommands },
       { names: ['admin'], register: addAdminCommands },
       { names: ['migrate'], register: addMigrateCommands },
-      { names: ['backup', 'restore'], register: addBackupCommands },
+      { names: ['backup'], register: addBackupCommands },
+      { names: ['restore'], register: addRestoreCommand },
       { names: ['provider'], register: addProviderCommands },
       { names: ['guard'], register: addGuardCommands },
       { names: ['template', 'templates'], register: addTemplateCommands },

@@ -1,36 +1,56 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { confirm } from '../terminal/confirm.ts'
+import type { HostBackupList } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
+import { usageError } from '../terminal/errors.ts'
+import type { Output } from '../terminal/output.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
-type RestoreFlags = HostFlags & { masterKeyFile?: string; unauthenticated?: boolean }
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
-/** Registers backup and restore. */
+/** Registers backup and its subcommands. */
 export function addBackupCommands(program: Command, runCommand: RunCommand) {
-  addHostFlags(program.command('backup').description('back up the database, even while the server runs'))
-    .argument('[file]', 'new file, never overwritten (default: a new file in backups of the data directory)')
-    .addHelpText('after', examples('otpd backup', 'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"'))
-    .action((file: string | undefined, options: HostFlags, command: Command) =>
+  const backup = program.command('backup')
+  addHostFlags(backup.description('back up the database, even while the server runs'))
+    .argument(
+      '[file]',
+      'new file, never overwritten (default: a new backup in backup.to, see otpd config show)',
+    )
+    .option('--prune', 'then delete all but the newest backups that verified (backup.keep)')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd backup',
+        'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"',
+        'OTPD_BACKUP_TO=s3://acme-backups/otpd otpd backup --prune',
+      ),
+    )
+    .action((file: string | undefined, options: HostFlags & { prune?: true }, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
-        const path = file === undefined ? undefined : resolve(io.workingDirectory, file)
-        const backup = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) => host.backUp({ ...needs, onStep }, path)),
+        const path = checkFile(file, options, io.workingDirectory)
+        const { prune = false } = options
+        const result = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) =>
+            host.backUp({ ...needs, onStep }, { file: path, prune }),
+          ),
         )
-        output.printResult(JSON.stringify({ data: { ...backup, holdsMasterKey: false } }), () =>
+        const { file: made, bytes, sha256, rows, pruned } = result
+        const isRemote = made.startsWith('s3://')
+        output.printResult(JSON.stringify({ data: { ...result, holdsMasterKey: false } }), () =>
           [
-            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(backup.file))}`,
+            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made))}`,
             formatFacts(
               [
-                ['Size', formatBytes(backup.bytes)],
-                ['SHA-256', backup.sha256],
-                ['Contains', rowsText(backup.rows)],
+                ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
+                [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
+                ['Contains', rowsText(rows)],
+                ['Deleted', pruned.length === 0 ? null : pruned.map(printable).join(', ')],
               ],
               output.paint,
             ),
@@ -38,60 +58,85 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
         )
         output.note(
           `The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.
-Keep ${printable(backup.file)}.hmac with the backup: it proves that the backup is unchanged.`,
+${isRemote ? 'Do not keep it in the same bucket: both together are your data in plain text. otpd doctor says where it comes from.' : `Keep ${printable(made)}.hmac with the backup: it proves that the backup is unchanged.`}`,
         )
       }),
     )
 
-  addHostFlags(program.command('restore').description('replace the database with a backup'))
-    .argument('<file>', 'file from otpd backup; FILE.hmac next to it proves that it is unchanged')
-    .option('--master-key-file <file>', 'master key of the day of the backup, if it was replaced since')
-    .option('--unauthenticated', 'accept a backup without FILE.hmac (otpd 0.1.0, Litestream)')
-    .addHelpText(
-      'after',
-      examples(
-        'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
-        'otpd restore otpd-last-year.db --master-key-file old-master.key --yes',
-      ),
-    )
-    .action((file: string, options: RestoreFlags, command: Command) =>
+  addHostFlags(backup.command('list').description('list the backups in backup.to, newest first'))
+    .option('--from <place>', 'another place: a folder, or s3://BUCKET/PREFIX')
+    .addHelpText('after', examples('otpd backup list', 'otpd backup list --from s3://acme-backups/otpd'))
+    .action((options: HostFlags & { from?: string }, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
-        const path = await confirm(context, {
-          find: async () => resolve(io.workingDirectory, file),
-          describe: async () => ({
-            question:
-              'Restore this backup? All changes since then are lost: codes, logs, rotated credentials.',
-            name: 'restore',
-          }),
-        })
-        const { masterKeyFile, unauthenticated: allowUnauthenticated } = options
-        const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) =>
-            host.restore({ ...needs, onStep }, path, { masterKeyFile: keyFile, allowUnauthenticated }),
-          ),
+        const { from } = options
+        const list = await withDataDir(context, options, (host, needs) =>
+          host.listBackups(needs, { from, cwd: io.workingDirectory }),
         )
-        output.printResult(JSON.stringify({ data: { file: path, ...result } }), () =>
-          [
-            `${output.paint.green('✓')} Restored ${output.paint.bold(printable(path))}`,
-            formatFacts(
-              [
-                ['Old database', result.keptAs && printable(result.keptAs)],
-                ['To migrate', result.pendingMigrations.join(', ') || null],
-              ],
-              output.paint,
-            ),
-          ]
-            .filter(Boolean)
-            .join('\n'),
-        )
-        const { dataDir } = options
-        output.suggestNext(
-          dataDir === undefined ? 'otpd serve' : `otpd serve --data-dir ${shellWord(dataDir)}`,
+        output.printResult(
+          JSON.stringify({ data: list.backups }),
+          () => listText(list, output),
+          list.backups.map(({ name }) => name),
         )
       }),
     )
+
+  addHostFlags(
+    backup
+      .command('verify')
+      .description('read a backup to its end, check it as a restore does, and count it'),
+  )
+    .argument('<name>', 'name from otpd backup list, or latest; also a path, or s3://BUCKET/PREFIX/NAME')
+    .addHelpText('after', examples('otpd backup verify latest', 'otpd backup verify ./otpd-monday.db'))
+    .action((name: string, options: HostFlags, command: Command) =>
+      runCommand(command, async (context) => {
+        const { io, output } = context
+        const result = await withProgress(context, (onStep) =>
+          withDataDir(context, options, (host, needs) =>
+            host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
+          ),
+        )
+        output.printResult(JSON.stringify({ data: result }), () =>
+          [
+            `${output.paint.green('✓')} ${output.paint.bold(printable(result.file))} is whole and unchanged`,
+            formatFacts(
+              [
+                ['Size', formatBytes(result.bytes)],
+                ['Contains', rowsText(result.rows)],
+              ],
+              output.paint,
+            ),
+          ].join('\n'),
+        )
+      }),
+    )
+}
+
+/** Returns the path of a file that was named. @throws usage error it is an address, or is to be pruned */
+function checkFile(file: string | undefined, { prune }: { prune?: true }, cwd: string): string | undefined {
+  if (file === undefined) return undefined
+  if (/^s3:/i.test(file))
+    throw usageError('A bucket is not named here.', `Set it in backup.to: OTPD_BACKUP_TO=${file} otpd backup`)
+  if (prune)
+    throw usageError('--prune works on backup.to, not on a file that you name.', 'Leave one of them out.')
+  return resolve(cwd, file)
+}
+
+const stateText = {
+  verified: 'verified',
+  unverified: 'not verified',
+  'another key': 'of another master key',
+} as const
+
+function listText(
+  { place, backups }: HostBackupList,
+  { formatTable, clockHeading, clockTime }: Output,
+): string {
+  if (backups.length === 0) return `No backups in ${printable(place)}.`
+  return formatTable(
+    [clockHeading('WHEN'), 'SIZE', optional('STATE'), kept('NAME')],
+    backups.map(({ at, bytes, state, name }) => [clockTime(at), formatBytes(bytes), stateText[state], name]),
+  )
 }
 
 const rowsText = ({ accounts, applications, otpRequests, logEntries }: RowCounts) =>

@@ -1,8 +1,14 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../src/config/config.ts'
-import type { HostCertificate, HostInspection, SharedInspection } from '../../src/host/host.ts'
+import type {
+  BackupInspection,
+  HostCertificate,
+  HostInspection,
+  SharedInspection,
+} from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
+import { backupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
@@ -83,6 +89,8 @@ type LocalServer = {
   running: RunningServer | null
   dataDir: string | null
   inspection: HostInspection | null
+  /** Null without a data directory or a valid configuration. */
+  backups: BackupInspection | null
   /** Null without HTTPS. */
   certificate: HostCertificate | null
   /** Null if the database is not in PostgreSQL. */
@@ -119,26 +127,28 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectCertificate, inspectHost, inspectShared } = await import('../../src/server/bundle.ts')
+  const { inspectBackups, inspectCertificate, inspectHost, inspectShared } =
+    await import('../../src/server/bundle.ts')
   const served = running?.config ?? config
   const certificate = served && inspectCertificate(served)
   if (config?.database) {
     const shared = await inspectShared({ ...config, database: config.database })
-    return { loaded, running, dataDir: null, inspection: null, certificate, shared }
+    return { loaded, running, dataDir: null, inspection: null, backups: null, certificate, shared }
   }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config, options)
+  const backups = dataDir === null || served === null ? null : inspectBackups(served, dataDir)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
   return isServerLocal || isConfigured || isPresent
-    ? { loaded, running, dataDir, inspection, certificate, shared: null }
+    ? { loaded, running, dataDir, inspection, backups, certificate, shared: null }
     : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, running, dataDir, inspection, certificate, shared } = localServer
+  const { loaded, running, dataDir, inspection, backups, certificate, shared } = localServer
   // The settings of a running server are what works; this shell's are those of the next start from here.
   const config = running?.config ?? loaded.config
   const dataDirInfo = dataDir !== null && {
@@ -158,6 +168,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
           ...webhookChecks(config),
         ]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
+    ...(backups ? backupChecks(backups, io.now()) : []),
     ...(shared
       ? sharedDatabaseChecks(shared, {
           masterKeySource: config?.secrets.masterKeySource ?? null,

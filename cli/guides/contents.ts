@@ -25,6 +25,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'providers',
       'messages',
       'guard',
+      'backup',
       'data',
       'many-nodes',
       'troubleshooting',

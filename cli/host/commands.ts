@@ -108,7 +108,9 @@ const exitCodeByReason: Record<string, ExitCode> = {
   NO_DATABASE: exitCodes.notFound,
 }
 
-const toSentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+/** An address keeps its first letter. */
+const toSentence = (message: string) =>
+  /^\w+:\/\//.test(message) ? `${message}.` : `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
 /** Converts a ServiceError of the domain, with the exit code of the same error over HTTP; null for any other error. */
 function toServiceCliError(error: unknown) {

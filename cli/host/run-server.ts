@@ -32,7 +32,14 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
   const progress = createProgress(context)
   const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
   const onDevLine = (line: DevLine) => io.writeError(`${formatDevLine(line, config, output, io.now())}\n`)
-  const server = await startServer(config, { log, version, settings, onStep, onDevLine })
+  const server = await startServer(config, {
+    log,
+    version,
+    settings,
+    onStep,
+    onDevLine,
+    command: selfCommand(),
+  })
     .catch((error: unknown) => {
       throw startRefusedError(error) ?? error
     })
@@ -79,6 +86,10 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
 
   return end(await exitCodePromise)
 }
+
+/** Starts this program: the executable, or in a checkout Bun with the sources. */
+const selfCommand = () =>
+  Bun.main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, Bun.main]
 
 /** Formats a request or a code of the inbox. Only development mode has such lines. */
 function formatDevLine(line: DevLine, { log }: Config, { paintError: paint }: Output, nowMs: number) {

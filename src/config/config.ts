@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
+import { readBackup, type BackupConfig, type S3Secrets } from './backup.ts'
 import {
   readDatabase,
   readNode,
@@ -12,6 +13,7 @@ import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
 import { ratePerMinuteMax, readPlans } from './plans.ts'
+import { readRetention } from './retention.ts'
 import { readTemplates } from './templates.ts'
 import { readDomains, readTls, type TlsConfig } from './tls.ts'
 import {
@@ -44,6 +46,7 @@ import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 
 export type { OidcConfig } from './auth.ts'
+export type { BackupConfig, BackupTarget } from './backup.ts'
 export type { ConfigUse, DatabaseConfig } from './database.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
 export type { Setting } from './setting.ts'
@@ -90,6 +93,7 @@ export type Config = {
   }
   guard: GuardSettings
   retention: RetentionSettings
+  backup: BackupConfig
   /** Address of the Prometheus endpoint; null disables metrics. */
   metricsListen: ListenAddress | null
   /** Rates that are set for the whole installation are already applied to every plan. */
@@ -105,6 +109,8 @@ export type Config = {
     /** Where the master key comes from, as `otpd doctor` shows it. Null: the key file of the data directory. */
     masterKeySource: string | null
     adminPassword: string | null
+    /** Null without credentials for an S3 service. */
+    s3: S3Secrets | null
   }
 }
 
@@ -208,6 +214,7 @@ export function loadConfig(
   const guard = readGuard(reader, defaultMode)
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
+  const backup = readBackup(reader, input, database.source)
   const plans = readPlans(reader, configFile.entries, {
     sendPerMinute,
     verifyPerMinute,
@@ -239,6 +246,7 @@ export function loadConfig(
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
     guard,
     retention,
+    backup: backup.config,
     metricsListen,
     plans,
     delivery,
@@ -247,14 +255,12 @@ export function loadConfig(
       masterKey: masterKey.key,
       masterKeySource: masterKey.source,
       adminPassword: admin.password,
+      s3: backup.secrets,
     },
   }
   const { problems, warnings, values } = reader
   return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
 }
-
-/** Ten years; a longer retention is more likely a typing mistake. */
-const daysMax = 3650
 
 /** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
 export function loadMoveConfig(input: ConfigInput): MoveConfig {
@@ -277,16 +283,6 @@ export function loadMoveConfig(input: ConfigInput): MoveConfig {
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
-}
-
-function readRetention({ read }: Reader): RetentionSettings {
-  const parseDays = parseInteger(0, daysMax)
-  return {
-    phoneDays: read('retentionPhoneDays', parseDays, 30).value,
-    logDays: read('retentionLogDays', parseDays, 90).value,
-    requestDays: read('retentionRequestDays', parseDays, 0).value,
-    auditDays: read('retentionAuditDays', parseDays, 365).value,
-  }
 }
 
 /** Formats the rows of `otpd config show`: setting, value, origin. */

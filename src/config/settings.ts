@@ -1,3 +1,4 @@
+import { backupSettings } from './backup-settings.ts'
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import type { Setting } from './setting.ts'
@@ -276,6 +277,7 @@ export const settings = {
     default: '365',
     description: 'Days after which audit trail entries are deleted; 0 means never.',
   },
+  ...backupSettings,
 } as const satisfies Record<string, Setting>
 
 export type SettingId = keyof typeof settings

@@ -5,14 +5,14 @@ import type { Config } from './config.ts'
 /** A configuration without secrets. It survives JSON. */
 export type PublicConfig = Omit<Config, 'database'>
 
-/** Removes the master key, passwords, the database's URL and the providers' secrets. */
+/** Removes the master key, passwords, the S3 secrets, the database's URL and the providers' secrets. */
 export function withoutSecrets(config: Config): PublicConfig {
   const { database: _, ...rest } = config
   const { delivery, secrets } = config
   return {
     ...rest,
     delivery: { ...delivery, providers: delivery.providers.map(withoutProviderSecrets) },
-    secrets: { masterKey: null, masterKeySource: secrets.masterKeySource, adminPassword: null },
+    secrets: { masterKey: null, masterKeySource: secrets.masterKeySource, adminPassword: null, s3: null },
   }
 }
 

@@ -1,14 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { decodeMasterKeyFile } from '../config/secrets.ts'
-import {
-  backUpDatabase,
-  noDatabaseError,
-  withReadonlyConnection,
-  type Backup,
-} from '../store/files/backup.ts'
+import { backUpDatabase, noDatabaseError, withReadonlyConnection } from '../store/files/backup.ts'
+import { findBackup, verifySource, withOpenedBackup, type HostVerifiedBackup } from './backup-source.ts'
+import { backUpToTarget, listStoredBackups, type HostBackup, type HostBackupList } from './backups.ts'
 import {
   dataFiles,
   OperationRefused,
@@ -24,10 +20,11 @@ import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../st
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 
-export type HostBackup = Backup
+export type { HostVerifiedBackup } from './backup-source.ts'
+export type { HostBackup, HostBackupList } from './backups.ts'
 export type HostMigrationStatus = MigrationStatus
 export type HostMigrationResult = { migrated: string[]; backup: string | null }
-export type HostRestoreResult = RestoreResult
+export type HostRestoreResult = RestoreResult & { file: string }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
 type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
@@ -36,39 +33,80 @@ type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep
 const lockWaitMs = 1000
 
 /**
- * Backs up the database to an integrity-checked copy, also while a server runs on it. The copy does not contain the
- * master key.
+ * Backs up the database, also while a server runs on it: to an integrity-checked copy, or encrypted into a bucket. A
+ * backup does not contain the master key.
  *
- * @param file undefined: a new file in `backups` of the data directory
- * @throws OperationRefused as backUpDatabase does, NOT_ON_POSTGRES; StartRefused in development mode
+ * @param options.file undefined: a new backup at the place of the configuration
+ * @param options.prune then delete all but the newest that verified, at that place
+ * @throws OperationRefused as backUpDatabase does, what the bucket says, NOT_ON_POSTGRES; StartRefused in development mode
  */
-export async function backUp({ config, onStep }: Needs, file: string | undefined): Promise<HostBackup> {
+export async function backUp(
+  needs: Needs,
+  options: { file?: string | undefined; prune?: boolean } = {},
+): Promise<HostBackup> {
+  const { config, onStep } = needs
   if (config.database) throw notOnPostgres('backup')
-  const files = dataFiles(requireDataDir(config))
+  const dataDir = requireDataDir(config)
   const masterKey = readBackupKey(config)
-  if (file !== undefined) return backUpDatabase(files.database, file, masterKey, onStep)
-  if (existsSync(files.database)) mkdirSync(files.backups, { recursive: true, mode: 0o700 })
-  const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-')
-  return backUpDatabase(files.database, join(files.backups, `otpd-${stamp}.db`), masterKey, onStep)
+  const { file, prune = false } = options
+  if (file === undefined) return backUpToTarget(needs, { dataDir, masterKey, prune })
+  const backup = await backUpDatabase(dataFiles(dataDir).database, file, masterKey, onStep)
+  return { ...backup, pruned: [] }
+}
+
+/**
+ * Lists the backups at the place of the configuration, or at another one. It changes nothing.
+ *
+ * @throws OperationRefused PLACE_INVALID, FILE_NOT_READABLE, what the bucket says, NOT_ON_POSTGRES
+ */
+export async function listBackups(
+  needs: Needs,
+  { from, cwd }: { from?: string | undefined; cwd: string },
+): Promise<HostBackupList> {
+  if (needs.config.database) throw notOnPostgres('backup')
+  return listStoredBackups(needs, { dataDir: requireDataDir(needs.config), from, cwd })
+}
+
+/**
+ * Reads a backup to its end, as a restore does, and counts it. The database stays as it is.
+ *
+ * @param text a name at the place of the configuration, a path or an address; `latest` for the newest
+ * @throws OperationRefused as a restore does
+ */
+export async function verifyBackup(
+  needs: Needs,
+  text: string,
+  { cwd }: { cwd: string },
+): Promise<HostVerifiedBackup> {
+  const { config, onStep = () => {} } = needs
+  if (config.database) throw notOnPostgres('backup')
+  const dataDir = requireDataDir(config)
+  const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
+  const source = await findBackup(needs, text, { dataDir, cwd, masterKeys, isName: true })
+  return verifySource(source, { dataDir, masterKeys, onStep })
 }
 
 /**
  * Replaces the database with a backup and keeps the replaced one in `backups`. Creates the data directory if it is
  * missing, but never a master key, since only the backup's own key can read it.
  *
+ * @param text a path, or the address of a backup in a bucket, which may end in `latest`
  * @param options.masterKeyFile master key of the day of the backup, if it was replaced since
  * @param options.allowUnauthenticated accept a backup without an HMAC
- * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase does; StartRefused
+ * @returns also the path or address of the backup
+ * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase and the bucket do;
+ *   StartRefused
  */
 export async function restore(
-  { config, warn = () => {}, onStep }: Needs,
-  file: string,
-  options: { masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined } = {},
+  needs: Needs,
+  text: string,
+  options: { cwd: string; masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined },
 ): Promise<HostRestoreResult> {
+  const { config, warn = () => {}, onStep = () => {} } = needs
   if (config.database) throw notOnPostgres('restore')
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
-  return withLock(dataDir, () => {
+  return withLock(dataDir, async () => {
     const { masterKey: path } = dataFiles(dataDir)
     if (!config.secrets.masterKey && !existsSync(path)) {
       throw new OperationRefused(
@@ -78,15 +116,22 @@ export async function restore(
       )
     }
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const { masterKeyFile, allowUnauthenticated } = options
+    const { cwd, masterKeyFile, allowUnauthenticated } = options
     const backupMasterKey = masterKeyFile === undefined ? undefined : readMasterKeyFile(masterKeyFile)
-    return restoreDatabase(dataDir, file, {
-      masterKey,
-      backupMasterKey,
-      allowUnauthenticated,
-      now: Date.now(),
-      onStep,
-    })
+    const masterKeys = backupMasterKey ? [masterKey, backupMasterKey] : [masterKey]
+    const source = await findBackup(needs, text, { dataDir, cwd, masterKeys })
+    return withOpenedBackup(source, { dataDir, masterKeys, onStep }, ({ file, wasSealed }) => ({
+      file: source.label,
+      ...restoreDatabase(dataDir, file, {
+        masterKey,
+        backupMasterKey,
+        allowUnauthenticated,
+        name: source.label,
+        wasSealed,
+        now: Date.now(),
+        onStep,
+      }),
+    }))
   })
 }
 

@@ -30,12 +30,16 @@ export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } fro
 
 export {
   backUp,
+  listBackups,
   migrateUp,
   migrationStatus,
   restore,
   verifyAudit,
+  verifyBackup,
   type HostAuditVerification,
+  type HostBackupList,
 } from './data.ts'
+export { inspectBackups, type BackupInspection } from './backups.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
 export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'

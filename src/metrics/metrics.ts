@@ -11,6 +11,9 @@ export type Metrics = ReturnType<typeof createMetrics>
 /** Pending webhook deliveries (counted up to a limit), and when the oldest one was created. */
 export type Backlog = { pending: number; oldestAt: number | null }
 
+/** The last backup, if any; `at` in milliseconds since the epoch. */
+export type Backups = { last(): { at: number; bytes: number } | null; areScheduled: boolean }
+
 /** Names of a certificate, and its end in milliseconds since the epoch. */
 type Certificate = { names: readonly string[]; notAfter: number }
 
@@ -24,9 +27,15 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIO
  * from phone numbers, ids or URLs, so that the number of series (the cardinality) does not grow over time.
  *
  * @param needs.backlog called for each scrape; its cost must not grow with the number of deliveries
+ * @param needs.backups called for each scrape; undefined where otpd makes no backups
  * @param needs.now milliseconds since the epoch
  */
-export function createMetrics(needs: { version: string; backlog(): Promise<Backlog>; now(): number }) {
+export function createMetrics(needs: {
+  version: string
+  backlog(): Promise<Backlog>
+  backups?: Backups
+  now(): number
+}) {
   const registry = new Registry()
   const registers = [registry]
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
@@ -87,6 +96,20 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     help: 'Age of the oldest pending webhook delivery in seconds.',
     registers,
   })
+  const { backups } = needs
+  const backupGauges = backups && {
+    at: new Gauge({
+      name: 'otpd_backup_last_success_timestamp_seconds',
+      help: 'Time of the last backup in seconds since the epoch; 0 before the first of a schedule, otherwise NaN.',
+      registers,
+    }),
+    bytes: new Gauge({
+      name: 'otpd_backup_last_bytes',
+      help: 'Size of the last backup in bytes.',
+      registers,
+    }),
+    failures: counter('otpd_backup_failures_total', 'Backups of the schedule that failed.'),
+  }
   new Gauge({
     name: 'otpd_build_info',
     help: 'Always 1; the label has the version.',
@@ -142,6 +165,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       guardAlerts.inc({ country })
     },
 
+    /** Counts a backup of the schedule that failed. */
+    recordBackupFailure(): void {
+      backupGauges?.failures.inc()
+    },
+
     /** Sets where the certificate of HTTPS is read; its names are a closed list. */
     watchCertificate(read: () => Certificate | undefined): void {
       readCertificate = read
@@ -190,6 +218,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       const backlog = await needs.backlog()
       pending.set(backlog.pending)
       oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)
+      if (backups && backupGauges) {
+        const last = backups.last() ?? (backups.areScheduled ? { at: 0, bytes: 0 } : null)
+        backupGauges.at.set(last ? last.at / 1000 : Number.NaN)
+        backupGauges.bytes.set(last ? last.bytes : Number.NaN)
+      }
       return registry.metrics()
     },
   }

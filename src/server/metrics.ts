@@ -1,3 +1,4 @@
+import { readLastBackup } from '../backups/last-backup.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -13,17 +14,20 @@ const backlogMax = 100_000
 
 /** Creates the Prometheus metrics; undefined if they are not configured, so that the library is never loaded. */
 export async function createServerMetrics(
-  config: Pick<Config, 'metricsListen'>,
+  config: Pick<Config, 'backup' | 'metricsListen'>,
   {
     store,
     clock,
     version,
     leadership,
+    dataDir,
   }: {
     store: Store<'webhookOutbox'>
     clock: Clock
     version: string
     leadership: Pick<Leadership, 'isLeader'>
+    /** Null without one: otpd then makes no backups. */
+    dataDir: string | null
   },
 ) {
   if (config.metricsListen === null) return undefined
@@ -31,6 +35,9 @@ export async function createServerMetrics(
   return createMetrics({
     version,
     now: () => clock.now(),
+    ...(dataDir !== null && {
+      backups: { last: () => readLastBackup(dataDir), areScheduled: config.backup.everyMs !== null },
+    }),
     // The backlog is that of all nodes: only one may count it.
     backlog: async () =>
       leadership.isLeader() ? store.read.webhookOutbox.backlog(backlogMax) : { pending: 0, oldestAt: null },

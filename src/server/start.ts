@@ -8,6 +8,7 @@ import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Log } from '../log/log.ts'
+import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { logFault } from './log-fault.ts'
 import { createServerMetrics, startMetricsListener } from './metrics.ts'
@@ -63,6 +64,8 @@ export type ServerNeeds = {
   onDevLine?: (line: DevLine) => void
   /** Called as a migration goes on. */
   onStep?: OnStep
+  /** Starts this program, for the backups of the schedule. Without it there are none. */
+  command?: readonly string[]
   /** Settings with their origins, for `otpd config show`. */
   settings?: readonly SettingValue[]
 }
@@ -116,7 +119,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onUnreadable: createUnreadableReporter(log),
     })
     const leadership = await startLeadership(node, { store, clock, log, cleanups })
-    const metrics = await createServerMetrics(config, { store, clock, version, leadership })
+    const { dataDir } = storage
+    const metrics = await createServerMetrics(config, { store, clock, version, leadership, dataDir })
     const services = createServices({
       config,
       store,
@@ -208,6 +212,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
+    startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics })
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
     await storage.watch()
     const startedAt = nodeClock.now()
@@ -226,7 +231,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
-    const { dataDir } = storage
     const listening = tls?.ready ?? Promise.resolve()
     return { url, listening, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {

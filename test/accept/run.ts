@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util'
+import { backupsCheck } from './backups.ts'
 import { betterAuthCheck } from './better-auth.ts'
 import { firstDay } from './first-day.ts'
 import { imageCheck } from './image.ts'
 import { camaraCheck } from './camara.ts'
 import { kratosCheck } from './kratos.ts'
+import { litestreamCheck } from './litestream.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
 import { packagesCheck } from './packages.ts'
@@ -37,6 +39,8 @@ const checks: AcceptCheck[] = [
   imageCheck,
   supabaseCheck,
   kratosCheck,
+  backupsCheck,
+  litestreamCheck,
   tlsCheck,
 ]
 const print = (line: string) => void process.stdout.write(`${line}\n`)

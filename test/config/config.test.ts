@@ -55,8 +55,14 @@ test('works without any configuration', () => {
       trusted: { prefixes: [], addresses: [] },
       totalPerDay: 0,
     },
+    backup: {
+      everyMs: null,
+      keep: 14,
+      to: { kind: 'folder', path: null },
+      s3: { endpoint: 'https://s3.us-east-1.amazonaws.com', region: 'us-east-1', accessKeyId: null },
+    },
     templates: {},
-    secrets: { masterKey: null, masterKeySource: null, adminPassword: null },
+    secrets: { masterKey: null, masterKeySource: null, adminPassword: null, s3: null },
   })
 })
 

@@ -117,7 +117,7 @@ test('the configurations are valid, and the plan can be used', async () => {
       path,
       block.replace('/run/secrets/twilio', secret).replace('/etc/otpd/corp-root.pem', authority),
     )
-    const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse' }
+    const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse', OTPD_SECRET_S3: 'x' }
     const checked = await runBinary(reader.folder, ['config', 'check', '--config', path], { env })
     expect({ block, ...checked }).toMatchObject({ block, exitCode: 0 })
   }

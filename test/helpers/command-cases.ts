@@ -1,3 +1,4 @@
+import { backupCases } from './backup-cases.ts'
 import type { CommandCase, CommandContext } from './command-case.ts'
 
 const env = ['--env-file', 'web.env']
@@ -303,26 +304,7 @@ export const commandCases: [
     () => ({ args: [], stdout: '', stderr: /There is no PostgreSQL database to move to\./, exitCode: 2 }),
   ],
   ['migrate up', () => ({ args: [], stdout: '', stderr: /A server is running on /, exitCode: 6 })],
-  [
-    'backup',
-    () => ({
-      args: ['copy.db'],
-      stdout: /^✓ Backup /,
-      stderr: /master key is not in it/,
-      json: 'own',
-      hasSteps: true,
-    }),
-  ],
-  [
-    'restore',
-    () => ({
-      args: ['copy.db', '--data-dir', 'restored', '--yes'],
-      stdout: /^✓ Restored /,
-      stderr: nextHint('otpd serve --data-dir restored'),
-      json: 'own',
-      hasSteps: true,
-    }),
-  ],
+  ...backupCases,
   ['admin list', () => ({ args: [], stdout: /^EMAIL +NAME +STATUS .*ID\n.*dev_/, json: 'own' })],
   ['admin setup-token', () => ({ args: [], stdout: /^st_\S+\n$/, stderr: /Valid once, for /, json: 'own' })],
   [

@@ -217,12 +217,20 @@ export const importRules: readonly ImportRule[] = [
     types: ['src/http/compat'],
     packages: httpLayerPackages,
   },
+  // Where backups are kept: folders, and buckets to which they go encrypted.
+  {
+    area: 'src/backups',
+    imports: [...domain('model'), 'src/store/files'],
+    types: ['src/config'],
+    packages: /^node:[\w/]+$/,
+  },
   // Operator commands work on the data directory without a server.
   {
     area: 'src/host',
     imports: [
       ...domain('accounts', 'guard', 'model', 'otp', 'store', 'upkeep'),
       'src/auth',
+      'src/backups',
       'src/config',
       'src/store',
       'src/store/engine',
@@ -241,6 +249,7 @@ export const importRules: readonly ImportRule[] = [
       ...domain('model', 'store'),
       ...capabilities,
       'src/auth',
+      'src/backups',
       'src/config',
       'src/delivery',
       'src/delivery/kit',

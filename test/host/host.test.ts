@@ -244,6 +244,7 @@ test('a wrong master key is refused before anything is written', async () => {
     masterKey: new Uint8Array(32).fill(9),
     masterKeySource: 'OTPD_MASTER_KEY',
     adminPassword: null,
+    s3: null,
   }
   await expect(open({ secrets: other })).rejects.toMatchObject({ name: 'StartRefused' })
   expect(existsSync(dataFiles(dataDir).database)).toBe(true)

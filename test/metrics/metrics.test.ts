@@ -3,7 +3,13 @@ import { get } from 'node:http'
 import { ServiceError } from '../../src/domain/model/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen, type Listener } from '../../src/http/listener.ts'
-import { createMetrics, serveMetrics, type Backlog, type Metrics } from '../../src/metrics/metrics.ts'
+import {
+  createMetrics,
+  serveMetrics,
+  type Backlog,
+  type Backups,
+  type Metrics,
+} from '../../src/metrics/metrics.ts'
 import { withLoginMetrics } from '../../src/server/metrics.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { parseExposition, type Sample } from '../helpers/prometheus-exposition.ts'
@@ -12,9 +18,10 @@ import { createTestService, type TestService } from '../helpers/service.ts'
 import { createWebhookFixture } from '../domain/webhooks/fixture.ts'
 
 let backlog: Backlog | Error = { pending: 0, oldestAt: null }
-const fresh = () =>
+const fresh = (backups?: Backups) =>
   createMetrics({
     version: '1.2.3',
+    ...(backups && { backups }),
     now: () => 1_000_000,
     backlog: () => (backlog instanceof Error ? Promise.reject(backlog) : Promise.resolve(backlog)),
   })
@@ -50,6 +57,23 @@ describe('the metrics', () => {
     expect(findValue(samples, 'otpd_build_info', { version: '1.2.3' })).toBe(1)
     expect(findValue(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
     expect(findValue(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)
+  })
+
+  test('tell time and size of the last backup, and how many of the schedule failed', async () => {
+    let last: ReturnType<Backups['last']> = null
+    const value = async (metrics: Metrics, name: string) =>
+      findValue(await read(metrics), `otpd_backup_${name}`)
+    const metrics = fresh({ last: () => last, areScheduled: true })
+    expect(await value(metrics, 'last_success_timestamp_seconds')).toBe(0)
+    last = { at: 1_795_000_000_500, bytes: 7_100_000 }
+    metrics.recordBackupFailure()
+    expect(await value(metrics, 'last_success_timestamp_seconds')).toBe(1_795_000_000.5)
+    expect(await value(metrics, 'last_bytes')).toBe(7_100_000)
+    expect(await value(metrics, 'failures_total')).toBe(1)
+    // Without a schedule an alert on the age must not fire; on PostgreSQL there is nothing to watch.
+    const manual = fresh({ last: () => null, areScheduled: false })
+    expect(await value(manual, 'last_success_timestamp_seconds')).toBeNaN()
+    expect(await value(fresh(), 'failures_total')).toBeUndefined()
   })
 
   test('count requests by route and status in buckets, and unknown methods as one', async () => {

@@ -49,7 +49,7 @@ export function writeMacFile(backup: string, mac: string): void {
 export type MacCheck = 'missing' | 'matches' | 'wrong'
 
 /**
- * Copies a backup and compares the HMAC of the copied bytes with the file next to the backup, in constant time.
+ * Copies a backup and compares the HMAC of the copied bytes with the file next to the backup.
  *
  * @param masterKeys those that may have authenticated it
  */
@@ -72,12 +72,27 @@ export function copyAndCheckMac(
   } finally {
     closeSync(target)
   }
+  return compareDigests(
+    backup,
+    macs.map((mac) => mac.digest()),
+  )
+}
+
+/** As `copyAndCheckMac`, without a copy. */
+export function compareMac(
+  backup: string,
+  masterKeys: readonly Uint8Array[],
+  onStep: OnStep = () => {},
+): MacCheck {
+  const digests = masterKeys.map((masterKey) => Buffer.from(computeFileMac(backup, masterKey, onStep), 'hex'))
+  return compareDigests(backup, digests)
+}
+
+/** Compares with the file next to the backup, in constant time. */
+function compareDigests(backup: string, digests: readonly Buffer[]): MacCheck {
   if (!existsSync(macFile(backup))) return 'missing'
   const stated = Buffer.from(readFileSync(macFile(backup), 'utf8').trim(), 'hex')
-  const isRight = macs.some((mac) => {
-    const digest = mac.digest()
-    return digest.length === stated.length && timingSafeEqual(digest, stated)
-  })
+  const isRight = digests.some((digest) => digest.length === stated.length && timingSafeEqual(digest, stated))
   return isRight ? 'matches' : 'wrong'
 }
 

@@ -40,22 +40,58 @@ export async function backUpDatabase(
 ): Promise<Backup> {
   if (!existsSync(database)) throw noDatabaseError(database)
   if (existsSync(file)) throw fileExistsError(file)
-  const draft = `${file}.${randomUUID()}.part`
+  const draft = draftFile(file)
   try {
-    const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
-    copyDatabase(database, draft, onStep)
-    const rows = withReadonlyConnection(draft, (connection) => {
-      if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(draft)
-      return countRows(connection)
-    })
-    const sha256 = await hashFile(draft, onStep)
-    const backup = { file, bytes: statSync(draft).size, sha256, rows }
+    const copy = await copyForBackup(database, draft, onStep)
     renameWithoutReplacing(draft, file, computeFileMac(draft, masterKey, onStep))
-    return backup
+    return { file, ...copy }
   } catch (error) {
     throw toOperationError(error, database, file)
   } finally {
     rmSync(draft, { force: true })
+  }
+}
+
+/** Path of the draft of a backup, in the same folder. */
+export const draftFile = (file: string) => `${file}.${randomUUID()}.part`
+
+/**
+ * Writes the copy that a backup is made of, and counts it. See `backUpDatabase`.
+ *
+ * @throws OperationRefused NO_DATABASE, DATABASE_DAMAGED; errors of SQLite and the file system pass unchanged
+ */
+export async function copyForBackup(
+  database: string,
+  file: string,
+  onStep: OnStep = () => {},
+): Promise<Omit<Backup, 'file'>> {
+  if (!existsSync(database)) throw noDatabaseError(database)
+  const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
+  copyDatabase(database, file, onStep)
+  const rows = withReadonlyConnection(file, (connection) => {
+    if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(file)
+    return countRows(connection)
+  })
+  return { bytes: statSync(file).size, sha256: await hashFile(file, onStep), rows }
+}
+
+/** Checks a backup as it is when it is made, and counts its rows. @throws OperationRefused BACKUP_INVALID */
+export function checkAndCount(file: string, name: string, onStep: OnStep = () => {}): BackupRows {
+  onStep({ step: 'checking the backup' })
+  try {
+    return withReadonlyConnection(file, (connection) => {
+      requireIntegrity(connection, file)
+      return countRows(connection)
+    })
+  } catch (error) {
+    const isDamaged = error instanceof OperationRefused || driverCode(error)?.startsWith('SQLITE_')
+    if (!isDamaged) throw error
+    throw new OperationRefused(
+      'BACKUP_INVALID',
+      `${name} is damaged or not a backup of otpd`,
+      'Choose another backup.',
+      error,
+    )
   }
 }
 
@@ -154,7 +190,8 @@ async function hashFile(path: string, onStep: OnStep): Promise<string> {
 
 const hashChunkBytes = 4 << 20
 
-function toOperationError(error: unknown, database: string, file: string): unknown {
+/** Converts an error of SQLite or the file system to what an operator can do about it. */
+export function toOperationError(error: unknown, database: string, file: string): unknown {
   if (error instanceof OperationRefused) return error
   const code = driverCode(error) ?? systemErrorCode(error)
   if (code === 'EEXIST') return fileExistsError(file)

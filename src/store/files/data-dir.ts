@@ -33,6 +33,7 @@ export const dataFiles = (dataDir: string) => ({
   masterKey: join(dataDir, 'master.key'),
   newMasterKey: join(dataDir, 'master.key.new'),
   backups: join(dataDir, 'backups'),
+  lastBackup: join(dataDir, 'last-backup.json'),
   setupToken: join(dataDir, 'setup-token'),
   serverRecord: join(dataDir, 'server.json'),
   tls: join(dataDir, 'tls'),

@@ -29,6 +29,10 @@ export type RestoreOptions = {
   masterKey: Uint8Array
   /** Master key of the day of the backup, if it was replaced since. */
   backupMasterKey?: Uint8Array | undefined
+  /** Name of the backup in messages; its path if left out. */
+  name?: string | undefined
+  /** It was sealed, and opening it has authenticated it: it has no HMAC and needs none. */
+  wasSealed?: boolean | undefined
   /** Accept a backup without an HMAC. A wrong one is always refused. */
   allowUnauthenticated?: boolean | undefined
   /** Used in the file name of the old database. */
@@ -56,7 +60,9 @@ export function restoreDatabase(dataDir: string, file: string, options: RestoreO
   try {
     copyBackup(file, copy, draft, options)
     rmSync(copy, { force: true })
-    const pending = withReadonlyConnection(draft, (connection) => checkBackup(connection, file, options))
+    const pending = withReadonlyConnection(draft, (connection) =>
+      checkBackup(connection, options.name ?? file, options),
+    )
     const areKeysReplaced = adoptMasterKey(draft, options)
     const keptAs = replaceDatabase(dataDir, draft, options)
     return { keptAs, pendingMigrations: areKeysReplaced ? [] : pending }
@@ -67,12 +73,14 @@ export function restoreDatabase(dataDir: string, file: string, options: RestoreO
 
 /** Copies before checking, so that the checked bytes are the restored ones. */
 function copyBackup(file: string, copy: string, draft: string, options: RestoreOptions): void {
+  const { name = file } = options
   if (!existsSync(file)) {
     throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Give the path of a backup file.')
   }
-  if (!statSync(file).isFile()) throw invalidBackup(file)
+  if (!statSync(file).isFile()) throw invalidBackup(name)
   try {
-    const { masterKey, backupMasterKey, allowUnauthenticated = false, onStep } = options
+    const { masterKey, backupMasterKey, allowUnauthenticated = false, wasSealed = false, onStep } = options
+    if (wasSealed) return copyDatabase(file, draft, onStep)
     const masterKeys = backupMasterKey ? [backupMasterKey, masterKey] : [masterKey]
     const mac = copyAndCheckMac(file, copy, masterKeys, onStep)
     if (mac === 'wrong') throw forgedBackup(file)
@@ -81,32 +89,32 @@ function copyBackup(file: string, copy: string, draft: string, options: RestoreO
     copyDatabase(mac === 'missing' ? file : copy, draft, onStep)
   } catch (error) {
     if (error instanceof OperationRefused)
-      throw error.reason === 'DATABASE_DAMAGED' ? invalidBackup(file, error) : error
+      throw error.reason === 'DATABASE_DAMAGED' ? invalidBackup(name, error) : error
     const code = driverCode(error) ?? systemErrorCode(error)
-    if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalidBackup(file, error)
+    if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalidBackup(name, error)
     if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
     throw new OperationRefused(
       'FILE_NOT_READABLE',
-      `${file} cannot be copied into the data directory (${code})`,
+      `${name} cannot be copied into the data directory (${code})`,
       'Check the permissions of the file and of the data directory, and the free space.',
       error,
     )
   }
 }
 
-function checkBackup(connection: SqliteConnection, file: string, options: RestoreOptions): string[] {
+function checkBackup(connection: SqliteConnection, name: string, options: RestoreOptions): string[] {
   let pending: string[]
   try {
     const applied = readAppliedMigrations(connection)
-    if (applied.length === 0) throw invalidBackup(file)
+    if (applied.length === 0) throw invalidBackup(name)
     pending = pendingMigrations(sqliteMigrations, applied).map(({ name }) => name)
-    if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalidBackup(file)
+    if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalidBackup(name)
     requireOwnSchema(connection)
   } catch (error) {
     if (error instanceof SchemaError) {
       throw new OperationRefused(
         'BACKUP_SCHEMA_CHANGED',
-        `${file} is not as otpd wrote it: ${error.message}`,
+        `${name} is not as otpd wrote it: ${error.message}`,
         error.remedy,
         error,
       )
@@ -114,19 +122,19 @@ function checkBackup(connection: SqliteConnection, file: string, options: Restor
     if (error instanceof MigrationError) {
       throw new OperationRefused(
         'BACKUP_OF_ANOTHER_VERSION',
-        `${file} is not for this otpd`,
+        `${name} is not for this otpd`,
         `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`,
         error,
       )
     }
     // Another program's tables with the same names.
-    if (driverCode(error) === 'SQLITE_ERROR') throw invalidBackup(file, error)
+    if (driverCode(error) === 'SQLITE_ERROR') throw invalidBackup(name, error)
     throw error
   }
   if (findMasterKey(connection, candidates(options))) return pending
   throw new OperationRefused(
     'BACKUP_OF_ANOTHER_KEY',
-    `${file} was made with another master key`,
+    `${name} was made with another master key`,
     'Name the key of its day with --master-key-file; it then gets the present one.',
   )
 }
@@ -236,10 +244,10 @@ function keepPreviousDatabase(dataDir: string, now: number): string {
 /** The write-ahead log first, then the files that SQLite can recreate. */
 const walFiles = (database: string) => [`${database}-wal`, `${database}-shm`]
 
-const invalidBackup = (file: string, cause?: unknown) =>
+const invalidBackup = (name: string, cause?: unknown) =>
   new OperationRefused(
     'BACKUP_INVALID',
-    `${file} is damaged or not a backup of otpd`,
+    `${name} is damaged or not a backup of otpd`,
     'Choose another backup. Nothing was changed.',
     cause,
   )

@@ -1,0 +1,36 @@
+import type { BackupInspection } from '../../src/host/host.ts'
+import { formatBytes } from '../terminal/progress-text.ts'
+import { formatRemaining } from '../terminal/text.ts'
+import { ok, warning, type Check } from './check.ts'
+
+/** Reports on schedule and age of the backups, and on where they are; nothing if there are neither. */
+export function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
+  const { every, everyMs, last, onDataDisk } = inspection
+  const name = 'backups'
+  if (last === null && every === null) return []
+  const checks: Check[] = []
+  const see = 'Look for "backup failed" in the log of the server; make one now: otpd backup'
+  if (last === null) checks.push(warning(name, `none yet, although one is due every ${every}`, see))
+  else if (everyMs !== null && nowMs - last.at > 2 * everyMs)
+    checks.push(
+      warning(name, `the last one is ${age(last.at, nowMs)} old, although one is due every ${every}`, see),
+    )
+  if (onDataDisk !== null)
+    checks.push(
+      warning(
+        name,
+        `${onDataDisk} is on the disk of the data: both would be lost together`,
+        'Send them elsewhere, in [backup]: to = "s3://BUCKET/PREFIX", or a folder on another disk.',
+      ),
+    )
+  if (checks.length > 0 || last === null) return checks
+  const schedule = every === null ? 'no schedule' : `every ${every}`
+  return [
+    ok(
+      name,
+      `the last one is ${age(last.at, nowMs)} old, ${formatBytes(last.bytes)}, ${last.file}; ${schedule}`,
+    ),
+  ]
+}
+
+const age = (at: number, nowMs: number) => formatRemaining(Math.max(0, nowMs - at)).replace('now', '0 s')

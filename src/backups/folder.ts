@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { masterKeyCheck } from '../domain/model/keys.ts'
+import { hourMs } from '../shared/durations.ts'
+import { macFile } from '../store/files/backup-mac.ts'
+import { withReadonlyConnection } from '../store/files/backup.ts'
+import { OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
+import { listMasterKeyChecks } from '../store/files/data-keys.ts'
+import { isDraftName, timeInFileName } from './names.ts'
+import type { StoredBackup } from './prune.ts'
+
+/** A draft that was not written to for so long is that of a process that was killed. */
+const draftMsMax = hourMs
+
+/**
+ * Lists the backups of a folder.
+ *
+ * @param masterKeys the keys at hand, which tell this installation's backups from others
+ * @throws OperationRefused FILE_NOT_READABLE
+ */
+export function listFolder(folder: string, masterKeys: readonly Uint8Array[]): StoredBackup[] {
+  const checks = masterKeys.map(masterKeyCheck)
+  return namesIn(folder).flatMap((name): StoredBackup[] => {
+    const at = timeInFileName(name)
+    const path = join(folder, name)
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (at === undefined || !stats?.isFile()) return []
+    const state = !isOfKey(path, checks)
+      ? 'another key'
+      : existsSync(macFile(path))
+        ? 'verified'
+        : 'unverified'
+    return [{ name, at, bytes: stats.size, state }]
+  })
+}
+
+/** Deletes a backup. Its HMAC goes first: without it a backup no longer counts as verified. */
+export function removeFromFolder(folder: string, { name }: StoredBackup): void {
+  rmSync(macFile(join(folder, name)), { force: true })
+  rmSync(join(folder, name), { force: true })
+}
+
+/** Deletes drafts that killed processes left. */
+export function removeOldDrafts(folder: string, now: number): void {
+  for (const name of namesIn(folder).filter(isDraftName)) {
+    const stats = statSync(join(folder, name), { throwIfNoEntry: false })
+    if (stats && stats.mtimeMs < now - draftMsMax) rmSync(join(folder, name), { force: true })
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    const code = systemErrorCode(error)
+    if (code === 'ENOENT') return []
+    throw new OperationRefused(
+      'FILE_NOT_READABLE',
+      `${folder} cannot be read (${code})`,
+      'Check the permissions of the folder.',
+      error,
+    )
+  }
+}
+
+function isOfKey(path: string, checks: readonly string[]): boolean {
+  try {
+    return withReadonlyConnection(path, listMasterKeyChecks).some((check) => checks.includes(check))
+  } catch {
+    // Not a database, or one that cannot be read: it is left alone.
+    return false
+  }
+}

@@ -1,0 +1,26 @@
+import type { BackupRows } from '../store/files/backup.ts'
+
+/** A backup that otpd named, at the place where it is kept. */
+export type StoredBackup = {
+  name: string
+  /** Milliseconds since the epoch. */
+  at: number
+  bytes: number
+  /**
+   * `verified`: it was read back and is whole. `unverified`: it was made with a master key at hand, but never read back.
+   * `another key`: it belongs to another installation, or to a master key of before.
+   */
+  state: 'verified' | 'unverified' | 'another key'
+  rows?: BackupRows
+}
+
+/**
+ * Chooses what pruning deletes: all backups that are older than the newest `keep` that verified. Those of another master
+ * key are never chosen.
+ */
+export function choosePruned(backups: readonly StoredBackup[], keep: number): StoredBackup[] {
+  const newestFirst = backups.toSorted((a, b) => b.at - a.at)
+  const oldestKept = newestFirst.filter(({ state }) => state === 'verified')[keep - 1]
+  if (!oldestKept) return []
+  return newestFirst.filter(({ at, state }) => at < oldestKept.at && state !== 'another key')
+}

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Bucket } from '../backups/bucket.ts'
+import { listFolder, removeOldDrafts } from '../backups/folder.ts'
+import { backupFileName } from '../backups/names.ts'
+import type { OnStep } from '../shared/progress.ts'
+import { compareMac } from '../store/files/backup-mac.ts'
+import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
+import { dataFiles, OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
+import { folderOf, loadRemote, openTarget, parseTarget, type BackupNeeds } from './backups.ts'
+
+export type HostVerifiedBackup = { file: string; bytes: number; rows: BackupRows }
+
+/** A backup that a person named: a file of this machine, or an object. */
+export type BackupSource =
+  | { kind: 'file'; path: string; label: string }
+  | { kind: 'object'; bucket: Bucket; name: string; bytes: number; label: string }
+
+/**
+ * Finds the backup that a person named: a path, `s3://BUCKET/PREFIX/NAME` or `s3://BUCKET/PREFIX/latest`, which is the
+ * newest that one of the keys opens.
+ *
+ * @param options.isName the text may be a name at the place of the configuration
+ * @throws OperationRefused PLACE_INVALID, FILE_MISSING, or what the bucket says
+ */
+export async function findBackup(
+  { config }: BackupNeeds,
+  text: string,
+  options: { dataDir: string; cwd: string; masterKeys: readonly Uint8Array[]; isName?: boolean },
+): Promise<BackupSource> {
+  const { dataDir, cwd, masterKeys, isName = false } = options
+  const { to } = config.backup
+  if (/^s3:/i.test(text)) {
+    const [, place = '', name = ''] = /^(s3:\/\/.+)\/([^/]+)$/i.exec(text) ?? []
+    const target = parseTarget(place === '' ? text : place, cwd)
+    if (target.kind !== 's3' || name === '')
+      throw new OperationRefused(
+        'PLACE_INVALID',
+        `${text} names no backup`,
+        'Add its name, or latest: s3://BUCKET/PREFIX/latest.',
+      )
+    return findObject(await openTarget(target, config), name, masterKeys)
+  }
+  const isPlain = isName && !text.includes('/')
+  if (isPlain && to.kind === 's3') return findObject(await openTarget(to, config), text, masterKeys)
+  const inFolder =
+    isPlain && to.kind === 'folder' ? findInFolder(folderOf(to, dataDir), text, masterKeys) : null
+  const path = inFolder ?? resolve(cwd, text)
+  return { kind: 'file', path, label: path }
+}
+
+function findInFolder(folder: string, name: string, masterKeys: readonly Uint8Array[]): string | null {
+  if (name !== 'latest') return existsSync(join(folder, name)) ? join(folder, name) : null
+  const [newest] = listFolder(folder, masterKeys)
+    .filter(({ state }) => state !== 'another key')
+    .toSorted((a, b) => b.at - a.at)
+  if (newest) return join(folder, newest.name)
+  throw noBackups(folder)
+}
+
+async function findObject(
+  bucket: Bucket,
+  name: string,
+  masterKeys: readonly Uint8Array[],
+): Promise<BackupSource> {
+  const found = (name: string, bytes: number): BackupSource => ({
+    kind: 'object',
+    bucket,
+    name,
+    bytes,
+    label: `${bucket.label}/${name}`,
+  })
+  if (name === 'latest') {
+    const { listBucket } = await loadRemote()
+    const [newest] = (await listBucket(bucket, masterKeys))
+      .filter(({ state }) => state !== 'another key')
+      .toSorted((a, b) => b.at - a.at)
+    if (newest) return found(newest.name, newest.bytes)
+    throw noBackups(bucket.label)
+  }
+  const object = (await bucket.list()).find((one) => one.name === name)
+  if (object) return found(object.name, object.bytes)
+  throw new OperationRefused(
+    'FILE_MISSING',
+    `there is no ${bucket.label}/${name}`,
+    `List what is there: otpd backup list --from ${bucket.label}`,
+  )
+}
+
+const noBackups = (place: string) =>
+  new OperationRefused(
+    'FILE_MISSING',
+    `there is no backup of this master key in ${place}`,
+    `List what is there: otpd backup list --from ${place}`,
+  )
+
+/**
+ * Runs `work` on the database of a backup. One that is sealed is downloaded and opened into the data directory's
+ * `backups` for that time.
+ *
+ * @throws OperationRefused FILE_MISSING, BACKUP_INVALID, BACKUP_OF_ANOTHER_KEY, BACKUP_FORGED, FILE_NOT_WRITABLE
+ */
+export async function withOpenedBackup<T>(
+  source: BackupSource,
+  needs: { dataDir: string; masterKeys: readonly Uint8Array[]; onStep: OnStep },
+  work: (opened: { file: string; wasSealed: boolean }) => T | Promise<T>,
+): Promise<T> {
+  const { dataDir, masterKeys, onStep } = needs
+  if (source.kind === 'file' && !(await isSealedFile(source.path)))
+    return work({ file: source.path, wasSealed: false })
+  const folder = dataFiles(dataDir).backups
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  removeOldDrafts(folder, Date.now())
+  const file = draftFile(join(folder, backupFileName(Date.now())))
+  try {
+    const { fetchSealedBackup, openSealedFile } = await loadRemote()
+    if (source.kind === 'file') await openSealedFile(source.path, masterKeys, { file, onStep })
+    else await fetchSealedBackup(source.bucket, source, masterKeys, { file, onStep })
+    return await work({ file, wasSealed: true })
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+async function isSealedFile(path: string): Promise<boolean> {
+  const { headerBytes, isSealedBackup } = await import('../backups/sealed-format.ts')
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch {
+    // Opening it again below says why it cannot be read.
+    return false
+  }
+  try {
+    const start = Buffer.alloc(headerBytes)
+    return isSealedBackup(start.subarray(0, readSync(file, start)))
+  } catch {
+    return false
+  } finally {
+    closeSync(file)
+  }
+}
+
+/**
+ * Reads a backup to its end, checks it as a restore does, and counts it. A sealed one in a bucket then counts as verified,
+ * or no longer.
+ *
+ * @throws OperationRefused as `withOpenedBackup`; BACKUP_NOT_AUTHENTICATED
+ */
+export async function verifySource(
+  source: BackupSource,
+  needs: { dataDir: string; masterKeys: readonly Uint8Array[]; onStep: OnStep },
+): Promise<HostVerifiedBackup> {
+  const { masterKeys, onStep } = needs
+  try {
+    return await withOpenedBackup(source, needs, async ({ file, wasSealed }) => {
+      if (!wasSealed) requireMac(file, masterKeys, onStep)
+      const rows = checkAndCount(file, source.label, onStep)
+      if (source.kind === 'object') await noteVerified(source, { file, rows, masterKeys })
+      const bytes = source.kind === 'object' ? source.bytes : Bun.file(source.path).size
+      return { file: source.label, bytes, rows }
+    })
+  } catch (error) {
+    const isBad = error instanceof OperationRefused && /^BACKUP_(FORGED|INVALID)$/.test(error.reason)
+    if (isBad && source.kind === 'object') {
+      const { forgetNote } = await loadRemote()
+      await forgetNote(source.bucket, source.name)
+    }
+    throw error
+  }
+}
+
+async function noteVerified(
+  { bucket, name, bytes }: Extract<BackupSource, { kind: 'object' }>,
+  { file, rows, masterKeys }: { file: string; rows: BackupRows; masterKeys: readonly Uint8Array[] },
+) {
+  const { writeNote } = await loadRemote()
+  const hash = createHash('sha256')
+  for await (const chunk of Bun.file(file).stream()) hash.update(chunk)
+  const [masterKey] = masterKeys
+  if (masterKey) await writeNote(bucket, name, masterKey, { bytes, sha256: hash.digest('hex'), rows })
+}
+
+function requireMac(file: string, masterKeys: readonly Uint8Array[], onStep: OnStep) {
+  if (!existsSync(file))
+    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'List what is there: otpd backup list')
+  let check: ReturnType<typeof compareMac>
+  try {
+    check = compareMac(file, masterKeys, onStep)
+  } catch (error) {
+    throw new OperationRefused(
+      'FILE_NOT_READABLE',
+      `${file} cannot be read (${systemErrorCode(error)})`,
+      'Check the permissions of the file.',
+      error,
+    )
+  }
+  if (check === 'matches') return
+  throw check === 'wrong'
+    ? new OperationRefused(
+        'BACKUP_FORGED',
+        `${file} does not match its HMAC in ${file}.hmac`,
+        'It was changed or cut, or made with another master key. Choose another backup.',
+      )
+    : new OperationRefused(
+        'BACKUP_NOT_AUTHENTICATED',
+        `there is no ${file}.hmac, which proves that the backup is unchanged`,
+        'Copy it along.',
+      )
+}

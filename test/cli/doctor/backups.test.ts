@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import { backupChecks } from '../../../cli/doctor/backups.ts'
+import type { BackupInspection } from '../../../src/host/host.ts'
+import { dayMs } from '../../../src/shared/durations.ts'
+
+const now = Date.parse('2026-11-20T12:00:00Z')
+const scheduled: BackupInspection = {
+  every: '24h',
+  everyMs: dayMs,
+  last: { file: 's3://acme/otpd/x', at: now - dayMs, bytes: 7_100_000 },
+  onDataDisk: null,
+}
+const check = (changes: Partial<BackupInspection>) => backupChecks({ ...scheduled, ...changes }, now)
+
+test('says nothing about backups where there are neither backups nor a schedule', () => {
+  expect(check({ every: null, everyMs: null, last: null, onDataDisk: '/data/backups' })).toEqual([])
+})
+
+test('names the last backup while it is younger than twice the interval', () => {
+  expect(check({})).toMatchObject([
+    { status: 'ok', message: expect.stringContaining('7.1 MB, s3://acme/otpd/x') },
+  ])
+  const hand = check({ every: null, everyMs: null, last: { file: '/nas/x', at: now - 99 * dayMs, bytes: 1 } })
+  expect(hand).toMatchObject([{ status: 'ok', message: expect.stringContaining('no schedule') }])
+})
+
+test('warns of one that is overdue or missing, and of one on the disk of the data', () => {
+  const late = check({ last: { file: 's3://acme/otpd/x', at: now - 2 * dayMs - 1, bytes: 1 } })
+  expect(late).toMatchObject([
+    { status: 'warning', message: expect.stringContaining('one is due every 24h') },
+  ])
+  expect(check({ last: null })).toMatchObject([
+    { status: 'warning', message: expect.stringContaining('none yet') },
+  ])
+  expect(check({ onDataDisk: '/data/backups' })).toMatchObject([
+    { status: 'warning', message: '/data/backups is on the disk of the data: both would be lost together' },
+  ])
+})

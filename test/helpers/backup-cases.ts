@@ -1,0 +1,36 @@
+import type { CommandCase } from './command-case.ts'
+
+/** A call of each command on backups, in an order in which one follows from another. */
+export const backupCases: [string, () => CommandCase][] = [
+  [
+    'backup',
+    () => ({
+      args: ['copy.db'],
+      stdout: /^✓ Backup /,
+      stderr: /master key is not in it/,
+      json: 'own',
+      hasSteps: true,
+    }),
+  ],
+  ['backup list', () => ({ args: [], stdout: /^No backups in .*backups\.\n$/, json: 'own', isWide: true })],
+  [
+    'backup verify',
+    () => ({
+      args: ['copy.db'],
+      stdout: /^✓ .*copy\.db is whole/,
+      json: 'own',
+      hasSteps: true,
+      isWide: true,
+    }),
+  ],
+  [
+    'restore',
+    () => ({
+      args: ['copy.db', '--data-dir', 'restored', '--yes'],
+      stdout: /^✓ Restored /,
+      stderr: 'Next: otpd serve --data-dir restored\n',
+      json: 'own',
+      hasSteps: true,
+    }),
+  ],
+]
