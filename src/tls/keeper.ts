@@ -33,11 +33,14 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
   const { domains, directoryUrl, folder, wall, log } = needs
   const stopping = new AbortController()
   let current = usable(readSaved(folder))
+  /** Obtained, but not served yet: authorities issue only a few certificates for the same names in a week. */
+  let unserved: SavedCertificate | undefined
   let failures = 0
-  let retryAt = 0
+  /** When the last attempt failed, and when the next one is due. */
+  let retry = { since: 0, until: 0 }
   let lastError = ''
-  /** When the current certificate is renewed, and until when that time holds. */
-  let renewal = { at: 0, until: 0 }
+  /** When the current certificate is renewed, and from when until when that time holds. */
+  let renewal = { at: 0, since: 0, until: 0 }
   const startedAt = wall.now()
   let isExplained = false
 
@@ -63,7 +66,7 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
   /** Returns when the certificate is to be renewed, and asks the authority again from time to time. */
   async function renewalAt({ pair, facts }: SavedCertificate): Promise<number> {
     const now = wall.now()
-    if (now < renewal.until) return renewal.at
+    if (isWithin(renewal, now)) return renewal.at
     const id = certificateId(pair.certificate)
     // The authority's advice is optional: a third of the lifetime holds without it.
     const window =
@@ -73,7 +76,7 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
             .then((acme) => acme.renewalWindow(id))
             .catch(() => undefined)
     const againMs = Math.min(Math.max(window?.retryAfterMs || windowDefaultMs, windowMinMs), windowMaxMs)
-    renewal = { at: renewalTime(facts, window, Math.random()), until: now + againMs }
+    renewal = { at: renewalTime(facts, window, Math.random()), since: now, until: now + againMs }
     return renewal.at
   }
 
@@ -89,13 +92,14 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
   async function renew() {
     if (!current) log.info('obtaining a certificate', { domains, from: new URL(directoryUrl).host })
     try {
-      const renewed = await obtain()
+      const renewed = (unserved = usable(unserved) ?? (await obtain()))
+      saveCertificate(folder, renewed)
       needs.onPair(renewed)
       const msg = current ? 'certificate renewed' : 'certificate obtained'
       current = renewed
+      unserved = undefined
       failures = 0
-      renewal = { at: 0, until: 0 }
-      saveCertificate(folder, renewed)
+      renewal = { at: 0, since: 0, until: 0 }
       log.info(msg, { domains, until: new Date(renewed.facts.notAfter) })
       needs.onOutcome('renewed')
     } catch (error) {
@@ -103,9 +107,14 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
       needs.onOutcome('failed')
       lastError = error instanceof Error ? error.message : String(error)
       const backoffMs = Math.min(retryMinMs * 2 ** failures++, retryMaxMs)
-      retryAt = wall.now() + Math.max(backoffMs, error instanceof AcmeError ? error.retryAfterMs : 0)
-      const nextTry = new Date(retryAt)
-      log.error('obtaining a certificate failed; SIGHUP tries again at once', {
+      const now = wall.now()
+      retry = {
+        since: now,
+        until: now + Math.max(backoffMs, error instanceof AcmeError ? error.retryAfterMs : 0),
+      }
+      const nextTry = new Date(retry.until)
+      const what = unserved ? 'serving the new certificate' : 'obtaining a certificate'
+      log.error(`${what} failed; SIGHUP tries again at once`, {
         domains,
         error: lastError,
         nextTry,
@@ -119,12 +128,16 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
     async look(isAsked) {
       const now = wall.now()
       explainDelay(now)
-      if (now < retryAt && !isAsked) return
+      if (isWithin(retry, now) && !isAsked) return
       if (!current || now >= (await renewalAt(current))) await renew()
     },
     stop: () => stopping.abort(),
   }
 }
+
+/** Tells whether a wait goes on. One that began in the future does not: the clock was set back, perhaps by years. */
+const isWithin = ({ since, until }: { since: number; until: number }, now: number) =>
+  now >= since && now < until
 
 async function exportPem(key: CryptoKey): Promise<string> {
   const base64 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { X509Certificate } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKeeper } from '../../src/tls/keeper.ts'
@@ -35,7 +35,9 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
     rmSync(join(folder, '..'), { recursive: true, force: true })
   })
 
-  function open(options: { domains?: string[]; answers?: boolean; directoryUrl?: string } = {}) {
+  function open(
+    options: { domains?: string[]; answers?: boolean; directoryUrl?: string; refuse?: () => boolean } = {},
+  ) {
     const log = (level: string) => (msg: string, fields: Readonly<Record<string, unknown>>) =>
       void lines.push({ level, msg, fields })
     const keeper = createKeeper({
@@ -47,7 +49,10 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
       version: 'test',
       wall: { now: () => now },
       log: { info: log('info'), warn: log('warn'), error: log('error') },
-      onPair: (next) => void served.push(next),
+      onPair(next) {
+        if (options.refuse?.()) throw new Error('the port is taken')
+        served.push(next)
+      },
       onOutcome: (outcome) => void outcomes.push(outcome),
       answer(token, text) {
         if (options.answers !== false) challenges.set(token, text)
@@ -206,6 +211,38 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
     expect(JSON.parse(readFileSync(join(folder, 'certificate.json'), 'utf8')).certificate).toBe(
       served[0]?.pair.certificate,
     )
+  })
+
+  test('keeps a certificate that cannot be served yet, instead of ordering more of them', async () => {
+    let isRefused = true
+    const keeper = open({ refuse: () => isRefused })
+    await keeper.look(false)
+    expect(errors()[0]?.['error']).toBe('the port is taken')
+    expect(open().first).toBeDefined()
+    isRefused = false
+    now += hourMs
+    await keeper.look(false)
+    expect([served.length, ca.orders.length]).toEqual([1, 1])
+    // Nor if it cannot be saved: `certificate.json.new` is a folder.
+    mkdirSync(join(folder, 'certificate.json.new', 'x'), { recursive: true })
+    now += 61 * dayMs
+    await keeper.look(false)
+    rmSync(join(folder, 'certificate.json.new'), { recursive: true })
+    now += hourMs
+    await keeper.look(false)
+    expect([served.length, ca.orders.length]).toEqual([2, 2])
+    expect(open().first?.pair).toEqual(served[1]?.pair)
+  })
+
+  test('does not wait for a time that a wrong clock named', async () => {
+    ca.refuseNext('order', { type: 'unauthorized', detail: 'no' })
+    const keeper = open()
+    now += 3650 * dayMs
+    await keeper.look(false)
+    expect(outcomes).toEqual(['failed'])
+    now -= 3650 * dayMs
+    await keeper.look(false)
+    expect(outcomes).toEqual(['failed', 'renewed'])
   })
 
   test('never logs a key', async () => {
