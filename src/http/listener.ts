@@ -100,6 +100,7 @@ export function listen(
       headers: { ...securityHeaders, 'x-request-id': newId('req'), location },
     })
   let isDraining = false
+  let isStopped = false
   let requestCount = 0
   let inFlight = 0
   const servers = new Set<Bun.Server<undefined>>()
@@ -162,6 +163,8 @@ export function listen(
   return {
     url: tls ? `https://${host}:${port}` : `http://${host}:${current?.server.port}`,
     exchange(pair) {
+      // A server that is opened now would never be stopped, and serve requests without a database.
+      if (isStopped) return
       const old = current
       if (!canSharePort) void old?.end()
       current = open(pair)
@@ -178,6 +181,7 @@ export function listen(
       }
     },
     async stop(timeoutMs) {
+      isStopped = true
       const finished = Promise.all([...servers].map((server) => server.stop(false)))
       const timer = Promise.withResolvers<void>()
       const timeout = setTimeout(timer.resolve, timeoutMs)

@@ -17,8 +17,11 @@ const http = listenHttp(
     findChallenge: (token) => (token === 'known' ? 'known.thumbprint' : undefined),
     httpsOrigin: (host) => (host === 'otp.test' ? 'https://otp.test' : undefined),
     isReady: () => isReady,
-    answerProbe: () =>
-      Response.json({ data: { status: 'not_ready', cause: 'certificate' } }, { status: 503 }),
+    answerProbe: new Elysia()
+      .get('/v1/health/ready', () =>
+        Response.json({ data: { status: 'not_ready', cause: 'certificate' } }, { status: 503 }),
+      )
+      .compile().fetch,
   },
 )
 afterAll(() => http.stop())
@@ -34,6 +37,9 @@ async function call(method: string, path: string, host: string | null = 'otp.tes
 test('before there is a certificate, only challenges and probes are answered', async () => {
   expect(await call('GET', '/.well-known/acme-challenge/known')).toEqual([200, 'known.thumbprint'])
   expect(await call('GET', '/v1/health/ready')).toEqual([503, expect.stringContaining('certificate')])
+  // The framework finds the path behind a host of four characters or more.
+  for (const host of ['x', 'abc', '', 'a/v1/health#', null])
+    expect(await call('GET', '/v1/health/ready', host)).toEqual([503, expect.stringContaining('certificate')])
   for (const path of ['/', '/docs/', '/.well-known/acme-challenge/other'])
     expect(await call('GET', path)).toEqual([503, expect.stringContaining('There is no certificate yet.')])
   expect(await call('POST', '/v1/otp/send', 'otp.test', '{}')).toEqual([
@@ -77,6 +83,9 @@ test.skipIf(!hasOpenssl)(
     expect(await (await get(cert)).text()).toBe('here')
     https.exchange({ certificate: other.cert, key: other.key })
     await https.stop(0)
-    expect(get(other.cert)).rejects.toThrow()
+    await expect(get(other.cert)).rejects.toThrow()
+    // A renewal that ends during the shutdown.
+    https.exchange({ certificate: other.cert, key: other.key })
+    await expect(get(other.cert)).rejects.toThrow()
   },
 )
