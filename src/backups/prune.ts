@@ -16,10 +16,13 @@ export type StoredBackup = {
 
 /**
  * Chooses what pruning deletes: all backups that are older than the newest `keep` that verified. Those of another master
- * key are never chosen.
+ * key are never chosen, nor those whose time has not come: they were made while the clock was wrong, and would count as the
+ * newest from now on, so that each new one would be deleted.
+ *
+ * @param now milliseconds since the epoch
  */
-export function choosePruned(backups: readonly StoredBackup[], keep: number): StoredBackup[] {
-  const newestFirst = backups.toSorted((a, b) => b.at - a.at)
+export function choosePruned(backups: readonly StoredBackup[], keep: number, now: number): StoredBackup[] {
+  const newestFirst = backups.filter(({ at }) => at <= now).toSorted((a, b) => b.at - a.at)
   const oldestKept = newestFirst.filter(({ state }) => state === 'verified')[keep - 1]
   if (!oldestKept) return []
   return newestFirst.filter(({ at, state }) => at < oldestKept.at && state !== 'another key')

@@ -48,14 +48,17 @@ export async function backUpToTarget(
   const now = Date.now()
   if (existsSync(database)) mkdirSync(ownFolder, { recursive: true, mode: 0o700 })
   removeOldDrafts(ownFolder, now)
+  // Before the pruning, which may fail: the backup is there, and the next one is due later.
+  const record = ({ file, bytes }: Backup) => writeLastBackup(dataDir, { file, at: now, bytes })
   let backup: Backup
   let pruned: string[] = []
   if (to.kind === 's3') {
     const bucket = await openTarget(to, config)
     const { listBucket, removeFromBucket, sendSealedBackup } = await loadRemote()
     backup = await sendSealedBackup(bucket, { database, folder: ownFolder, masterKey, now, onStep })
+    record(backup)
     if (prune) {
-      const old = choosePruned(await listBucket(bucket, [masterKey]), keep)
+      const old = choosePruned(await listBucket(bucket, [masterKey]), keep, now)
       for (const one of old) await removeFromBucket(bucket, one)
       pruned = old.map(({ name }) => name)
     }
@@ -70,13 +73,13 @@ export async function backUpToTarget(
       )
     removeOldDrafts(folder, now)
     backup = await backUpDatabase(database, join(folder, backupFileName(now)), masterKey, onStep)
+    record(backup)
     if (prune) {
-      const old = choosePruned(listFolder(folder, [masterKey]), keep)
+      const old = choosePruned(listFolder(folder, [masterKey]), keep, now)
       for (const one of old) removeFromFolder(folder, one)
       pruned = old.map(({ name }) => name)
     }
   }
-  writeLastBackup(dataDir, { file: backup.file, at: now, bytes: backup.bytes })
   return { ...backup, pruned }
 }
 

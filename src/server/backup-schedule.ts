@@ -36,10 +36,12 @@ export function createBackupSchedule(needs: {
   const { everyMs, clock, random, readLast, makeBackup, onFailed } = needs
   const newDelay = () => random() * Math.min(spreadMsMax, everyMs / 10)
   let delayMs = newDelay()
-  let notBefore = clock.now() + delayMs
+  const waitFor = (ms: number) => ({ since: clock.now(), until: clock.now() + ms })
+  let wait = waitFor(delayMs)
   return async () => {
     const now = clock.now()
-    if (now < notBefore) return
+    // A wait that began in the future is over: the clock was set back, perhaps by years.
+    if (now >= wait.since && now < wait.until) return
     const last = readLast()
     // A time that has not come yet was taken while the clock was wrong.
     if (last && last.at <= now && now < last.at + everyMs + delayMs) return
@@ -47,7 +49,7 @@ export function createBackupSchedule(needs: {
       await makeBackup()
       delayMs = newDelay()
     } catch (error) {
-      notBefore = now + Math.min(everyMs, retryMsMax)
+      wait = waitFor(Math.min(everyMs, retryMsMax))
       onFailed(error)
     }
   }

@@ -9,8 +9,8 @@ import { choosePruned, type StoredBackup } from '../../src/backups/prune.ts'
 const stored = (...states: StoredBackup['state'][]): StoredBackup[] =>
   states.map((state, index) => ({ name: `n${index}`, at: 1000 - index, bytes: 1, state }))
 
-const pruned = (backups: readonly StoredBackup[], keep: number) =>
-  choosePruned(backups, keep).map(({ name }) => name)
+const pruned = (backups: readonly StoredBackup[], keep: number, now = 1000) =>
+  choosePruned(backups, keep, now).map(({ name }) => name)
 
 test('pruning keeps the newest that verified, and what is newer than the oldest of them', () => {
   expect(pruned(stored('verified', 'verified', 'verified'), 2)).toEqual(['n2'])
@@ -21,6 +21,11 @@ test('pruning keeps the newest that verified, and what is newer than the oldest 
 test('pruning deletes nothing until enough have verified, and never a backup of another master key', () => {
   expect(pruned(stored('verified', 'unverified', 'unverified', 'unverified'), 2)).toEqual([])
   expect(pruned(stored('verified', 'another key', 'unverified'), 1)).toEqual(['n2'])
+})
+
+test('pruning leaves backups of a clock that was ahead, and does not count them', () => {
+  expect(pruned(stored('verified', 'verified', 'verified', 'verified'), 1, 998)).toEqual(['n3'])
+  expect(pruned(stored('verified', 'verified'), 1, 999)).toEqual([])
 })
 
 test('names carry the time, and only whole names of otpd are read', () => {

@@ -28,6 +28,7 @@ function makeSchedule(options: { everyMs?: number; last?: number; random?: numbe
   return {
     backups,
     failures: () => failures,
+    setClockBack: (ms: number) => clock.advance(-ms),
     setFailure: (error: Error | null) => void (failure = error),
     setLast: (at: number) => void (last = { file: 'x', at: startedAt + at, bytes: 1 }),
     /** Lets time pass, with a check every ten minutes. */
@@ -85,4 +86,19 @@ test('counts a failure, and tries again after an hour', async () => {
   often.setFailure(new Error('disk full'))
   await often.run(hourMs)
   expect(often.failures()).toBe(7)
+})
+
+test('does not wait for a time that a wrong clock named, neither after the start nor after a failure', async () => {
+  const started = makeSchedule({ random: 1 })
+  await started.run(0)
+  started.setClockBack(3650 * dayMs)
+  await started.run(0)
+  expect(started.backups).toEqual([-3650 * dayMs])
+  const failed = makeSchedule()
+  failed.setFailure(new Error('the certificate is not valid yet'))
+  await failed.run(0)
+  failed.setFailure(null)
+  failed.setClockBack(3650 * dayMs)
+  await failed.run(0)
+  expect(failed.backups).toEqual([-3650 * dayMs])
 })

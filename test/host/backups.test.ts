@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readLastBackup } from '../../src/backups/last-backup.ts'
+import { backupFileName, timeInFileName } from '../../src/backups/names.ts'
+import { openHost } from '../../src/host/host.ts'
+import { backUp } from '../../src/host/data.ts'
+import { loadEnv, requireConfig } from '../helpers/config.ts'
+
+let folder: string
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'otpd-backups-'))))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('a backup counts as made if the pruning after it fails, so that the next one is not due at once', async () => {
+  const dataDir = join(folder, 'data')
+  const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir, OTPD_BACKUP_KEEP: '1' }))
+  const host = await openHost({ config, access: 'write' })
+  await host.createSetupToken()
+  await host.close()
+  const { file } = await backUp({ config })
+  // An old backup whose HMAC cannot be deleted.
+  const old = join(dataDir, 'backups', backupFileName(Date.now() - 86_400_000))
+  renameSync(file, old)
+  rmSync(`${file}.hmac`)
+  mkdirSync(`${old}.hmac`)
+  const before = readLastBackup(dataDir)?.at ?? 0
+  await expect(backUp({ config }, { prune: true })).rejects.toThrow()
+  const last = readLastBackup(dataDir)
+  expect(last?.at).toBeGreaterThan(before)
+  const names = readdirSync(join(dataDir, 'backups')).filter((name) => timeInFileName(name) === last?.at)
+  expect(names).toHaveLength(1)
+})
