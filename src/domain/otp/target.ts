@@ -87,10 +87,24 @@ export async function findMadeBy(
   needs: Pick<Needs, 'store' | 'keys'>,
   application: CallingApplication,
   phone: string,
-  isWanted: (request: OtpRequest) => boolean = () => true,
 ): Promise<OtpRequest | undefined> {
   for await (const request of listRequests(needs, application, parsePhone(phone).phone))
-    if (request.compat?.facade === facade && isWanted(request)) return request
+    if (request.compat?.facade === facade) return request
+  return undefined
+}
+
+/** Does the same for one that can still be verified. */
+export async function findLivingMadeBy(
+  facade: Facade,
+  needs: Needs,
+  application: CallingApplication,
+  phone: string,
+): Promise<OtpRequest | undefined> {
+  const now = needs.clock.now()
+  for await (const request of listRequests(needs, application, parsePhone(phone).phone)) {
+    if (request.createdAt <= now - lifetimeMaxMs) break
+    if (request.compat?.facade === facade && isLiving(request, now)) return request
+  }
   return undefined
 }
 

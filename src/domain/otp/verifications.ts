@@ -9,7 +9,7 @@ import type { OtpNeeds } from './operations.ts'
 import type { SendInput } from './outgoing.ts'
 import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
-import { findHead, findMadeBy, moved } from './target.ts'
+import { findHead, findLivingMadeBy, findMadeBy, moved } from './target.ts'
 
 /**
  * Creates the operations of façades whose APIs have one verification of a phone at a time. Everything else they do with
@@ -70,9 +70,7 @@ export function createVerifications(
       const { phone } = parsePhone(input.phone)
       for (;;) {
         const newestRequest = await findHead(needs, application, phone)
-        const living = await findMadeBy(facade, needs, application, phone, (request) =>
-          isLiving(request, needs.clock.now()),
-        )
+        const living = await findLivingMadeBy(facade, needs, application, phone)
         const result = await sendFor({ facade, newestRequest, replaces: living?.id }, application, input)
         if (result !== moved) return result
       }
