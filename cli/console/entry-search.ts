@@ -33,7 +33,9 @@ export function parseLogSearch(text: string, applications: readonly NamedApplica
   if (phone !== null) return { phoneEnd: `+${phone.replace(/^00/, '').replaceAll(/\D/g, '')}` }
   if (/^\d{4,6}$/.test(typed)) return { phoneEnd: typed }
   const word = typed.toLowerCase()
-  const type = logTypes.find((name) => name === word) ?? typesByKind[word]
+  const type =
+    logTypes.find((name) => name === word) ??
+    (Object.hasOwn(typesByKind, word) ? typesByKind[word] : undefined)
   if (type !== undefined) return { type }
   const app = applications.find(({ id, name }) => id === typed || name === typed)
   return app === undefined ? null : { appId: app.id }

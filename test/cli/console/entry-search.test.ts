@@ -18,9 +18,12 @@ describe('the search of the log', () => {
     expect(parseLogSearch(text, applications)).toEqual(query)
   })
 
-  test.each(['', '12', 'all', 'max attempts', 'we'])('searches the rows for %p', (text) => {
-    expect(parseLogSearch(text, applications)).toBeNull()
-  })
+  test.each(['', '12', 'all', 'max attempts', 'we', 'constructor', '__proto__'])(
+    'searches the rows for %p',
+    (text) => {
+      expect(parseLogSearch(text, applications)).toBeNull()
+    },
+  )
 })
 
 describe('the search of the audit trail', () => {
