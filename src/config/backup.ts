@@ -61,7 +61,7 @@ export function readBackup(
           "Use pg_dump or your provider's backups, and remove this setting.",
         )
   } else if (to.value.kind === 's3' && (keyId.value === null || secret === null)) {
-    const isReported = secretFile.source !== null && keyId.value !== null
+    const isReported = (secretFile.source ?? secretEnv.source) !== null && keyId.value !== null
     if (!isReported)
       report(
         to.source ?? 'default',
@@ -186,8 +186,8 @@ function parseEndpoint(text: string): Parsed<string> {
 }
 
 function parseVariableName(text: string): Parsed<string> {
-  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(text)) return { value: text }
-  // The text is not quoted: it may be the secret itself.
+  // Upper case, as variables are by convention, so that a secret access key in its place is not taken for a name, and shown.
+  if (/^[A-Z_][A-Z0-9_]*$/.test(text)) return { value: text }
   return { fault: 'This is not the name of a variable.', remedy: `Name one, such as ${secretPrefix}S3.` }
 }
 

@@ -158,7 +158,7 @@ function checkFiles(
 }
 
 function parseDomains(text: string): Parsed<string[]> {
-  return parseEach<string>(text, (word) => {
+  const names = parseEach<string>(text, (word) => {
     const isName = isHostName(word) && word.includes('.') && !/(^|\.)localhost$/i.test(word)
     if (isName) return { value: word.toLowerCase() }
     return {
@@ -166,6 +166,8 @@ function parseDomains(text: string): Parsed<string[]> {
       remedy: 'Certificates are for names: otp.example.com.',
     }
   })
+  // An authority refuses a name that comes twice.
+  return 'value' in names ? { value: [...new Set(names.value)] } : names
 }
 
 function decodeCa(bytes: Uint8Array): Parsed<string> {

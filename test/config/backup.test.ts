@@ -118,7 +118,11 @@ describe('the credentials', () => {
     }
     expect(requireProblem(loadEnv(both, { '/s3.key': 'x' })).text).toContain('is also set by')
     const missing = { ...settings, OTPD_BACKUP_SECRET_ACCESS_KEY_ENV: 'OTPD_SECRET_S3' }
-    expect(loadEnv(missing).problems[0]?.message).toBe('There is no variable OTPD_SECRET_S3.')
+    expect(requireProblem(loadEnv(missing)).text).toContain('There is no variable OTPD_SECRET_S3.')
+    const secret = 'wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY'
+    const misplaced = loadEnv({ ...settings, OTPD_BACKUP_SECRET_ACCESS_KEY_ENV: secret })
+    expect(requireProblem(misplaced).text).toContain('This is not the name of a variable.')
+    expect(JSON.stringify(misplaced)).not.toContain(secret)
     const exposed = load({
       env: { HOME: '/home/ada', ...settings, OTPD_BACKUP_SECRET_ACCESS_KEY_FILE: '/s3.key' },
       files: { '/s3.key': 'x' },

@@ -10,7 +10,7 @@ const env = { HOME: '/home/ada', OTPD_TLS_CERT_FILE: cert, OTPD_TLS_KEY_FILE: ke
 
 describe('domains', () => {
   test('set address, public URL and plain HTTP, unless these are set', () => {
-    const loaded = load({ flags: { domain: ['OTP.example.com', 'www.otp.example.com'] } })
+    const loaded = load({ flags: { domain: ['OTP.example.com', 'www.otp.example.com', 'otp.example.com'] } })
     expect(requireConfig(loaded)).toMatchObject({
       listen: { host: '0.0.0.0', port: 443 },
       publicUrl: 'https://otp.example.com',
