@@ -34,10 +34,24 @@ export function listFolder(folder: string, masterKeys: readonly Uint8Array[]): S
   })
 }
 
-/** Deletes a backup. Its HMAC goes first: without it a backup no longer counts as verified. */
+/**
+ * Deletes a backup. Its HMAC goes first: without it a backup no longer counts as verified.
+ *
+ * @throws OperationRefused FILE_NOT_WRITABLE
+ */
 export function removeFromFolder(folder: string, { name }: StoredBackup): void {
-  rmSync(macFile(join(folder, name)), { force: true })
-  rmSync(join(folder, name), { force: true })
+  const path = join(folder, name)
+  try {
+    rmSync(macFile(path), { force: true })
+    rmSync(path, { force: true })
+  } catch (error) {
+    throw new OperationRefused(
+      'FILE_NOT_WRITABLE',
+      `the old backup ${path} cannot be deleted (${systemErrorCode(error)})`,
+      'Check the permissions of the folder. The new backup is complete.',
+      error,
+    )
+  }
 }
 
 /** Deletes drafts that killed processes left. */

@@ -25,7 +25,7 @@ test('a backup counts as made if the pruning after it fails, so that the next on
   rmSync(`${file}.hmac`)
   mkdirSync(`${old}.hmac`)
   const before = readLastBackup(dataDir)?.at ?? 0
-  await expect(backUp({ config }, { prune: true })).rejects.toThrow()
+  await expect(backUp({ config }, { prune: true })).rejects.toMatchObject({ reason: 'FILE_NOT_WRITABLE' })
   const last = readLastBackup(dataDir)
   expect(last?.at).toBeGreaterThan(before)
   const names = readdirSync(join(dataDir, 'backups')).filter((name) => timeInFileName(name) === last?.at)
