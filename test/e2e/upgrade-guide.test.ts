@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, runToEnd } from '../helpers/binary.ts'
-import { codeBlocks, commandLines, expectCommandsExist, readDocument } from '../helpers/guide-blocks.ts'
+import { codeBlocks, commandLines, readDocument } from '../helpers/guide-blocks.ts'
 import { unpackDatabase } from '../upgrade/fixture.ts'
 import { masterKey } from '../upgrade/instance.ts'
 
@@ -47,10 +47,6 @@ async function type(line: string) {
   )
   return { line, exitCode, output: stdout + stderr }
 }
-
-test('its commands and flags exist', () => {
-  expect(expectCommandsExist(guide)).toBeGreaterThan(2)
-})
 
 test('a database of 0.1.0 is looked at, migrated, and put back', async () => {
   const before = commandsBelow('## Before')
