@@ -6,12 +6,15 @@ import { auditText } from './audit.ts'
 import { addAdminKeyCommands } from './admin-keys.ts'
 import { addAdminPhoneCommands } from './admin-phones.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
+import { loadServerConfig } from '../host/config.ts'
+import { findRunning } from '../host/running.ts'
+import { defaultServer } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
+import { formatFacts, printable, formatRemaining, shellWord } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type AuditOptions = HostFlags & { limit?: string }
@@ -45,7 +48,8 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
         }
         const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
         printDeveloper(context.output, developer, 'Account')
-        context.output.suggestNext(`otpd login --email ${developer.email ?? ''}`)
+        const server = await serverFlag(options)
+        context.output.suggestNext(`otpd login${server} --email ${developer.email ?? ''}`)
       }),
     )
 
@@ -70,7 +74,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
         context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
         const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
         context.output.note(`Valid once, for ${timeLeft}.`)
-        context.output.suggestNext(`otpd login --setup-token ${setupToken.token}`)
+        context.output.suggestNext(`otpd login${await serverFlag(options)} --setup-token ${setupToken.token}`)
       }),
     )
 
@@ -122,6 +126,13 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
         output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
       }),
     )
+}
+
+/** Names the server that runs here, if a login would not find it by itself. */
+async function serverFlag(flags: HostFlags): Promise<string> {
+  const running = await findRunning(await loadServerConfig(flags, 'host command'))
+  const url = running?.config.publicUrl ?? running?.url ?? defaultServer
+  return url === defaultServer ? '' : ` --server ${shellWord(url)}`
 }
 
 function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper, label: string) {

@@ -12,6 +12,7 @@ export function addServeCommand(program: Command, runCommand: RunCommand) {
       'after',
       examples(
         'otpd serve',
+        'otpd serve --domain otp.example.com',
         'otpd serve --listen 127.0.0.1:0 --data-dir ./data',
         'otpd serve --dev --log-format json',
       ),

@@ -1,10 +1,9 @@
 import { auditActions } from '../../src/shared/audit-actions.ts'
-import { logTypes } from '../../src/shared/event-kinds.ts'
+import { failureTypes, logTypes } from '../../src/shared/event-kinds.ts'
 import type { Application, AuditEntry } from '../client/resources.ts'
 import { isFullId } from '../client/find.ts'
 import type { LogSearch } from '../client/recent-log.ts'
 import { readPhone } from './request-search.ts'
-import { failureTypes } from './lines/log.ts'
 
 type NamedApplication = Pick<Application, 'id' | 'name'>
 

@@ -36,3 +36,11 @@ export type Subscription = (typeof subscriptions)[number]
 export const logTypes = [...eventKinds, 'otp.attempt_failed', 'webhook.disabled', 'guard.flagged'] as const
 
 export type LogType = (typeof logTypes)[number]
+
+/** Types of log entries that analytics counts as failures. */
+export const failureTypes = [
+  'otp.failed',
+  'otp.expired',
+  'otp.undelivered',
+  'otp.blocked',
+] as const satisfies readonly LogType[]

@@ -34,6 +34,7 @@ const exchanges = 10
 
 async function exchangeBySignal(print: Print) {
   const https = await startHttpsServer()
+  process.once('exit', () => void https.server.stop('SIGKILL'))
   const result = await exchangeUnderLoad(https, exchanges, async () => {
     const fingerprint = https.replace()
     process.kill(https.server.pid, 'SIGHUP')
@@ -45,6 +46,7 @@ async function exchangeBySignal(print: Print) {
 
 async function exchangeByFile(print: Print) {
   const https = await startHttpsServer()
+  process.once('exit', () => void https.server.stop('SIGKILL'))
   const result = await exchangeUnderLoad(https, exchanges, async () => {
     const fingerprint = https.replace()
     while ((await servedFingerprint(https.port)) !== fingerprint) await Bun.sleep(200)
@@ -90,6 +92,8 @@ async function startWithDomains(
     stdout: 'pipe',
     stderr: 'pipe',
   })
+  // A scenario that fails ends the run, and not the server.
+  process.once('exit', () => child.kill('SIGKILL'))
   const [output, errors] = [collectOutput(child.stdout), collectOutput(child.stderr)]
   const within = async (what: string, promise: Promise<unknown>) => {
     const isInTime = await Promise.race([
@@ -210,7 +214,7 @@ const caRefusing = (print: Print) =>
   withPebble({ refused: ['otp.test'] }, async ({ folder, ca, ports }) => {
     const server = await startWithDomains(folder, ca, ports)
     await server.waitForLog('rejectedIdentifier')
-    const [, words = ''] = /"error":"([^"]*)/.exec(server.log()) ?? []
+    const [, words = ''] = /"error":"((?:[^"\\]|\\.)*)"/.exec(server.log()) ?? []
     require((await server.readiness()).includes('"certificate"'), 'readiness does not say certificate')
     await server.stop()
     print(`CA refusing: ${words}`)
@@ -221,7 +225,7 @@ async function wrongChallenge(print: Print) {
   await withPebble({ challengePort: stranger.port ?? 0 }, async ({ folder, ca, ports }) => {
     const server = await startWithDomains(folder, ca, ports)
     await server.waitForLog('obtaining a certificate failed')
-    const [, words = ''] = /"error":"([^"]*)/.exec(server.log()) ?? []
+    const [, words = ''] = /"error":"((?:[^"\\]|\\.)*)"/.exec(server.log()) ?? []
     require(!server.isReadySoFar(), 'HTTPS is served without a certificate')
     await server.stop()
     print(`wrong challenge: ${words}`)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { installBetterAuth, startBetterAuth } from './better-auth.ts'
 import { withServer, type BenchCase, type BenchContext } from './bench-case.ts'
+import { httpsCases } from './https.ts'
 import { startLimit } from './limit.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
@@ -78,6 +79,10 @@ const guard = flowCase('guard-', 'otpd, guard enforced and networks given', (con
     sendFields: (index) => ({ clientIp: clientIpAt(index) }),
   }),
 )
+/** The same calls with a second and a third way in. */
+const facades = flowCase('facades-', 'otpd, façades on', (context) =>
+  startOtpd(context, { env: { OTPD_COMPAT: 'twilio-verify,camara' } }),
+)
 const betterAuth = (prefix: string, title: string, favourable: boolean): BenchCase => ({
   ...flowCase(prefix, title, (context) => startBetterAuth(context, favourable)),
   prepare: installBetterAuth,
@@ -95,6 +100,7 @@ export const cases: readonly BenchCase[] = [
   limit,
   otpd,
   guard,
+  facades,
   webhooks,
   betterAuthDefault,
   betterAuth('better-auth-favourable-', 'better-auth with cleanup disabled', true),
@@ -103,4 +109,5 @@ export const cases: readonly BenchCase[] = [
   onSlowDisk(otpd),
   onSlowDisk(betterAuthDefault),
   reads,
+  ...httpsCases,
 ]

@@ -16,6 +16,7 @@ export type Goal = {
 const throughputRatio = (a: Sample, b: Sample) => a.requestsPerSecond / b.requestsPerSecond
 const slowdownRatio = (a: Sample, b: Sample) => b.requestsPerSecond / a.requestsPerSecond
 const cpuRatio = (a: Sample, b: Sample) => a.cpuMicros / b.cpuMicros
+const cpuDifference = (a: Sample, b: Sample) => a.cpuMicros - b.cpuMicros
 const tailLatencyRatio = (a: Sample, b: Sample) => a.p99Ms / b.p99Ms
 /** Sends and their verifications per second. */
 const flowsPerSecond = (send: Sample, verify: Sample) =>
@@ -103,6 +104,12 @@ export const goals: readonly Goal[] = [
     ratio: flowThroughputRatio,
   },
   {
+    text: 'send and verify: otpd with façades / without',
+    rows: [...flowRows('facades-'), ...flowRows('')],
+    ratio: flowThroughputRatio,
+    atLeast: 0.95,
+  },
+  {
     text: 'time of the newest page of the log, again and again: otpd / Elysia',
     rows: ['logs', 'page'],
     ratio: slowdownRatio,
@@ -118,6 +125,17 @@ export const goals: readonly Goal[] = [
   { text: 'CPU of any page of the log: otpd / Elysia', rows: ['log-pages', 'page'], ratio: cpuRatio },
   { text: 'time of a summary: otpd / that page', rows: ['summary', 'page'], ratio: slowdownRatio, atMost: 3 },
   { text: 'time of 90 days: otpd / that page', rows: ['series', 'page'], ratio: slowdownRatio, atMost: 3 },
+  {
+    text: 'CPU of a probe on a kept connection: https − http, µs',
+    rows: ['https-kept', 'http-kept'],
+    ratio: cpuDifference,
+    atMost: 5,
+  },
+  {
+    text: 'CPU of a probe on a new connection: https − http, µs',
+    rows: ['https-new', 'http-new'],
+    ratio: cpuDifference,
+  },
   {
     text: 'memory of otpd after its load, MB',
     rows: ['verify'],

@@ -38,12 +38,13 @@ type Connection = { sentAt: number; head: Buffer | undefined; bytesLeft: number 
  *
  * @param port of one server, or of several, to which the connections go in turn
  * @param options.repeat starts over when all requests were sent
+ * @param options.isTls does not check the certificate
  * @throws Error at the first response that is not 2xx, and when a connection breaks
  */
 export async function runLoad(
   port: number | readonly number[],
   requests: readonly Uint8Array[],
-  options: { connections: number; seconds: number; repeat?: boolean },
+  options: { connections: number; seconds: number; repeat?: boolean; isTls?: boolean },
 ): Promise<Load> {
   if (requests.length === 0) throw new Error('nothing to send')
   const ports = typeof port === 'number' ? [port] : port
@@ -91,13 +92,18 @@ export async function runLoad(
     if (state.bytesLeft === 0) finish(socket)
   }
 
+  const handshakes = Array.from({ length: options.isTls ? options.connections : 0 }, () =>
+    Promise.withResolvers<void>(),
+  )
   const sockets = await Promise.all(
     Array.from({ length: options.connections }, (_, index) =>
       Bun.connect<Connection>({
         hostname: '127.0.0.1',
+        ...(options.isTls && { tls: { rejectUnauthorized: false, serverName: 'localhost' } }),
         port: ports[index % ports.length] ?? 0,
         data: { sentAt: 0, head: undefined, bytesLeft: 0 },
         socket: {
+          handshake: () => handshakes[index]?.resolve(),
           data(socket, bytes) {
             try {
               receive(socket, bytes)
@@ -111,6 +117,7 @@ export async function runLoad(
       }),
     ),
   )
+  await Promise.all(handshakes.map(({ promise }) => promise))
   startedAt = performance.now()
   for (const socket of sockets) sendNext(socket, startedAt)
   try {
@@ -118,10 +125,14 @@ export async function runLoad(
   } finally {
     for (const socket of sockets) socket.end()
   }
+  return summarizeLoad(latencies, endedAt - startedAt)
+}
+
+export function summarizeLoad(latencies: number[], durationMs: number): Load {
   latencies.sort((a, b) => a - b)
   return {
     responses: latencies.length,
-    requestsPerSecond: latencies.length / ((endedAt - startedAt) / 1000),
+    requestsPerSecond: latencies.length / (durationMs / 1000),
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
   }

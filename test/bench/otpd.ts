@@ -21,7 +21,11 @@ export type Application = { id: string; credentials: Record<string, string> }
 /** An account: the headers of its console calls, and its applications. */
 export type Developer = { headers: Record<string, string>; applications: readonly Application[] }
 
-export type Otpd = Service & { developers: readonly Developer[] }
+export type Otpd = Service & {
+  developers: readonly Developer[]
+  /** As `encodeVerifies`; the calls name the phone instead of the request. */
+  encodeVerifiesByPhone(): Promise<Uint8Array[]>
+}
 
 /** How a case differs from the default settings. */
 export type OtpdVariant = {
@@ -74,12 +78,17 @@ async function serve({ command, folder, env }: StartOptions, core: number | null
   })
 }
 
-/** Starts the server with the built-in provider of logins and one account, and logs in. */
-export async function startAndLogIn(options: StartOptions) {
+/** Starts the server with the built-in provider of logins and one account. */
+export function startWithAccount(options: StartOptions): Promise<Server> {
   const passwordFile = join(options.folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const account = { OTPD_ADMIN_EMAIL: email, OTPD_ADMIN_PASSWORD_FILE: passwordFile }
-  const server = await startOtpdServer({ ...options, env: { ...account, ...options.env } })
+  return startOtpdServer({ ...options, env: { ...account, ...options.env } })
+}
+
+/** Starts the server with the built-in provider of logins and one account, and logs in. */
+export async function startAndLogIn(options: StartOptions) {
+  const server = await startWithAccount(options)
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }
@@ -93,6 +102,14 @@ export function createOtpdService(
 ): Otpd {
   const applications = developers.flatMap((developer) => developer.applications)
   const byId = new Map(applications.map(({ id, credentials }) => [id, credentials]))
+  async function encodeVerifies(toTarget: (item: InboxItem) => Record<string, string>) {
+    const inboxes = await Promise.all(developers.map(({ headers }) => readInbox(url, headers)))
+    return interleave(inboxes).flatMap((item) => {
+      const { appId, code } = item
+      const credentials = byId.get(appId) ?? {}
+      return code === null ? [] : [encodeRequest('/v1/otp/verify', credentials, { ...toTarget(item), code })]
+    })
+  }
   return {
     ...server,
     developers,
@@ -101,12 +118,8 @@ export function createOtpdService(
         phone,
         ...sendFields(index),
       }),
-    encodeVerifies: async () => {
-      const inboxes = await Promise.all(developers.map(({ headers }) => readInbox(url, headers)))
-      return interleave(inboxes).flatMap(({ requestId, appId, code }) =>
-        code === null ? [] : [encodeRequest('/v1/otp/verify', byId.get(appId) ?? {}, { requestId, code })],
-      )
-    },
+    encodeVerifies: () => encodeVerifies(({ requestId }) => ({ requestId })),
+    encodeVerifiesByPhone: () => encodeVerifies(({ phone }) => ({ phone })),
   }
 }
 
@@ -152,7 +165,7 @@ export async function createApplications(url: string, headers: Record<string, st
   return applications
 }
 
-type InboxItem = { requestId: string; appId: string; code: string | null }
+type InboxItem = { requestId: string; appId: string; phone: string; code: string | null }
 type InboxPage = { data: InboxItem[]; pagination: { nextCursor: string | null } }
 
 /** Reads the messages of a developer, newest first. @param count how many at most */

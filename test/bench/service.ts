@@ -15,7 +15,7 @@ export type Sample = Load & {
   otherCores: number
 }
 
-export type LoadSettings = { connections: number; seconds: number; warmUpSeconds: number }
+export type LoadSettings = { connections: number; seconds: number; warmUpSeconds: number; isTls?: boolean }
 
 /** Starts measuring CPU time. @returns a function that computes the cost per response since then */
 function startMeter({ pid }: Server) {
@@ -42,10 +42,15 @@ function startMeter({ pid }: Server) {
 export async function measure(
   server: Server,
   requests: readonly Uint8Array[],
-  options: { connections: number; seconds: number; repeat?: boolean },
+  options: { connections: number; seconds: number; repeat?: boolean; isTls?: boolean },
 ): Promise<Sample> {
+  return measureBy(server, () => runLoad(server.port, requests, options))
+}
+
+/** Runs load of any kind on a server and measures its cost there. */
+export async function measureBy(server: Server, run: () => Promise<Load>): Promise<Sample> {
   const readCost = startMeter(server)
-  const load = await runLoad(server.port, requests, options)
+  const load = await run()
   return { ...load, ...readCost(load.responses) }
 }
 
@@ -55,9 +60,9 @@ export async function measureRepeated(
   requests: readonly Uint8Array[],
   loadSettings: LoadSettings,
 ): Promise<Sample> {
-  const { connections, seconds, warmUpSeconds } = loadSettings
-  await measure(server, requests, { connections, seconds: warmUpSeconds, repeat: true })
-  return measure(server, requests, { connections, seconds, repeat: true })
+  const { warmUpSeconds, ...settings } = loadSettings
+  await measure(server, requests, { ...settings, seconds: warmUpSeconds, repeat: true })
+  return measure(server, requests, { ...settings, repeat: true })
 }
 
 /** Returns distinct phones in no order, like real ones: 3,000,017 and 8,000,000 are coprime. */

@@ -15,8 +15,8 @@ import type {
 import type { ErrorCode } from '../../src/domain/model/errors.ts'
 import type { EventKind } from '../../src/shared/event-kinds.ts'
 
-// `otpd/client` imports nothing of the server, so its types are written once more. These comparisons do not compile when
-// the routes or the codes change and the library does not.
+// `otpd/client` cannot import the server, so it has types of its own. These comparisons do not compile when the routes or
+// the codes change and the library does not.
 
 /** Whether each of two types takes the values of the other. */
 type Same<A, B> = [A] extends [B]

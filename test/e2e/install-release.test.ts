@@ -240,6 +240,6 @@ test('the guide names only options that install.sh has', async () => {
     ([, flag = '']) => flag,
   )
   expect(named.length).toBeGreaterThan(8)
-  const ofTheRelease = ['--verify', '--data-dir']
+  const ofTheRelease = ['--verify', '--without', '--data-dir']
   expect(named.filter((flag) => !ofTheRelease.includes(flag) && !stdout.includes(flag))).toEqual([])
 })

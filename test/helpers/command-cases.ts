@@ -20,7 +20,7 @@ export const commandCases: [
       args: ['--email', 'ada@example.com', '--name', 'Ada', '--password-stdin'],
       input: password,
       stdout: /^✓ Account ada@example\.com\n {2}Id +dev_\w+\n {2}Name +Ada\n {2}Plan +free\n$/,
-      stderr: nextHint('otpd login --email ada@example\\.com'),
+      stderr: nextHint('otpd login --server \\S+ --email ada@example\\.com'),
       json: 'own',
     }),
   ],

@@ -380,7 +380,7 @@ export const importRules: readonly ImportRule[] = [
   { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
   { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
-  { area: 'cli/help.ts', packages: anyPackage },
+  { area: 'cli/help.ts', imports: cli('terminal'), packages: anyPackage },
   { area: 'cli/man.ts', imports: cli('help.ts'), packages: anyPackage },
   // The program itself: it collects the commands.
   {

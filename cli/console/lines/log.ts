@@ -23,9 +23,6 @@ const toneByType: Partial<Record<string, Tone>> = {
 /** Returns the tone of an event type. */
 export const eventTone = (type: string): Tone => toneByType[type] ?? 'neutral'
 
-/** Event types that the server's analytics counts as failures. */
-export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'otp.blocked'] as const
-
 /** Formats the type of an entry: `✓ otp.verified`. */
 export const typeSpan = ({ type }: LogEntry, theme: Theme): Span => theme.status(eventTone(type), type)
 

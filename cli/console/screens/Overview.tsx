@@ -8,7 +8,7 @@ import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useOnlyEnvironment } from '../hooks/use-shell.ts'
-import { failureTypes } from '../lines/log.ts'
+import { failureTypes } from '../../../src/shared/event-kinds.ts'
 import { barChart } from '../lines/chart.ts'
 import {
   chartLines,

@@ -42,18 +42,18 @@ function ProvidersView({ width, height }: ScreenProps) {
   })
   if (providers.data === undefined) return <LoadingOrError polled={providers} width={width} height={height} />
   const columns: Column<ProviderState>[] = [
-    { title: 'NAME', width: 12, grow: 1, maxWidth: 30, cell: ({ name }) => name },
+    { title: 'NAME', width: 8, grow: 1, maxWidth: 30, cell: ({ name }) => name },
     { title: 'STATE', width: 18, cell: (provider) => circuitSpan(provider, theme, nowMs) },
     {
       title: 'FAILURE',
-      width: 14,
+      width: 12,
       dropPriority: 3,
       cell: ({ failure }) => (failure ?? '-').replaceAll('_', ' '),
     },
     { title: 'KIND', width: 12, grow: 1, maxWidth: 30, dropPriority: 4, cell: ({ title }) => title },
     {
       title: 'CHANNELS',
-      width: 10,
+      width: 8,
       grow: 1,
       maxWidth: 30,
       dropPriority: 5,

@@ -11,7 +11,7 @@ export type PresentedCredentials = {
   apiKey: string | undefined
 }
 
-/** What `joinSecrets` joined, where there is room for one secret. The name is undefined if it has the wrong form. */
+/** Client secret and API key as `joinSecrets` joins them. The name is undefined if it has the wrong form. */
 export type JoinedCredentials = { joinedSecrets: string } & (
   { applicationId: string | undefined } | { clientId: string | undefined }
 )

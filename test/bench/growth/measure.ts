@@ -51,6 +51,8 @@ export const encodeSends = (otpd: Otpd, count: number): Uint8Array[] =>
 
 const connections = 8
 const sendsPerSecondMax = 10_000
+/** Codes that are sent to be verified by phone. */
+const phoneSends = 3_000
 
 /** Measures each call on each server in turn, so that all sizes have the same machine conditions. */
 export async function measureRound(servers: readonly BenchServer[], seconds: number): Promise<Samples[]> {
@@ -68,6 +70,8 @@ export async function measureRound(servers: readonly BenchServer[], seconds: num
   }
   await measureInTurn('send', async ({ otpd }) => encodeSends(otpd, seconds * sendsPerSecondMax))
   await measureInTurn('verify', ({ otpd }) => otpd.encodeVerifies())
+  for (const { otpd } of servers) await measure(otpd, encodeSends(otpd, phoneSends), { connections, seconds })
+  await measureInTurn('verify by phone', ({ otpd }) => otpd.encodeVerifiesByPhone())
   for (const row of readNames) await measureInTurn(row, async (server) => [encodeRead(row, server)], true)
   return samples
 }

@@ -97,7 +97,7 @@ describeEachDatabase('a caller of a façade', (database) => {
     const before = queries
     for (const credentials of all) expect((await auth.authenticateForOperation(credentials)).id).toBe(id)
     expect(queries).toBe(before)
-    // What was learned of one form opens no other.
+    // Each form has a cache key of its own.
     for (const credentials of [
       { clientId: id, joinedSecrets },
       { applicationId: clientId, joinedSecrets },
