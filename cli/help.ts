@@ -5,13 +5,20 @@ import { similarWords } from './terminal/similar.ts'
 /** Lists commands, then arguments and flags. Only `otpd --help` lists the global flags. */
 export const helpConfiguration: HelpConfiguration = {
   formatHelp,
-  commandUsage: (command) =>
-    `${commandPath(command)} ${command.commands.length > 0 ? '<command>' : command.usage()}`,
+  commandUsage: (command) => {
+    const own = `${commandPath(command)} ${command.usage().replace(' [command]', '')}`
+    const below = `${commandPath(command)} <command>`
+    if (command.commands.length === 0) return own
+    return actsItself(command) ? `${own}\n       ${below}` : below
+  },
   // Our descriptions name choices and defaults themselves; commander would append them.
   optionDescription: (option) => option.description,
   argumentDescription: (argument) => argument.description,
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,
 }
+
+/** Tells whether a command with subcommands also does something without one, as `otpd backup`. */
+const actsItself = (command: Command) => command.registeredArguments.length > 0
 
 function formatHelp(command: Command, help: Help) {
   const isRoot = command.parent === null
@@ -51,9 +58,9 @@ function formatHelp(command: Command, help: Help) {
 /** Formats the `Examples:` part of a help text. The tests run every line of it in a shell. */
 export const examples = (...lines: string[]) => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 
-/** Adds the first example of its first three commands to the help of a command group. */
+/** Adds the first example of its first three commands to the help of a command group without examples of its own. */
 export function addNounExamples(noun: Command) {
-  if (noun.commands.length === 0) return
+  if (noun.commands.length === 0 || actsItself(noun)) return
   noun.addHelpText('after', () => examples(...noun.commands.slice(0, 3).map(firstExample)))
 }
 

@@ -21,6 +21,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'install',
       'operating',
       'kubernetes',
+      'upgrading',
       'tls',
       'providers',
       'messages',

@@ -45,7 +45,7 @@ export async function sendSealedBackup(
       sha256,
       rows,
       bytes: total,
-    } = await copyForBackup(database, draft, onStep).catch((error: unknown) => {
+    } = await copyForBackup(database, draft, onStep, { isTemporary: true }).catch((error: unknown) => {
       throw toOperationError(error, database, folder)
     })
     file = openSync(draft, 'r')

@@ -14,7 +14,7 @@ const checkMs = 10_000
 const spreadMsMax = 5 * minuteMs
 const retryMsMax = hourMs
 /** Below the server, so that requests come first. */
-const priority = 10
+const priority = 19
 
 /**
  * Decides when a backup is due: `everyMs` after the last one, wherever that came from, with a random delay of at most five

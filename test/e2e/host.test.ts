@@ -121,7 +121,7 @@ describe('a backup of a running server', () => {
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
     const bytes = readFileSync(file).length
     const { rows, ...backupInfo }: { rows: { otpRequests: number } } = JSON.parse(result.stdout).data
-    expect(backupInfo).toEqual({ file, bytes, sha256, holdsMasterKey: false })
+    expect(backupInfo).toEqual({ file, bytes, sha256, pruned: [], holdsMasterKey: false })
     expect(rows).toMatchObject({ accounts: 1, applications: expect.any(Number) })
     expect(rows.otpRequests).toBe(requestIds(file).length)
     expect(readFileSync(file).includes(readFileSync(join(dataDir, 'master.key'), 'utf8').trim())).toBe(false)

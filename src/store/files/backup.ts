@@ -64,10 +64,11 @@ export async function copyForBackup(
   database: string,
   file: string,
   onStep: OnStep = () => {},
+  options: { isTemporary?: boolean } = {},
 ): Promise<Omit<Backup, 'file'>> {
   if (!existsSync(database)) throw noDatabaseError(database)
   const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
-  copyDatabase(database, file, onStep)
+  copyDatabase(database, file, onStep, options)
   const rows = withReadonlyConnection(file, (connection) => {
     if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(file)
     return countRows(connection)
@@ -99,9 +100,15 @@ export function checkAndCount(file: string, name: string, onStep: OnStep = () =>
  * Copies the committed data of `from` into the new file `to`, private to its owner and synced. Checks the integrity
  * of the original first and of the copy afterwards.
  *
+ * @param options.isTemporary does not sync the copy, for which the server's own syncs would have to wait
  * @throws OperationRefused DATABASE_DAMAGED; errors of SQLite and the file system pass unchanged
  */
-export function copyDatabase(from: string, to: string, onStep: OnStep = () => {}): void {
+export function copyDatabase(
+  from: string,
+  to: string,
+  onStep: OnStep = () => {},
+  { isTemporary = false }: { isTemporary?: boolean } = {},
+): void {
   closeSync(openSync(to, 'wx', 0o600))
   // The connection cannot be query_only: VACUUM INTO writes, though not to this file.
   withReadonlyConnection(from, (connection) => {
@@ -113,7 +120,7 @@ export function copyDatabase(from: string, to: string, onStep: OnStep = () => {}
   })
   onStep({ step: 'checking the copy' })
   withReadonlyConnection(to, (connection) => requireIntegrity(connection, to))
-  fsyncPath(to)
+  if (!isTemporary) fsyncPath(to)
 }
 
 /** Runs `work` on a read-only connection, and closes it. */

@@ -40,7 +40,7 @@ export async function startRun(motoServer: string) {
       runBinary(server.home, args, { env: { ...env, ...more } }),
     /** Starts `otpd backup` as the server's schedule does, below its priority. */
     startBackup: (more: Record<string, string> = {}) =>
-      Bun.spawn(['nice', '-n', '10', binaryPath, 'backup', '--json'], {
+      Bun.spawn(['nice', '-n', '19', binaryPath, 'backup', '--json'], {
         cwd: server.home,
         env: { PATH: process.env['PATH'] ?? '', HOME: server.home, ...env, ...more },
         stdout: 'pipe',
