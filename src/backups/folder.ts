@@ -7,7 +7,7 @@ import { withReadonlyConnection } from '../store/files/backup.ts'
 import { OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
 import { listMasterKeyChecks } from '../store/files/data-keys.ts'
 import { isDraftName, timeInFileName } from './names.ts'
-import type { StoredBackup } from './prune.ts'
+import type { StoredBackup } from './choices.ts'
 
 /** A draft that was not written to for so long is that of a process that was killed. */
 const draftMsMax = hourMs

@@ -14,7 +14,7 @@ import { OperationRefused } from '../store/files/data-dir.ts'
 import type { Bucket, BucketObject } from './bucket.ts'
 import { backupNoteKey } from './keys.ts'
 import { noteName, sealedName, timeInSealedName } from './names.ts'
-import type { StoredBackup } from './prune.ts'
+import type { StoredBackup } from './choices.ts'
 import { headerBytes, openSealedBackup, readSealedHeader, sealBackup } from './sealed-format.ts'
 
 /** Contents of a sealed backup: SHA-256 of the database file and its rows. Kept sealed next to it once it verified. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Bucket } from '../backups/bucket.ts'
 import { listFolder, removeOldDrafts } from '../backups/folder.ts'
 import { backupFileName } from '../backups/names.ts'
+import { chooseLatest } from '../backups/choices.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { compareMac } from '../store/files/backup-mac.ts'
 import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
@@ -19,7 +20,7 @@ export type BackupSource =
 
 /**
  * Finds the backup that a person named: a path, `s3://BUCKET/PREFIX/NAME` or `s3://BUCKET/PREFIX/latest`, which is the
- * newest that one of the keys opens.
+ * newest that verified and that one of the keys opens.
  *
  * @param options.isName the text may be a name at the place of the configuration
  * @throws OperationRefused PLACE_INVALID, FILE_MISSING, or what the bucket says
@@ -52,10 +53,8 @@ export async function findBackup(
 
 function findInFolder(folder: string, name: string, masterKeys: readonly Uint8Array[]): string | null {
   if (name !== 'latest') return existsSync(join(folder, name)) ? join(folder, name) : null
-  const [newest] = listFolder(folder, masterKeys)
-    .filter(({ state }) => state !== 'another key')
-    .toSorted((a, b) => b.at - a.at)
-  if (newest) return join(folder, newest.name)
+  const latest = chooseLatest(listFolder(folder, masterKeys))
+  if (latest) return join(folder, latest.name)
   throw noBackups(folder)
 }
 
@@ -73,10 +72,8 @@ async function findObject(
   })
   if (name === 'latest') {
     const { listBucket } = await loadRemote()
-    const [newest] = (await listBucket(bucket, masterKeys))
-      .filter(({ state }) => state !== 'another key')
-      .toSorted((a, b) => b.at - a.at)
-    if (newest) return found(newest.name, newest.bytes)
+    const latest = chooseLatest(await listBucket(bucket, masterKeys))
+    if (latest) return found(latest.name, latest.bytes)
     throw noBackups(bucket.label)
   }
   const object = (await bucket.list()).find((one) => one.name === name)

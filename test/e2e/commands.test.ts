@@ -199,7 +199,9 @@ describe('webhook', () => {
     await receiver.waitForCount(before + 2)
     const [first, second] = receiver.received.slice(before)
     expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'] ?? '')
-    expect(await otpd('webhook', 'deliveries', id, delivery.id)).toMatchObject(done(/ATTEMPT \(UTC\) +RESULT/))
+    expect(await otpd('webhook', 'deliveries', id, delivery.id)).toMatchObject(
+      done(/ATTEMPT \(UTC\) +RESULT/),
+    )
     await otpd('webhook', 'delete', id, '--yes')
   })
 })

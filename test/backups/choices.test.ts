@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeOldDrafts } from '../../src/backups/folder.ts'
 import { backupFileName, sealedName, timeInFileName, timeInSealedName } from '../../src/backups/names.ts'
-import { choosePruned, type StoredBackup } from '../../src/backups/prune.ts'
+import { chooseLatest, choosePruned, type StoredBackup } from '../../src/backups/choices.ts'
 
 const stored = (...states: StoredBackup['state'][]): StoredBackup[] =>
   states.map((state, index) => ({ name: `n${index}`, at: 1000 - index, bytes: 1, state }))
@@ -16,6 +16,12 @@ test('pruning keeps the newest that verified, and what is newer than the oldest 
   expect(pruned(stored('verified', 'verified', 'verified'), 2)).toEqual(['n2'])
   expect(pruned(stored('unverified', 'verified', 'unverified', 'verified', 'unverified'), 2)).toEqual(['n4'])
   expect(pruned(stored('verified', 'verified', 'verified').toReversed(), 1)).toEqual(['n1', 'n2'])
+})
+
+test('the latest backup is the newest that verified, and only without one the newest', () => {
+  expect(chooseLatest(stored('another key', 'unverified', 'verified', 'verified'))?.name).toBe('n2')
+  expect(chooseLatest(stored('another key', 'unverified', 'unverified').toReversed())?.name).toBe('n1')
+  expect(chooseLatest(stored('another key'))).toBeUndefined()
 })
 
 test('pruning deletes nothing until enough have verified, and never a backup of another master key', () => {

@@ -27,3 +27,9 @@ export function choosePruned(backups: readonly StoredBackup[], keep: number, now
   if (!oldestKept) return []
   return newestFirst.filter(({ at, state }) => at < oldestKept.at && state !== 'another key')
 }
+
+/** Chooses the newest backup of a key at hand that verified; if none did, the newest. */
+export function chooseLatest(backups: readonly StoredBackup[]): StoredBackup | undefined {
+  const newestFirst = backups.filter(({ state }) => state !== 'another key').toSorted((a, b) => b.at - a.at)
+  return newestFirst.find(({ state }) => state === 'verified') ?? newestFirst[0]
+}
