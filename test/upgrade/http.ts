@@ -33,13 +33,13 @@ export async function poll<T>(
   get: () => Promise<T>,
   fits: (value: T) => boolean,
   goal: string,
-  timeoutMs = 20_000,
+  { timeoutMs = 20_000, everyMs = 50 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {
     const value = await get()
     if (fits(value)) return value
     if (performance.now() > end) throw new Error(`Timed out: ${goal}. Last: ${JSON.stringify(value)}`)
-    await Bun.sleep(50)
+    await Bun.sleep(everyMs)
   }
 }

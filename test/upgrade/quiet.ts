@@ -16,7 +16,7 @@ export async function awaitQuiet(read: (path: string) => Promise<Json>): Promise
     },
     (due) => due.length === 0,
     'no delivery is due',
-    60_000,
+    { timeoutMs: 60_000, everyMs: 1000 },
   )
 }
 
