@@ -14,7 +14,7 @@ const chunkBytes = 64 * 1024 + 16
 export const backupsCheck: AcceptCheck = {
   name: 'backups',
   title: 'scheduled and sealed backups to moto, an S3 server, under load and faults',
-  needs: ['python3', 'nice'],
+  needs: ['python3', 'nice', 'chrt'],
   run: (print) =>
     inFolder(async (folder) => {
       await run(folder, ['python3', '-m', 'venv', 'venv'])

@@ -33,6 +33,7 @@ export async function startMoto(program = installed ?? 'moto_server') {
   return {
     url,
     port,
+    pid: child.pid,
     async stop() {
       child.kill()
       await child.exited

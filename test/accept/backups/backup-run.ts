@@ -33,6 +33,9 @@ export async function startRun(motoServer: string) {
     server,
     proxy,
     serviceUrl: moto.url,
+    /** Lets the service run only while nothing else does, as if it were on another machine. */
+    setServiceAside: () =>
+      void Bun.spawnSync(['chrt', '--all-tasks', '--idle', '--pid', '0', String(moto.pid)]),
     bucket,
     env,
     app: await (await logIn(server.url)).createApplication(),
