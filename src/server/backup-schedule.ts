@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Log } from '../log/log.ts'
 import { hourMs, minuteMs } from '../shared/durations.ts'
-import { isRecord } from '../shared/json.ts'
+import { isRecord, parseJson } from '../shared/json.ts'
 import type { ServerMetrics } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
@@ -146,10 +146,6 @@ function readFailure(stderr: string): Record<string, unknown> {
 }
 
 function parse(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : {}
-  } catch {
-    return {}
-  }
+  const value = parseJson(text)
+  return isRecord(value) ? value : {}
 }

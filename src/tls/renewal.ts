@@ -19,7 +19,7 @@ export function certificateId(pem: string): string | undefined {
  *
  * @param random from 0 to 1
  * @returns milliseconds since the epoch; at least a third of the lifetime, or an hour, after the certificate began, and
- *   before the last sixth, whatever the window says
+ *   before the last sixth, even if the window lies outside
  */
 export function renewalTime(
   { notBefore, notAfter }: Pick<CertificateFacts, 'notBefore' | 'notAfter'>,

@@ -34,7 +34,7 @@ const formType = 'application/x-www-form-urlencoded'
 
 export const facadeProperties = [
   defineProperty(
-    'whatever is sent to the façade of Twilio, the answer has its form and is no 5xx',
+    'every request to the façade of Twilio is answered in its form, and never with 5xx',
     400,
     async () => {
       const env = { ...guardOffEnv, OTPD_COMPAT: 'twilio-verify', OTPD_PHONE_SEND_BUDGET: 'off' }
@@ -105,7 +105,7 @@ export const facadeProperties = [
   ),
 
   defineProperty(
-    'whatever is sent to the façade of CAMARA, the answer has its form and is no 5xx',
+    'every request to the façade of CAMARA is answered in its form, and never with 5xx',
     400,
     async () => {
       const env = { ...guardOffEnv, OTPD_COMPAT: 'camara', OTPD_PHONE_SEND_BUDGET: 'off' }
