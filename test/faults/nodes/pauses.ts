@@ -95,7 +95,7 @@ async function report(
   trial: Trial,
   run: { load: NodeLoad; pauses: Pause[]; messages: MessageServer; live: string[]; cluster: Cluster },
 ) {
-  const { load, pauses: done, messages, live } = run
+  const { load, pauses: done, messages, live, cluster } = run
   const ofOthers = done.flatMap(({ node, from, until }) =>
     duringOf(load.calls, from, until).filter((call) => call.node !== node),
   )
@@ -114,7 +114,14 @@ async function report(
     handedCount.clear()
     return isHanded()
   })
-  const missing = live.filter((id) => !handedCount.has(id))
+  const notHanded = live.filter((id) => !handedCount.has(id))
+  // The pause outlasted the time-out of an attempt that had begun: it may have arrived, so it is not made again.
+  const uncertain = await cluster.postgres.query<{ id: string }>(
+    "select request_id as id from otp_deliveries where request_id = any($1) and status = 'unknown'",
+    'otpd',
+    [notHanded],
+  )
+  const missing = notHanded.filter((id) => !uncertain.some((one) => one.id === id))
   const tooLate = done.reduce((sum, one) => sum + one.tooLate, 0)
   trial.report({
     scenario: `${done.length} pauses of 10 to 23 s, ${done.filter((one) => one.isInTransaction).length} in a transaction`,
@@ -126,6 +133,7 @@ async function report(
       'worst ms otherwise': slowestMs(load.calls.filter((call) => isApart(done, call))),
       'all answers': countStatuses(load.calls),
       messages: messages.handed.length,
+      'of unknown fate': uncertain.length,
       'sent twice': [...handedCount.values()].filter((count) => count > 1).length,
     },
     violations: [
