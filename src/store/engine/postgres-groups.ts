@@ -5,9 +5,13 @@ import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts
 
 const groupMax = 256
 const waitingMax = 10_000
+/** As long as a new connection may take: a call that waits longer for the groups before it is refused. */
+const waitMaxMsDefault = 2_000
 
 type Job<C> = {
   call: C
+  /** By `performance.now`. */
+  queuedAt: number
   /** Whether it runs in a transaction of its own, since one that it shared has failed. */
   isAlone: boolean
   resolve(value: unknown): void
@@ -20,18 +24,43 @@ type Job<C> = {
  * every call needs, such as a counter, are written once a group.
  *
  * @param groupsMax how many run at the same time; more calls wait, and share the next group
+ * @param waitMaxMs after which a call that waits is refused
  */
 export function createGroups(
   run: RunTransaction,
   groupsMax: number,
   convertError: (error: unknown) => unknown,
+  waitMaxMs = waitMaxMsDefault,
 ) {
   return <C>(calls: CallGroup<C>) => {
     let waiting: Array<Job<C>> = []
     let running = 0
+    let isExpiryScheduled = false
+
+    /** Refuses the calls that wait too long: the network swallows packets, or the database is too slow. */
+    function scheduleExpiry(): void {
+      const [oldest] = waiting
+      if (isExpiryScheduled || !oldest) return
+      isExpiryScheduled = true
+      setTimeout(
+        () => {
+          isExpiryScheduled = false
+          const until = performance.now() - waitMaxMs
+          const expired = waiting.filter(({ queuedAt }) => queuedAt <= until)
+          waiting = waiting.filter(({ queuedAt }) => queuedAt > until)
+          for (const { reject } of expired) reject(unavailable('WRITE_QUEUE_SLOW'))
+          scheduleExpiry()
+        },
+        Math.max(1, Math.ceil(oldest.queuedAt + waitMaxMs - performance.now())),
+      ).unref()
+    }
 
     function schedule(): void {
-      if (running >= groupsMax || waiting.length === 0) return
+      if (waiting.length === 0) return
+      if (running >= groupsMax) {
+        scheduleExpiry()
+        return
+      }
       running++
       // The next turn of the event loop, so that calls that arrive together share a group.
       setImmediate(() => {
@@ -94,7 +123,13 @@ export function createGroups(
       if (waiting.length >= waitingMax) return Promise.reject(unavailable('WRITE_QUEUE_FULL'))
       // Calls of all types are run by the same code; a call's R resolves its own promise only.
       const { promise, resolve, reject } = Promise.withResolvers<R>()
-      waiting.push({ call, isAlone: false, resolve: resolve as (value: unknown) => void, reject })
+      waiting.push({
+        call,
+        queuedAt: performance.now(),
+        isAlone: false,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      })
       schedule()
       return promise
     }

@@ -55,8 +55,10 @@ export const partitions = defineNodeFamily({
         const atNode = during.filter(({ node, startedAt }) => node === 0 && startedAt > from)
         const atOthers = during.filter(({ node }) => node !== 0)
         const unexpected = load.calls.filter((call) => !isExpected(call))
-        // An answer of the proxy may be on its way when the cut begins.
-        const notRefused = atNode.filter(({ status }) => status !== 503)
+        // A call that outlasts the cut may succeed.
+        const notRefused = atNode.filter(
+          ({ status, startedAt, ms }) => status !== 503 && startedAt + ms < until,
+        )
         trial.report({
           scenario: `cut of ${cutMs / 1_000} s`,
           guarantee: `the node answers 503 within ${answerMsMax} ms, the others within ${othersMsMax} ms; no lock is left`,
