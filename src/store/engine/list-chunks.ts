@@ -27,6 +27,9 @@ export function createListChunkReader(prepare: PrepareRead) {
   const below = prepare(`${select} < cast(? as text) order by first desc limit ?`)
   const atOrBelow = prepare(`${select} <= cast(? as text) order by first desc limit ?`)
   const above = prepare(`${select} > cast(? as text) order by first limit ?`)
+  const newest = prepare(
+    'select first, keys from list_chunks where owner = ? and list = ? order by first desc limit 1',
+  )
   const toChunks = (rows: unknown[][]) =>
     rows.map(([first, keys]) => ({ first: String(first), keys: String(keys) }))
 
@@ -39,6 +42,7 @@ export function createListChunkReader(prepare: PrepareRead) {
     /** Finds the chunk whose range includes the key. */
     find,
     findNext,
+    findLast: (owner: ListOwner, list: string): Chunk | undefined => toChunks(newest.values(owner, list))[0],
 
     /** Reads the keys below one, the greatest first. */
     descending: (owner: ListOwner, list: string, before = greatestKey): KeyCursor =>
@@ -121,22 +125,22 @@ export function createListChunkWriter(connection: SqliteConnection) {
     update(owner: ListOwner, list: string, added: readonly string[], removed: readonly string[]): void {
       let nextAdded = 0
       let nextRemoved = 0
+      // Most lists grow at their end: then it is the only chunk that is looked for.
+      const last = reader.findLast(owner, list)
       for (;;) {
         const key = lower(added[nextAdded], removed[nextRemoved])
         if (key === undefined) return
-        const chunk = reader.find(owner, list, key)
-        const end = reader.findNext(owner, list, key)?.first
+        const isAtEnd = last === undefined || last.first <= key
+        const chunk = isAtEnd ? last : reader.find(owner, list, key)
+        const end = isAtEnd ? undefined : reader.findNext(owner, list, key)?.first
         const addedEnd = findEnd(added, nextAdded, end)
         const removedEnd = findEnd(removed, nextRemoved, end)
-        const keys = chunk ? decodeKeys(chunk.keys) : []
-        const changed = mergeKeys(
-          keys,
-          added.slice(nextAdded, addedEnd),
-          removed.slice(nextRemoved, removedEnd),
-        )
+        const [gained, lost] = [added.slice(nextAdded, addedEnd), removed.slice(nextRemoved, removedEnd)]
         nextAdded = addedEnd
         nextRemoved = removedEnd
-        const pieces = encodeKeys(changed, end === undefined)
+        const grown = chunk && lost.length === 0 && end === undefined ? appendKeys(chunk, gained) : undefined
+        const keys = chunk && !grown ? decodeKeys(chunk.keys) : []
+        const pieces = grown ?? encodeKeys(mergeKeys(keys, gained, lost), end === undefined)
         if (chunk && pieces[0]?.first !== chunk.first) remove.run(owner, list, chunk.first)
         for (const piece of pieces) {
           if (piece.first !== chunk?.first || piece.keys !== chunk.keys)
@@ -192,9 +196,17 @@ function encodeKeys(keys: readonly string[], isAtEnd: boolean): Chunk[] {
   return isAtEnd || chunks.length < 2 ? chunks : encodeChunks(keys, characters / chunks.length)
 }
 
-function encodeChunks(keys: readonly string[], charactersMax: number): Chunk[] {
-  const chunks: Chunk[] = []
-  let chunk: OpenChunk | undefined
+/** Adds keys at the end of the last chunk; undefined if one belongs elsewhere. */
+function appendKeys({ first, keys }: Chunk, added: readonly string[]): Chunk[] | undefined {
+  const last = decodeLast(keys)
+  return added[0] !== undefined && added[0] > last
+    ? encodeChunks(added, chunkCharactersMax, { first, keys, last })
+    : undefined
+}
+
+/** @param chunk gets the first keys, until it is full */
+function encodeChunks(keys: readonly string[], charactersMax: number, chunk?: OpenChunk): Chunk[] {
+  const chunks: Chunk[] = chunk ? [chunk] : []
   for (const key of keys) {
     if (!chunk || chunk.keys.length > charactersMax) chunks.push((chunk = openChunk(key)))
     else appendKey(chunk, key)
@@ -230,6 +242,18 @@ const space = 0x20
 const letterOffset = 0x57
 
 function decodeKeys(text: string): string[] {
+  const ends = decode(text)
+  const keys = decoded.toString('latin1', 0, ends.at(-1))
+  return ends.map((keyEnd, index) => keys.slice(ends[index - 1] ?? 0, keyEnd))
+}
+
+function decodeLast(text: string): string {
+  const ends = decode(text)
+  return decoded.toString('latin1', ends.at(-2) ?? 0, ends.at(-1))
+}
+
+/** Writes the characters of all keys to `decoded`. @returns where each ends */
+function decode(text: string): number[] {
   const ends: number[] = []
   let previous = 0
   let end = 0
@@ -249,6 +273,5 @@ function decodeKeys(text: string): string[] {
     previous = start
     ends.push(end)
   }
-  const keys = decoded.toString('latin1', 0, end)
-  return ends.map((keyEnd, index) => keys.slice(ends[index - 1] ?? 0, keyEnd))
+  return ends
 }
