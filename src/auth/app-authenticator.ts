@@ -29,6 +29,7 @@ import {
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 import { splitSecrets } from '../shared/sids.ts'
+import type { Awaitable } from '../shared/awaitable.ts'
 
 const knownCredentialsMax = 10_000
 
@@ -80,26 +81,28 @@ export function createAppAuthenticator({
    * @param isCheckedAgain whether an operation checks the caller again
    * @throws what `check` throws
    */
-  async function remember(
+  function remember(
     cache: typeof known,
     key: () => string,
     check: () => Promise<CallingApplication>,
     isCheckedAgain = false,
-  ): Promise<CallingApplication> {
+  ): Awaitable<CallingApplication> {
     const epoch = store.read.applications.credentialEpoch()
     if (epoch === undefined && !isCheckedAgain) return check()
     const name = key()
     const found = cache.get(name, epoch ?? noEpoch)
     if (found) return found
-    const application = { ...(await check()), epoch }
-    cache.set(name, epoch ?? noEpoch, application)
-    return application
+    return check().then((checked) => {
+      const application = { ...checked, epoch }
+      cache.set(name, epoch ?? noEpoch, application)
+      return application
+    })
   }
 
   // A header has no line break. The time that it takes to find a hash tells nothing about the values.
   const digest = (...presented: Array<string | undefined>) => hash('sha256', presented.join('\n'), 'base64')
 
-  async function remembered(presented: Credentials, isCheckedAgain: boolean): Promise<CallingApplication> {
+  function remembered(presented: Credentials, isCheckedAgain: boolean): Awaitable<CallingApplication> {
     if ('accessToken' in presented) {
       const { appId, version } = readToken(presented.accessToken)
       const check = () => checkVersion(appId, version)
@@ -131,7 +134,7 @@ export function createAppAuthenticator({
   }
 
   return {
-    authenticate: (presented) => remembered(presented, false),
+    authenticate: async (presented) => remembered(presented, false),
     authenticateForOperation: (presented) => remembered(presented, true),
 
     issueToken({ id, credentialsVersion }) {

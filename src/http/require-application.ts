@@ -7,6 +7,7 @@ import type { CallLimits } from '../domain/limits/call-limits.ts'
 import { setRateHeaders } from './rate-headers.ts'
 import { readTrace } from './trace.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 type Headers = Record<string, string | undefined>
 
@@ -22,15 +23,15 @@ const deferredChecks = new WeakMap<Request, () => Promise<unknown>>()
  * Authenticates the caller of a route that ends in an operation: see `authenticateForOperation`. An error before it is
  * returned only to a caller whose credentials are current.
  */
-export async function authenticateForOperation(
+export const authenticateForOperation = (
   auth: AppAuth,
   credentials: Credentials,
   request: Request,
-): Promise<CallingApplication> {
-  const application = await auth.authenticateForOperation(credentials)
-  if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
-  return withTrace(application, request)
-}
+): Awaitable<CallingApplication> =>
+  andThen(auth.authenticateForOperation(credentials), (application) => {
+    if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
+    return withTrace(application, request)
+  })
 
 /** Adds the trace context of the call, which goes to providers and webhooks. */
 export function withTrace(application: CallingApplication, request: Request): CallingApplication {
@@ -44,10 +45,11 @@ export function withTrace(application: CallingApplication, request: Request): Ca
  * invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
-  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => {
-    const application = await authenticateForOperation(auth, readAppCredentials(headers), request)
-    return { application }
-  })
+  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, ({ headers, request }) =>
+    andThen(authenticateForOperation(auth, readAppCredentials(headers), request), (application) => ({
+      application,
+    })),
+  )
 
 /**
  * Checks the credentials of a request that fails, if only its operation would have: it may not have reached it.

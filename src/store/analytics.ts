@@ -158,13 +158,11 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
   }
 
   return {
-    async add(developerId, day, changes) {
-      await add({ ...noCounts, ...changes, developerId, day })
-    },
+    add: (developerId, day, changes) => add({ ...noCounts, ...changes, developerId, day }),
 
-    async addBreakdown({ developerId, appId, day, country, channel, provider }, changes) {
+    addBreakdown({ developerId, appId, day, country, channel, provider }, changes) {
       const { requests = 0, sent = 0, delivered = 0, undelivered = 0, verified = 0, failed = 0 } = changes
-      await addBreakdown({
+      return addBreakdown({
         day,
         developerId,
         appId,
@@ -198,9 +196,10 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
       return row ?? { requests: 0, verified: 0, active: 0 }
     },
 
-    days: (developerId, environment, firstDay) => listDays[environment ?? 'all']({ developerId, firstDay }),
+    days: async (developerId, environment, firstDay) =>
+      listDays[environment ?? 'all']({ developerId, firstDay }),
 
-    daysOfApplication: (developerId, appId, range) =>
+    daysOfApplication: async (developerId, appId, range) =>
       listDaysOfApplication({
         ...range,
         developerId: database.shortId(developerId),

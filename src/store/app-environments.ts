@@ -2,6 +2,7 @@ import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import { textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Awaitable } from '../shared/awaitable.ts'
 
 /** By database; an application never changes its environment. */
 const known = new WeakMap<Database, Map<string, Environment>>()
@@ -20,11 +21,11 @@ export function createEnvironmentLookup(database: Database, executor: QueryExecu
     ),
   )
 
-  return async (appId: string): Promise<Environment | undefined> => {
-    const environment = environments.get(appId)
-    if (environment) return environment
-    for (const find of findIn) {
-      const [row] = await find({ id: appId })
+  return (appId: string): Awaitable<Environment | undefined> => environments.get(appId) ?? find(appId)
+
+  async function find(appId: string): Promise<Environment | undefined> {
+    for (const findRow of findIn) {
+      const [row] = await findRow({ id: appId })
       if (!row) continue
       environments.set(appId, row.environment)
       return row.environment

@@ -14,6 +14,7 @@ import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
+import { andThen } from '../shared/awaitable.ts'
 
 /** Selects the message settings of an application in a query that joins it. */
 export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)
@@ -193,11 +194,12 @@ export function createApplicationStore(
       return database.memory?.configuration.current()
     },
 
-    async lockAndCheckCredentials(id, credentialsVersion, epoch) {
+    lockAndCheckCredentials(id, credentialsVersion, epoch) {
       if (epoch !== undefined && epoch === database.memory?.configuration.current()) return 'ok'
-      await database.lock(executor, applications, applications.id, id)
-      const [application] = await selectCredentialState({ id })
-      return toCredentialState(application, credentialsVersion)
+      const rows = andThen(database.lock(executor, applications, applications.id, id), () =>
+        selectCredentialState({ id }),
+      )
+      return andThen(rows, ([application]) => toCredentialState(application, credentialsVersion))
     },
   }
 }

@@ -2,13 +2,15 @@ import { inArray } from 'drizzle-orm'
 import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
+import type { Awaitable } from '../shared/awaitable.ts'
 
 const idsByDatabase = new WeakMap<Database, EventIds>()
 
 /** Returns the codec of event ids. Its key is read once per database, which creates it in a migration. */
-export async function loadEventIds(database: Database, executor: QueryExecutor): Promise<EventIds> {
-  const loaded = idsByDatabase.get(database)
-  if (loaded) return loaded
+export const loadEventIds = (database: Database, executor: QueryExecutor): Awaitable<EventIds> =>
+  idsByDatabase.get(database) ?? readEventIds(database, executor)
+
+async function readEventIds(database: Database, executor: QueryExecutor): Promise<EventIds> {
   const { meta } = database.tables
   const rows = await executor
     .select()

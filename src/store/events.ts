@@ -22,6 +22,7 @@ import { entryAdded, entryDeleted, keySeq, logLists, noteOwned, seqKey } from '.
 import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 /**
  * Creates the store of the event log.
@@ -151,14 +152,16 @@ export function createEventStore(
 
   const findEnvironment = createEnvironmentLookup(database, executor)
   /** Records a change of the lists that have an entry. Does nothing on PostgreSQL. */
-  async function noteEntry(
+  function noteEntry(
     changes: typeof entryAdded,
     entry: { type: LogType; developerId: string; appId: string | null },
     seq: number,
-  ) {
+  ): Awaitable<void> {
     if (!database.listIndex) return
-    const environment = (entry.appId === null ? undefined : await findEnvironment(entry.appId)) ?? 'live'
-    noteOwned(database, changes[environment][entry.type], entry, seqKey(seq))
+    const found = entry.appId === null ? undefined : findEnvironment(entry.appId)
+    return andThen(found, (environment = 'live') =>
+      noteOwned(database, changes[environment][entry.type], entry, seqKey(seq)),
+    )
   }
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */

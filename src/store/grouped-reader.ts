@@ -9,6 +9,7 @@ import { compareKeys } from './engine/key-order.ts'
 import { limiterKey, type GroupedQueries } from './grouped-queries.ts'
 import { idempotencyRow } from './idempotency.ts'
 import type { StoredRows } from './row-reader.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 /**
  * Creates the reader of PostgreSQL, which reads the rows of many calls in one or two round trips.
@@ -70,17 +71,17 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       if (databaseTime === undefined) return clock.now()
       return (groupTime ??= clock.follow?.(databaseTime) ?? clock.now())
     },
-    credentialState: async ({ id, credentialsVersion }) =>
-      toCredentialState(await credentials.get(id), credentialsVersion),
-    async caller(application) {
-      const row = await credentials.get(application.id)
-      return row ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds } : application
-    },
+    credentialState: ({ id, credentialsVersion }) =>
+      andThen(credentials.get(id), (row) => toCredentialState(row, credentialsVersion)),
+    caller: (application) =>
+      andThen(credentials.get(application.id), (row) =>
+        row ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds } : application,
+      ),
     idempotencyRecord: (scope) => answers.get(wantScope(scope)),
     request: (id) => requests.get(id),
-    messages: async (id) => (await messages.get(id)) ?? [],
-    phone: async (hash, ifMissing) =>
-      (await phones.get(hash)) ?? { hash, row: undefined, record: ifMissing, isNew: true },
+    messages: (id) => andThen(messages.get(id), (list = []) => list),
+    phone: (hash, ifMissing) =>
+      andThen(phones.get(hash), (slot) => slot ?? { hash, row: undefined, record: ifMissing, isNew: true }),
     guard: {
       country: (subject) => countries.get(subject),
       async counts(locked, others) {
@@ -122,20 +123,21 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
         return skip === 0 ? oldest : single.rows.rateLimits.oldestAfter(subject, policy, after, skip)
       },
     },
-    subscribers: async (appId) => (await subscribers.get(appId)) ?? [],
-    subscribersOfDeveloper: async (developerId) => (await subscribersOfDevelopers.get(developerId)) ?? [],
+    subscribers: (appId) => andThen(subscribers.get(appId), (list = []) => list),
+    subscribersOfDeveloper: (developerId) =>
+      andThen(subscribersOfDevelopers.get(developerId), (list = []) => list),
   }
 
   /** Takes down what is asked for. */
   const planner: RowReader = {
     ...rows,
     now: (clock) => clock.now(),
-    async credentialState({ id }) {
+    credentialState({ id }) {
       credentials.want(id)
       return 'ok'
     },
-    caller: async (application) => application,
-    async idempotencyRecord(scope) {
+    caller: (application) => application,
+    idempotencyRecord(scope) {
       answers.want(wantScope(scope))
       return undefined
     },
@@ -144,47 +146,45 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       await requestsRead?.promise
       return requests.get(id)
     },
-    async messages(id) {
+    messages(id) {
       messages.want(id)
       return []
     },
-    async phone(hash, ifMissing) {
+    phone(hash, ifMissing) {
       phones.want(hash)
       return { hash, row: undefined, record: ifMissing, isNew: false }
     },
     guard: {
-      async country(subject): Promise<GuardCountry | undefined> {
+      country(subject): GuardCountry | undefined {
         countries.want(subject)
         return undefined
       },
-      async counts(locked, others) {
+      counts(locked, others) {
         for (const key of locked) counts.want(key)
         for (const key of others) countsBefore.want(key)
         return new Map()
       },
-      async contexts() {
-        return new Map()
-      },
+      contexts: () => new Map(),
     },
     rateLimits: {
-      async newest(subject, policy) {
+      newest(subject, policy) {
         heads.want(wantLimiter(subject, policy))
         return undefined
       },
-      oldestAfter: async () => undefined,
+      oldestAfter: () => undefined,
     },
-    async subscribers(appId) {
+    subscribers(appId) {
       subscribers.want(appId)
       return []
     },
-    async subscribersOfDeveloper(developerId) {
+    subscribersOfDeveloper(developerId) {
       subscribersOfDevelopers.want(developerId)
       return []
     },
-    hasPhone: async () => false,
-    hasPseudonymSlots: async () => false,
-    hasCheckBudgets: async () => false,
-    findVirtualPhoneOwner: async () => undefined,
+    hasPhone: () => false,
+    hasPseudonymSlots: () => false,
+    hasCheckBudgets: () => false,
+    findVirtualPhoneOwner: () => undefined,
   }
   /** Settled once the requests that the planner was asked for are read. */
   let requestsRead: PromiseWithResolvers<void> | undefined
@@ -247,12 +247,10 @@ function createKind<V>(read: (keys: readonly string[]) => Promise<ReadonlyMap<st
     },
     isWanted: () => wanted.size > 0,
     load,
-    async get(key: string): Promise<V | undefined> {
-      if (!known.has(key)) {
-        wanted.add(key)
-        await load()
-      }
-      return known.get(key)
+    get(key: string): Awaitable<V | undefined> {
+      if (known.has(key)) return known.get(key)
+      wanted.add(key)
+      return load().then(() => known.get(key))
     },
     clear(): void {
       wanted.clear()

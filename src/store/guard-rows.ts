@@ -5,6 +5,7 @@ import type { GuardStore } from '../domain/store/guard.ts'
 import { inKeyOrder } from './engine/key-order.ts'
 import { addAll, columnNames, replaceAll } from './engine/row-writes.ts'
 import type { QueryExecutor, Database, PreparedQuery } from './engine/database.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 const toError = (error: unknown) => new GuardFault(error)
 
@@ -60,20 +61,12 @@ export function createGuardRows(
   }
 
   return {
-    async country(subject) {
-      const [row] = await selectCountry({ subject })
-      return row && toCountry(row)
-    },
+    country: (subject) => andThen(selectCountry({ subject }), ([row]) => row && toCountry(row)),
 
-    async counts(locked, others) {
-      return toCounts(await selectCounts([...locked, ...others]))
-    },
+    counts: (locked, others) => andThen(selectCounts([...locked, ...others]), toCounts),
 
-    async contexts(names) {
-      const found = new Map<string, number>()
-      for (const { context, day } of await selectContexts(names)) found.set(context, day)
-      return found
-    },
+    contexts: (names) =>
+      andThen(selectContexts(names), (rows) => new Map(rows.map(({ context, day }) => [context, day]))),
 
     async apply(changes) {
       try {
@@ -122,9 +115,9 @@ const toRows = <V, R>(rows: ReadonlyMap<string, V>, toRow: (key: string, value: 
 /** Prepares a query on a list of keys for each length that occurs: at most five. */
 function preparePerLength<R>(
   prepare: (keys: Array<ReturnType<typeof sql.placeholder>>) => PreparedQuery<R[]>,
-): (keys: readonly string[]) => Promise<R[]> {
+): (keys: readonly string[]) => Awaitable<R[]> {
   const byLength: Array<PreparedQuery<R[]>> = []
-  return async (keys) => {
+  return (keys) => {
     if (keys.length === 0) return []
     const query = (byLength[keys.length] ??= prepare(keys.map((_, index) => sql.placeholder(`key${index}`))))
     return query(Object.fromEntries(keys.map((key, index) => [`key${index}`, key])))

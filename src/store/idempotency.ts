@@ -5,6 +5,7 @@ import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempo
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { columnNames, replaceAll } from './engine/row-writes.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(
@@ -33,10 +34,9 @@ export function createIdempotencyStore(
   const sealAnswer = (scope: IdempotencyScope, result: string) =>
     sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
 
-  async function find(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined> {
+  const find = (scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined> => {
     const { caller, route, key } = scope
-    const [row] = await findRow({ caller, route, key })
-    return row && openAnswer(sealing, scope, row)
+    return andThen(findRow({ caller, route, key }), ([row]) => row && openAnswer(sealing, scope, row))
   }
 
   return {
@@ -62,9 +62,9 @@ export function createIdempotencyStore(
 
     find,
 
-    async save(scope, result, now) {
+    save(scope, result, now) {
       const { caller, route, key, bodyHash } = scope
-      await save({ caller, route, key, bodyHash, answer: sealAnswer(scope, result), createdAt: now })
+      return save({ caller, route, key, bodyHash, answer: sealAnswer(scope, result), createdAt: now })
     },
 
     async finish(scope, result) {

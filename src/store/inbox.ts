@@ -69,9 +69,9 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   }
 
   return {
-    async insert(message) {
-      await insert(message)
+    insert(message) {
       noteOwned(database, messageAdded, { ...message, appId: null }, seqKey(message.seq))
+      return insert(message)
     },
 
     async list(developerId, since, limit, before) {

@@ -10,6 +10,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import { columnNames } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './engine/tables.ts'
+import { andThen } from '../shared/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpDeliveries']>
 
@@ -88,20 +89,16 @@ export function createOtpDeliveryStore(
   )
 
   return {
-    async insert(message) {
-      await insert(toColumns(message))
-    },
+    insert: (message) => insert(toColumns(message)),
 
-    async update(message) {
-      await update(toColumns(message))
-    },
+    update: (message) => update(toColumns(message)),
 
     async load(key) {
       const [row] = await load(key)
       return row && { ...row, message: toMessage(row.message), request: toOtpRequest(sealing, row.request) }
     },
 
-    list: async (requestId) => (await list({ requestId })).map(toMessage),
+    list: (requestId) => andThen(list({ requestId }), (rows) => rows.map(toMessage)),
 
     async claim({ owner, now, leaseUntil, limit }) {
       const due = await executor

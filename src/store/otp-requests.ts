@@ -15,6 +15,7 @@ import { createEnvironmentLookup, selectApplications } from './app-environments.
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import { createRequestLinks } from './request-links.ts'
 import type { Tables } from './engine/tables.ts'
+import { andThen } from '../shared/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 
@@ -194,12 +195,13 @@ export function createOtpRequestStore(
   const toFirstRequest = (rows: Row[]) => (rows[0] ? toRequest(rows[0]) : undefined)
 
   return {
-    find: async (id) => toFirstRequest(await find({ id })),
+    find: (id) => andThen(find({ id }), toFirstRequest),
 
-    async lock(id) {
-      await database.lock(executor, otp, otp.id, id)
-      return toFirstRequest(await find({ id }))
-    },
+    lock: (id) =>
+      andThen(
+        andThen(database.lock(executor, otp, otp.id, id), () => find({ id })),
+        toFirstRequest,
+      ),
 
     async list(query) {
       const rows = await listByStatus(query)
@@ -243,10 +245,11 @@ export function createOtpRequestStore(
 
     ...createRequestLinks(database, executor),
 
-    async insert(request) {
+    insert(request) {
       const { id, phone, clientIp, metadata, ownText, contexts } = request
       const metadataText = metadata === null ? null : JSON.stringify(metadata)
-      await insert({
+      noteOwned(database, requestAdded[request.environment][request.status], request, id)
+      return insert({
         ...request,
         phone: sealing.sealPhone('otp_requests.phone', id, phone),
         clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
@@ -255,7 +258,6 @@ export function createOtpRequestStore(
         contexts: contexts.length === 0 ? null : contexts.join(' '),
         compat: formatCompat(request.compat),
       })
-      noteOwned(database, requestAdded[request.environment][request.status], request, id)
     },
 
     async listBack(from, limit) {
@@ -267,10 +269,10 @@ export function createOtpRequestStore(
       return found
     },
 
-    async update(request, statusBefore = 'pending') {
-      await update({ ...request, compat: formatCompat(request.compat) })
+    update(request, statusBefore = 'pending') {
       const { id, status, environment } = request
       if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
+      return update({ ...request, compat: formatCompat(request.compat) })
     },
 
     async deleteOldest(until, batchSize) {

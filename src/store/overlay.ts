@@ -14,6 +14,7 @@ import type { StoredRows } from './row-reader.ts'
 import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 /** Stores that operations read and write. */
 export type OverlaidStores = Omit<Stores, 'changes'>
@@ -53,13 +54,13 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   const rows: RowReader = {
     ...stored.rows,
 
-    async idempotencyRecord(scope) {
+    idempotencyRecord(scope) {
       const own = answers.get(idempotencyRow(scope))
       if (own) return { bodyHash: own.scope.bodyHash, answer: own.answer, createdAt: own.at }
       return stored.rows.idempotencyRecord(scope)
     },
 
-    request: async (id) => requests.get(id)?.value ?? loadRequest(id),
+    request: (id) => requests.get(id)?.value ?? loadRequest(id),
 
     async messages(requestId) {
       const own = messages.get(requestId)
@@ -71,18 +72,18 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       )
     },
 
-    async phone(hash, ifMissing) {
+    phone(hash, ifMissing) {
       const own = phones.get(hash)
       return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
     },
     guard: withPendingChanges(stored.rows.guard, guard),
   }
 
-  async function loadRequest(id: string): Promise<OtpRequest | undefined> {
-    const request = await stored.rows.request(id)
-    if (request) readRequests.set(id, request)
-    return request
-  }
+  const loadRequest = (id: string): Awaitable<OtpRequest | undefined> =>
+    andThen(stored.rows.request(id), (request) => {
+      if (request) readRequests.set(id, request)
+      return request
+    })
 
   async function add(changes: readonly Change[]): Promise<void> {
     if (changes.length > 0) hasChanges = true

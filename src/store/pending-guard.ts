@@ -20,7 +20,7 @@ export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): vo
 /** Reads rows as they will be once the pending changes are written. */
 export function withPendingChanges(rows: GuardRows, pending: GuardChanges): GuardRows {
   return {
-    country: async (subject) => pending.countries.get(subject) ?? (await rows.country(subject)),
+    country: (subject) => pending.countries.get(subject) ?? rows.country(subject),
 
     async counts(locked, others) {
       const isStored = (key: string) => !pending.counts.has(key)

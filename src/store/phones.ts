@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, gt, isNotNull, lt, sql } from 'drizzle-orm'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
-import type { LoadedPhone, PhoneStore } from '../domain/store/phones.ts'
+import type { PhoneStore } from '../domain/store/phones.ts'
 import {
   type FilterPlaceholders,
   inJson,
@@ -16,6 +16,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'
 
@@ -126,46 +127,58 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
 
   const index = isReader ? database.phoneIndex?.committed : database.phoneIndex?.uncommitted
 
-  async function findRow(hash: string): Promise<PhoneRow | undefined> {
-    if (!index) return (await findByHash({ hash }))[0]
+  function findRow(hash: string): Awaitable<PhoneRow | undefined> {
+    if (!index) return andThen(findByHash({ hash }), ([row]) => row)
     if (isReader) database.memory?.refresh()
-    for (const key of index.keys(hash)) {
-      const [row] = await findByKey({ key })
-      if (row?.phoneHash === hash) return row
-    }
-    return undefined
+    return findAmong(hash, index.keys(hash))
+  }
+
+  /** Finds the record among those whose hashes begin alike. */
+  function findAmong(hash: string, keys: Iterator<number>): Awaitable<PhoneRow | undefined> {
+    const { done, value: key } = keys.next()
+    if (done) return undefined
+    return andThen(findByKey({ key }), ([row]) => (row?.phoneHash === hash ? row : findAmong(hash, keys)))
+  }
+
+  /** Finds the record of a slot that was loaded, without a row, before this transaction inserted it. */
+  function findAdded(hash: string): Awaitable<PhoneRow | undefined> {
+    const key = index?.addedKey(hash)
+    return key === undefined ? undefined : andThen(findByKey({ key }), ([row]) => row)
+  }
+
+  /** PostgreSQL: locks a record, which is made if there is none. */
+  async function lock(hash: string, ifMissing: PhoneRecord): Promise<void> {
+    if ((await database.lock(executor, phones, phones.phoneHash, hash)) === 'locked') return
+    // A concurrent caller waits here until the first one has committed.
+    await insertIfMissing(toColumns(hash, ifMissing))
+    await database.lock(executor, phones, phones.phoneHash, hash)
   }
 
   return {
-    async find(hash) {
-      const row = await findRow(hash)
-      return row && toRecord(row)
+    find: (hash) => andThen(findRow(hash), (row) => row && toRecord(row)),
+
+    load(hash, ifMissing) {
+      const locked = database.isConcurrent ? lock(hash, ifMissing) : undefined
+      const row = locked ? locked.then(() => findRow(hash)) : findRow(hash)
+      return andThen(row, (found) => ({
+        hash,
+        row: found,
+        record: found ? toRecord(found) : ifMissing,
+        isNew: !found || isUnused(found),
+      }))
     },
 
-    async load(hash, ifMissing): Promise<LoadedPhone> {
-      if ((await database.lock(executor, phones, phones.phoneHash, hash)) === 'missing') {
-        // A concurrent caller waits here until the first one has committed.
-        await insertIfMissing(toColumns(hash, ifMissing))
-        await database.lock(executor, phones, phones.phoneHash, hash)
-      }
-      const row = await findRow(hash)
-      return { hash, row, record: row ? toRecord(row) : ifMissing, isNew: !row || isUnused(row) }
-    },
-
-    async save(slot, record) {
+    save(slot, record) {
       const { hash } = slot
-      if (!index) {
-        const columns = toColumns(hash, record)
-        await (slot.row ? update({ key: slot.row.key, ...columns }) : insertNew(columns))
-        return
-      }
-      // A slot that was loaded before its record was inserted has no row.
-      const row = slot.row ?? (await findRow(hash))
-      const key = row?.key ?? index.add(hash)
-      const { developerId, identity } = record
-      if (identity !== null && identity.id !== row?.identityId)
-        noteUser(database, userAdded[record.environment], developerId, identity.id, key)
-      await (row ? update : insert)({ key, ...toColumns(hash, record) })
+      const columns = toColumns(hash, record)
+      if (!index) return slot.row ? update({ key: slot.row.key, ...columns }) : insertNew(columns)
+      return andThen(slot.row ?? findAdded(hash), (row) => {
+        const key = row?.key ?? index.add(hash)
+        const { developerId, identity } = record
+        if (identity !== null && identity.id !== row?.identityId)
+          noteUser(database, userAdded[record.environment], developerId, identity.id, key)
+        return (row ? update : insert)({ key, ...columns })
+      })
     },
 
     async delete({ hash }) {
@@ -199,9 +212,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       return rows.map((row) => ({ key: row.key, hash: row.phoneHash, record: toRecord(row) }))
     },
 
-    async hasPseudonymSlots() {
-      return (await findMeta({ name: pseudonymSlots })).length > 0
-    },
+    hasPseudonymSlots: () => andThen(findMeta({ name: pseudonymSlots }), (found) => found.length > 0),
 
     async notePseudonymSlots() {
       await executor.insert(meta).values({ name: pseudonymSlots, value: '1' }).onConflictDoNothing()

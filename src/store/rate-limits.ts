@@ -9,12 +9,12 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
   const isReader = executor === database.read
   const view = isReader ? admissions.committed : admissions.uncommitted
   return {
-    async newest(subject, policy, until) {
+    newest(subject, policy, until) {
       if (isReader) refresh()
       return view.newest(subject, policy, until)
     },
-    oldestAfter: async (subject, policy, after, skip) => view.oldestAfter(subject, policy, after, skip),
-    async insert(list) {
+    oldestAfter: (subject, policy, after, skip) => view.oldestAfter(subject, policy, after, skip),
+    insert(list) {
       for (const admission of list) admissions.insert(admission)
     },
     forget: async (subject) => admissions.forget(subject),

@@ -1,5 +1,6 @@
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { andThen, type Awaitable } from '../shared/awaitable.ts'
 
 const entriesMax = 10_000
 
@@ -10,19 +11,20 @@ const entriesMax = 10_000
 export function rememberForEpoch<T>(
   database: Database,
   executor: QueryExecutor,
-  read: (id: string) => Promise<T>,
-): (id: string) => Promise<T> {
+  read: (id: string) => Awaitable<T>,
+): (id: string) => Awaitable<T> {
   const { memory } = database
   if (!memory) return read
   const cache = createEpochCache<T>(entriesMax)
   const isReader = executor === database.read
-  return async (id) => {
+  return (id) => {
     if (isReader) memory.refresh()
     const epoch = memory.configuration.current()
     const known = cache.get(id, epoch)
     if (known !== undefined) return known
-    const value = await read(id)
-    cache.set(id, epoch, value)
-    return value
+    return andThen(read(id), (value) => {
+      cache.set(id, epoch, value)
+      return value
+    })
   }
 }

@@ -7,6 +7,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { openWebhookSecret } from './applications.ts'
 import { rememberForEpoch } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
+import { andThen } from '../shared/awaitable.ts'
 
 export function createWebhookEndpointStore(
   database: Database,
@@ -86,12 +87,12 @@ export function createWebhookEndpointStore(
 
     list: async (query) => (await list(query)).map(parseRow),
 
-    subscribers: rememberForEpoch(database, executor, async (appId) =>
-      (await subscribers({ appId })).map(parseSubscriber),
+    subscribers: rememberForEpoch(database, executor, (appId) =>
+      andThen(subscribers({ appId }), (rows) => rows.map(parseSubscriber)),
     ),
 
-    subscribersOfDeveloper: rememberForEpoch(database, executor, async (developerId) =>
-      (await subscribersOfDeveloper({ developerId })).map(parseSubscriber),
+    subscribersOfDeveloper: rememberForEpoch(database, executor, (developerId) =>
+      andThen(subscribersOfDeveloper({ developerId }), (rows) => rows.map(parseSubscriber)),
     ),
 
     async lockApplication(developerId, appId) {

@@ -1,8 +1,10 @@
 import { notAllowed } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
+import type { CredentialState } from '../store/applications.ts'
 import type { RowReader } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
+import { andThen, type Awaitable } from '../../shared/awaitable.ts'
 
 /** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {
@@ -39,7 +41,7 @@ export type AppAuth = {
    * it accepts credentials that matched before without a query, even if they were replaced since. So before a call that
    * never reaches its operation returns an error, it must `authenticate`.
    */
-  authenticateForOperation(credentials: Credentials): Promise<CallingApplication>
+  authenticateForOperation(credentials: Credentials): Awaitable<CallingApplication>
   /**
    * Makes a token that replaces the credentials of an application for `tokenSeconds`. It is not stored, and ends at once
    * with a rotation of secret or key, and with the application.
@@ -66,11 +68,13 @@ export type AppAuth = {
  *
  * @returns the refusal UNAUTHENTICATED or FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
-export async function readRefusal(
+export const readRefusal = (
   rows: Pick<RowReader, 'credentialState'>,
   application: CallingApplication,
-): Promise<Rejected | undefined> {
-  switch (await rows.credentialState(application)) {
+): Awaitable<Rejected | undefined> => andThen(rows.credentialState(application), toRefusal)
+
+function toRefusal(state: CredentialState): Rejected | undefined {
+  switch (state) {
     case 'ok':
       return undefined
     case 'stale':

@@ -4,6 +4,7 @@ import type { CountedSubject, GuardKeys } from './row-keys.ts'
 import { countLastDay, guardFigures, isExhausted } from './rules.ts'
 import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /** The rows that one call of the guard reads. */
 export type GuardFacts = {
@@ -23,11 +24,12 @@ const noRows: ReadonlyMap<string, never> = new Map<string, never>()
  * @returns undefined without keys: the message is exempt
  * @throws GuardFault
  */
-export async function loadGuardFacts(
+export const loadGuardFacts = (
   rows: GuardRows,
   keys: GuardKeys | undefined,
-): Promise<GuardFacts | undefined> {
-  if (!keys) return undefined
+): Awaitable<GuardFacts | undefined> => (keys ? loadFacts(rows, keys) : undefined)
+
+async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> {
   const { counted, contexts, total } = keys
   try {
     const country = counted && (await rows.country(counted.country))

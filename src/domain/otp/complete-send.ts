@@ -7,6 +7,7 @@ import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Outcome, Replay } from './send-once.ts'
+import { andThen, type Awaitable } from '../../shared/awaitable.ts'
 
 export type SendResult = SentOtp & {
   /** Only in `test` applications, whose messages are never sent. */
@@ -26,19 +27,20 @@ export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'a
    *
    * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
    */
-  async function completeSend(
+  function completeSend(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
     outcome: Outcome | Replay,
-  ): Promise<SendResult> {
+  ): Awaitable<SendResult> {
     if (outcome.replayed) return replayEarlier(application, outcome.result)
     const { result, rate, alert } = outcome
     if (alert) needs.guard.onAlert(alert)
     if (isRejected(result)) throw attachRate(result, rate)
     const sent = toSentOtp(result)
-    const failed = await makeFirstAttempt(sent, scope, application.traceparent)
-    if (failed) throw attachRate(failed, rate)
-    return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
+    return andThen(makeFirstAttempt(sent, scope, application.traceparent), (failed) => {
+      if (failed) throw attachRate(failed, rate)
+      return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
+    })
   }
 
   /** Repeats the result of an earlier call with the same idempotency key. @throws that call's refusal */
@@ -52,7 +54,7 @@ export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'a
   }
 
   /** @returns the refusal if the message failed for good */
-  async function makeFirstAttempt(
+  function makeFirstAttempt(
     sent: SentOtp,
     scope: IdempotencyScope | undefined,
     traceparent: string | undefined,

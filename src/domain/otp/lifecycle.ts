@@ -7,20 +7,21 @@ import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Change, Decision, RowReader, Subscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
+import { andThen, type Awaitable } from '../../shared/awaitable.ts'
 
 /** A request and the endpoints that hear of its end. */
 export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subscriber[] }
 
 /** Reads a request if it is the application's own. */
-export async function readOwnRequest(
+export const readOwnRequest = (
   rows: Pick<RowReader, 'request'>,
   { id: appId, traceparent }: Pick<CallingApplication, 'id' | 'traceparent'>,
   id: string,
-): Promise<OtpRequest | undefined> {
-  const request = isId('otp', id) ? await rows.request(id) : undefined
-  if (request?.appId !== appId) return undefined
-  return request.traceparent === traceparent ? request : { ...request, traceparent }
-}
+): Awaitable<OtpRequest | undefined> =>
+  andThen(isId('otp', id) ? rows.request(id) : undefined, (request) => {
+    if (request?.appId !== appId) return undefined
+    return request.traceparent === traceparent ? request : { ...request, traceparent }
+  })
 
 /** Reads a request with the endpoints that hear of its end. */
 export async function readClosable(

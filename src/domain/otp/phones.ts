@@ -16,6 +16,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { RowReader } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
+import { andThen, type Awaitable } from '../../shared/awaitable.ts'
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
 export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>
@@ -44,31 +45,48 @@ type PhoneToLoad = Subscriber & { country: string | null }
  *
  * @throws MisplacedPhoneError its record is under another hash, or 0.1.0 may have kept budgets for it
  */
-export async function readPhone(
+export const readPhone = (
   rows: PhoneReader,
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
-): Promise<LoadedPhone> {
-  const loaded = await readMovedPhone(rows, keys, subscriber)
+): Awaitable<LoadedPhone> =>
+  andThen(readMovedPhone(rows, keys, subscriber), (loaded) =>
+    andThen(isElsewhere(rows, keys, subscriber, loaded), (isMisplaced) => {
+      if (isMisplaced) throw new MisplacedPhoneError(subscriber)
+      return loaded
+    }),
+  )
+
+/** Tells whether something is kept about a phone in a place from which `loadPhone` moves it. */
+function isElsewhere(
+  rows: PhoneReader,
+  keys: PhoneKeys,
+  subscriber: PhoneToLoad,
+  { record, isNew }: LoadedPhone,
+): Awaitable<boolean> {
   const oldHashes = () => oldPhoneHashes(keys, subscriber.phone)
-  if (loaded.record.lastSentAt === 0 && (await rows.hasCheckBudgets(oldHashes)))
-    throw new MisplacedPhoneError(subscriber)
-  if (loaded.isNew)
-    for (const hash of await otherHashes(rows, keys, subscriber))
-      if (await rows.hasPhone(hash)) throw new MisplacedPhoneError(subscriber)
-  return loaded
+  const hasBudgets = record.lastSentAt === 0 && rows.hasCheckBudgets(oldHashes)
+  return andThen(hasBudgets, (has) => {
+    if (has || !isNew) return has
+    return andThen(otherHashes(rows, keys, subscriber), (hashes) => hashes.length > 0 && hasAny(rows, hashes))
+  })
+}
+
+async function hasAny(rows: PhoneReader, hashes: readonly string[]): Promise<boolean> {
+  for (const hash of hashes) if (await rows.hasPhone(hash)) return true
+  return false
 }
 
 /** Reads the record of a phone that `loadPhone` has just put in its place. */
-export async function readMovedPhone(
+export const readMovedPhone = (
   rows: Pick<RowReader, 'phone'>,
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
-): Promise<LoadedPhone> {
-  const empty = emptyRecord(subscriber, subscriber.country)
-  const loaded = await rows.phone(hashSubscriber(keys, subscriber), empty)
-  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
-}
+): Awaitable<LoadedPhone> =>
+  andThen(
+    rows.phone(hashSubscriber(keys, subscriber), emptyRecord(subscriber, subscriber.country)),
+    (loaded) => ({ ...loaded, record: upgradeContexts(keys, loaded.record) }),
+  )
 
 type PhoneReader = Pick<RowReader, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 'hasCheckBudgets'>
 
@@ -125,14 +143,15 @@ async function takeOtherRecord(
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
-const otherHashes = async (
-  phones: { hasPseudonymSlots(): Promise<boolean> },
+const otherHashes = (
+  phones: { hasPseudonymSlots(): Awaitable<boolean> },
   keys: PhoneKeys,
   subscriber: Subscriber,
-) => [
-  ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
-  ...((await phones.hasPseudonymSlots()) ? pseudonymHashes(keys, subscriber) : []),
-]
+): Awaitable<string[]> =>
+  andThen(phones.hasPseudonymSlots(), (hasPseudonymSlots) => [
+    ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
+    ...(hasPseudonymSlots ? pseudonymHashes(keys, subscriber) : []),
+  ])
 
 /**
  * Lists the hashes of the records that identities of 0.1.0 got whose number was only a pseudonym: they are found when the

@@ -31,13 +31,11 @@ export function otpRateLimit(
 export type MeasuredLimit = { limit: RateLimit<StoredPolicy>; usage: Usage }
 
 /** Measures the rate of an application. */
-export async function readRate(
+export const readRate = (
   rows: Pick<RowReader, 'rateLimits'>,
   limit: RateLimit<StoredPolicy>,
   now: number,
-): Promise<MeasuredLimit> {
-  return { limit, usage: await measure(rows, limit, now) }
-}
+): Promise<MeasuredLimit> => measure(rows, limit, now).then((usage) => ({ limit, usage }))
 
 /** A call that its limits admit, with the changes that charge them. */
 export type Charged = { rate: RateState | undefined; changes: readonly Change[] }

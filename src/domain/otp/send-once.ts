@@ -8,6 +8,7 @@ import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision, RowReader } from '../store/operation.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /** The outcome of a new send: a request whose message goes out, or a refusal. */
 export type Outcome = {
@@ -27,12 +28,16 @@ export type EarlierSend = Replay | Rejected | undefined
  * Reads the result of an earlier call with the same key. Replays come before the limits and cost nothing. While the
  * earlier call makes its first attempt, the refusal is CONFLICT (IDEMPOTENCY_IN_PROGRESS).
  */
-export async function readEarlierSend(
-  rows: Pick<RowReader, 'idempotencyRecord' | 'messages'>,
+export const readEarlierSend = (
+  rows: EarlierRows,
   scope: IdempotencyScope | undefined,
   now: number,
-): Promise<EarlierSend> {
-  const record = scope && (await rows.idempotencyRecord(scope))
+): Awaitable<EarlierSend> => (scope ? readEarlier(rows, scope, now) : undefined)
+
+type EarlierRows = Pick<RowReader, 'idempotencyRecord' | 'messages'>
+
+async function readEarlier(rows: EarlierRows, scope: IdempotencyScope, now: number): Promise<EarlierSend> {
+  const record = await rows.idempotencyRecord(scope)
   const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
   if (!earlier || isRejected(earlier)) return earlier
   const { value, isPending } = earlier

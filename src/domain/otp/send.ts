@@ -87,7 +87,7 @@ export function createOtpSend(needs: OtpNeeds) {
     scope: IdempotencyScope | undefined,
     origin: Origin,
   ): Promise<Outcome | Replay | Moved>
-  async function decideSend(
+  function decideSend(
     application: CallingApplication,
     input: SendInput,
     scope: IdempotencyScope | undefined,

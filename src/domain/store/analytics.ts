@@ -1,4 +1,5 @@
 import type { BreakdownDimension } from '../model/breakdown.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 
 /**
@@ -40,8 +41,8 @@ export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>
 
 /** Daily counters: per developer, and per application, country, channel and provider (the breakdown). */
 export type AnalyticsStore = {
-  add(developerId: string, day: number, changes: CountChanges): Promise<void>
-  addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Promise<void>
+  add(developerId: string, day: number, changes: CountChanges): Awaitable<void>
+  addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Awaitable<void>
   /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
   deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
   /** @param environment undefined: both */

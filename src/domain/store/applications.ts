@@ -6,6 +6,7 @@ import type {
   FreshCredential,
   ApplicationCredentials,
 } from '../model/application.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 export type ApplicationListQuery = {
   developerId: string
@@ -18,7 +19,7 @@ export type ApplicationListQuery = {
 export type ApplicationStore = {
   find(developerId: string, id: string): Promise<Application | undefined>
   /** Lists newest first. @param query.before an id; lists older applications only */
-  list(query: ApplicationListQuery): Promise<ListedApplication[]>
+  list(query: ApplicationListQuery): Awaitable<ListedApplication[]>
   count(developerId: string): Promise<number>
   insert(application: NewApplication): Promise<void>
   update(
@@ -37,7 +38,7 @@ export type ApplicationStore = {
   /** Finds any developer's application, to check a signature with its webhook secret. */
   findSigning(id: string): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
   /** Several may match: a preview has only eight characters. */
-  findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
+  findByApiKeyPreview(preview: string): Awaitable<ApplicationCredentials[]>
   /**
    * Returns a number that moves with everything that could change the result of an authentication: when it is written,
    * when that is committed, and when another process has committed. Undefined on PostgreSQL, where other nodes write.
@@ -50,7 +51,7 @@ export type ApplicationStore = {
    * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
    *   disabled
    */
-  lockAndCheckCredentials(id: string, credentialsVersion: number, epoch?: number): Promise<CredentialState>
+  lockAndCheckCredentials(id: string, credentialsVersion: number, epoch?: number): Awaitable<CredentialState>
 }
 
 /** `stale`: a credential was replaced, or the application deleted; `not_allowed`: its developer is disabled. */

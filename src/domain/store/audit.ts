@@ -1,4 +1,5 @@
 import type { AuditAction, AuditEntry } from '../model/audit.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 export type AuditQuery = {
   action?: AuditAction | undefined
@@ -17,7 +18,7 @@ export type AuditStore = {
    */
   insert(entry: AuditEntry): Promise<void>
   /** Lists newest first. @param developerId undefined: all developers and the installation */
-  list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
+  list(developerId: string | undefined, query: AuditQuery): Awaitable<AuditEntry[]>
   /**
    * Deletes a batch of the oldest entries up to a time; the heads of their chains keep the hash of the last one.
    *

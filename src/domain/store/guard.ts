@@ -1,4 +1,5 @@
 import type { GuardCounts, GuardCountry, GuardDecisions } from '../model/guard.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /**
  * Rows that a call of the guard changed, as they are after it, by their keys: the subject of a country, the day and the
@@ -18,11 +19,11 @@ export type GuardChanges = {
  */
 export type GuardRows = {
   /** Reads a country's row and locks it. */
-  country(subject: string): Promise<GuardCountry | undefined>
+  country(subject: string): Awaitable<GuardCountry | undefined>
   /** Reads rows of counts, and locks the first ones. */
-  counts(locked: readonly string[], others: readonly string[]): Promise<ReadonlyMap<string, GuardCounts>>
+  counts(locked: readonly string[], others: readonly string[]): Awaitable<ReadonlyMap<string, GuardCounts>>
   /** Reads the UTC days on which contexts or networks last verified a phone. */
-  contexts(contexts: readonly string[]): Promise<ReadonlyMap<string, number>>
+  contexts(contexts: readonly string[]): Awaitable<ReadonlyMap<string, number>>
 }
 
 /** Stores unverified and verified messages. Prefixes and networks appear only as keyed hashes. */

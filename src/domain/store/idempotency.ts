@@ -1,4 +1,5 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /** A stored result. `answer` is null while the first call of a console route is in progress. */
 export type IdempotencyRecord = { bodyHash: string; answer: string | null; createdAt: number }
@@ -11,9 +12,9 @@ export type IdempotencyStore = {
    * @returns undefined when this call now holds the key, otherwise the earlier call's record
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
-  find(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>
+  find(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
   /** Saves the result of a call, and replaces an expired one or its own. */
-  save(scope: IdempotencyScope, result: string, now: number): Promise<void>
+  save(scope: IdempotencyScope, result: string, now: number): Awaitable<void>
   finish(scope: IdempotencyScope, result: string): Promise<void>
   /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>

@@ -13,6 +13,7 @@ import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
 import type { LoadedPhone, PhoneSlot } from './phones.ts'
 import type { RateLimitStore } from './rate-limits.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /**
  * A change of an OTP request, in two halves. `read` loads the facts, and on PostgreSQL locks their rows; it decides
@@ -21,7 +22,7 @@ import type { RateLimitStore } from './rate-limits.ts'
  * it. Either half may run again before the commit.
  */
 export type Operation<Facts, Result> = {
-  read(rows: RowReader): Promise<Facts>
+  read(rows: RowReader): Awaitable<Facts>
   decide(facts: Facts): Decision<Result>
 }
 
@@ -36,27 +37,27 @@ export type RowReader = {
   /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */
   now(clock: Clock): number
   /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
-  credentialState(application: CallingApplication): Promise<CredentialState>
+  credentialState(application: CallingApplication): Awaitable<CredentialState>
   /** Returns the caller with its plan and settings as they are now, if they can have changed unnoticed. */
-  caller(application: CallingApplication): Promise<CallingApplication>
-  idempotencyRecord(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined>
-  request(id: string): Promise<OtpRequest | undefined>
+  caller(application: CallingApplication): Awaitable<CallingApplication>
+  idempotencyRecord(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
+  request(id: string): Awaitable<OtpRequest | undefined>
   /** Messages of one request, oldest first. */
-  messages(requestId: string): Promise<readonly Message[]>
+  messages(requestId: string): Awaitable<readonly Message[]>
   /** @param ifMissing returned if there is no record */
-  phone(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
+  phone(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
   readonly guard: GuardRows
 
   // Read without a lock.
   readonly rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'>
   /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
-  subscribers(appId: string): Promise<readonly Subscriber[]>
-  subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
-  hasPhone(hash: string): Promise<boolean>
+  subscribers(appId: string): Awaitable<readonly Subscriber[]>
+  subscribersOfDeveloper(developerId: string): Awaitable<readonly Subscriber[]>
+  hasPhone(hash: string): Awaitable<boolean>
   /** See `PhoneStore` and `CheckBudgetStore`. */
-  hasPseudonymSlots(): Promise<boolean>
-  hasCheckBudgets(toPhoneHashes: () => readonly string[]): Promise<boolean>
-  findVirtualPhoneOwner(phone: string): Promise<string | undefined>
+  hasPseudonymSlots(): Awaitable<boolean>
+  hasCheckBudgets(toPhoneHashes: () => readonly string[]): Awaitable<boolean>
+  findVirtualPhoneOwner(phone: string): Awaitable<string | undefined>
 }
 
 /** A webhook endpoint, enabled or disabled. */

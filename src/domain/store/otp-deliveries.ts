@@ -1,14 +1,15 @@
 import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {
-  insert(message: Message): Promise<void>
+  insert(message: Message): Awaitable<void>
   /** Writes the fields that change after the insertion. The caller has locked the message. */
-  update(message: Message): Promise<void>
+  update(message: Message): Awaitable<void>
   load(key: MessageKey): Promise<LoadedMessage | undefined>
   /** Lists the messages of one request, oldest first. The caller has locked the request. */
-  list(requestId: string): Promise<Message[]>
+  list(requestId: string): Awaitable<Message[]>
 
   /** Leases due messages, the longest waiting first, exclusively until `leaseUntil`. */
   claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>

@@ -1,4 +1,5 @@
 import type { OtpStatus, OtpRequest } from '../model/request.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 export type OtpFilter = {
   appId?: string | undefined
@@ -18,15 +19,15 @@ export type OtpListQuery = OtpFilter & {
 export type OldRequest = Pick<OtpRequest, 'id' | 'developerId' | 'environment' | 'phone' | 'country'>
 
 export type OtpRequestStore = {
-  find(id: string): Promise<OtpRequest | undefined>
+  find(id: string): Awaitable<OtpRequest | undefined>
   /** Finds a request and locks it until the transaction ends. */
-  lock(id: string): Promise<OtpRequest | undefined>
+  lock(id: string): Awaitable<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
   /** Pending requests past `expiresAt`. */
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
   /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
   listPending(after: Pick<OtpRequest, 'expiresAt' | 'id'>, limit: number): Promise<OtpRequest[]>
-  insert(request: OtpRequest): Promise<void>
+  insert(request: OtpRequest): Awaitable<void>
   /** Lists a request and those of the same phone before it, newest first. */
   listBack(from: string, limit: number): Promise<OtpRequest[]>
   /** Finds the id of the phone's request before this one. */
@@ -40,7 +41,7 @@ export type OtpRequestStore = {
    *
    * @param statusBefore its stored status; undefined counts as pending
    */
-  update(request: OtpRequest, statusBefore?: OtpStatus): Promise<void>
+  update(request: OtpRequest, statusBefore?: OtpStatus): Awaitable<void>
   /**
    * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
    *

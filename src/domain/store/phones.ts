@@ -1,4 +1,5 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /**
  * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,
@@ -10,15 +11,15 @@ export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
 
 /** Records of phones, in the order in which they were made. */
 export type PhoneStore = {
-  find(hash: string): Promise<PhoneRecord | undefined>
+  find(hash: string): Awaitable<PhoneRecord | undefined>
   /**
    * Loads a record and locks it until the transaction ends, also if it does not exist yet, so that concurrent calls
    * about one phone count one after the other.
    *
    * @param ifMissing returned if there is no record; the caller saves it
    */
-  load(hash: string, ifMissing: PhoneRecord): Promise<LoadedPhone>
-  save(slot: PhoneSlot, record: PhoneRecord): Promise<void>
+  load(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
+  save(slot: PhoneSlot, record: PhoneRecord): Awaitable<void>
   delete(slot: PhoneSlot): Promise<void>
   /**
    * Lists the developer's records with an identity, newest identity first.
@@ -33,6 +34,6 @@ export type PhoneStore = {
   /** Lists all records in key order, after the slot with `afterKey`. */
   scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>
   /** Tells whether records were moved from 0.1.0 whose number was a pseudonym already: see `moveIdentities`. */
-  hasPseudonymSlots(): Promise<boolean>
+  hasPseudonymSlots(): Awaitable<boolean>
   notePseudonymSlots(): Promise<void>
 }

@@ -32,6 +32,7 @@ import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /**
  * One store per noun, each in a file of its own with its queries and with the records that only storage and one
@@ -90,7 +91,7 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    *
    * @throws UNAVAILABLE the database cannot be written right now
    */
-  write<T>(body: (tx: Pick<Stores, Names>) => Promise<T>): Promise<T>
+  write<T>(body: (tx: Pick<Stores, Names>) => Awaitable<T>): Promise<T>
 
   /**
    * Runs an operation and resolves with its result once its changes are durable. Operations that run at the same time

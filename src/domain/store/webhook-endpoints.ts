@@ -5,6 +5,7 @@ import type {
   EndpointWithApplication,
   DisabledReason,
 } from '../model/webhook-endpoint.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: EndpointHeaders }
 
@@ -25,9 +26,9 @@ export type WebhookEndpointStore = {
   /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
   /** Lists the endpoints of an application in the order of their ids. */
-  subscribers(appId: string): Promise<readonly Subscriber[]>
+  subscribers(appId: string): Awaitable<readonly Subscriber[]>
   /** Lists the endpoints of all applications of a developer in the order of their ids. */
-  subscribersOfDeveloper(developerId: string): Promise<readonly Subscriber[]>
+  subscribersOfDeveloper(developerId: string): Awaitable<readonly Subscriber[]>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>

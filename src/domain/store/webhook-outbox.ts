@@ -1,5 +1,6 @@
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 /**
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
@@ -85,7 +86,7 @@ export type WebhookOutboxStore = {
    * (lock order). The delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has
    * nothing else that is due, and has fewer than two leases.
    */
-  insert(delivery: NewDelivery): Promise<void>
+  insert(delivery: NewDelivery): Awaitable<void>
 
   /**
    * Leases due deliveries until `leaseUntil`; at most two per endpoint are leased at once, across all processes.

@@ -1,4 +1,5 @@
 import type { SQL } from 'drizzle-orm'
+import type { Awaitable } from '../../shared/awaitable.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
@@ -17,7 +18,7 @@ export type QueryExecutor = Pick<
 export type Preparable<R> = { prepare(): { execute(values?: Record<string, unknown>): Promise<R> } }
 
 /** A query that is built once per connection and run with values for its placeholders. */
-export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
+export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R>
 
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
@@ -105,7 +106,7 @@ type DatabasePort = {
    * Prepares a write of single rows. PostgreSQL gathers rows that follow one another and writes them in one statement;
    * there the promise does not wait for the server, and an error ends the transaction at its commit.
    */
-  writeRows(executor: QueryExecutor, write: RowWrite): (row: Record<string, unknown>) => Promise<unknown>
+  writeRows(executor: QueryExecutor, write: RowWrite): (row: Record<string, unknown>) => Awaitable<void>
 
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number
@@ -132,7 +133,7 @@ type DatabasePort = {
     table: SQLiteTable,
     idColumn: SQLiteColumn,
     id: string | number,
-  ): Promise<'locked' | 'missing'>
+  ): Awaitable<'locked' | 'missing'>
 
   /** Whether transactions run concurrently and must lock the rows that they change. False on SQLite. */
   readonly isConcurrent: boolean

@@ -26,6 +26,8 @@ const lastDeleted = 'phone_key_deleted'
 export type PhoneIndex = {
   /** Lists the keys under which the record of a hash may be: almost always one, or none. */
   keys(hash: string): Generator<number, undefined>
+  /** Returns the key under which the running transaction added a record. */
+  addedKey(hash: string): number | undefined
   /** Adds a record that the running transaction inserts. @returns its key, which no other record had */
   add(hash: string): number
   /** Removes a record that the running transaction deletes. */
@@ -164,6 +166,7 @@ export function createPhoneIndex(
       for (const [key] of stored(hashPrefix(hash))) yield Number(key)
       return undefined
     },
+    addedKey,
     add(hash) {
       catchUp()
       nextKey ??= toKey(writes().lastUsedKey.values()) + 1

@@ -149,7 +149,7 @@ function describePostgres({
     prepare,
     writeRows(executor, rowWrite) {
       let gather: ((row: Record<string, unknown>) => void) | undefined
-      return async (row) => {
+      return (row) => {
         gather ??= sessionOf(executor).prepareWrite(rowWrite, (statement) => prepare(() => statement))
         gather(row)
       }

@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Database, Preparable } from './database.ts'
+import type { Database, Preparable, PreparedQuery } from './database.ts'
+import type { Awaitable } from '../../shared/awaitable.ts'
 
 // Typed placeholders, for prepared statements with an `order by`. For a bare placeholder there, SQLite reads the
 // value to choose a better plan, and so prepares the statement again for every value: five times the cost of running
@@ -43,8 +44,8 @@ export type FilterPlaceholders<F> = {
 export function prepareFiltered<F extends Filter, R>(
   database: Database,
   build: (placeholders: FilterPlaceholders<F>) => Preparable<R>,
-): (filter: F) => Promise<R> {
-  const preparedQueries = new Map<string, (values: Record<string, unknown>) => Promise<R>>()
+): (filter: F) => Awaitable<R> {
+  const preparedQueries = new Map<string, PreparedQuery<R>>()
   return (filter) => {
     const { values, cacheKey } = bindFilter(filter)
     let query = preparedQueries.get(cacheKey)

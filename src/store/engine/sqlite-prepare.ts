@@ -26,7 +26,7 @@ type DrizzlePrepared = {
 export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R> {
   let run: ((values: Row) => unknown) | undefined
   // R is the row type of the query that `build` returns.
-  return async (values = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
+  return (values = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
 }
 
 function compile(query: DrizzleQuery): (values: Row) => unknown {

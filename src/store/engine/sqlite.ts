@@ -5,7 +5,7 @@ import { createAdmissionLog } from './admission-log.ts'
 import { createEpoch } from './epoch.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { sqliteColumns } from './tables/columns.ts'
-import type { QueryExecutor, Database } from './database.ts'
+import type { Database, Preparable, QueryExecutor } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
 import { buildOneRow } from './row-writes.ts'
 import { toCallerError } from './errors.ts'
@@ -161,11 +161,11 @@ type Dialect = Pick<
 const describeSqlite = (ids: ShortIds): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
-  writeRows: (executor, write) => prepareOnSqlite(() => buildOneRow(executor, write)),
+  writeRows: (executor, write) => prepareOnSqlite(() => buildOneRow(executor, write) as Preparable<void>),
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
   isConcurrent: false,
-  lock: () => Promise.resolve('locked'),
+  lock: () => 'locked',
   skipLocked: sql``,
   convertError: toCallerError,
 })

@@ -226,6 +226,6 @@ test('without facts every message passes, and nothing is counted', () => {
 test('rows that cannot be read are a fault of the guard', async () => {
   const broken = () => Promise.reject(new Error('no such table'))
   const keys = { counted: undefined, contexts: [], total: '20000 total', judgedAt: 0 }
-  const load = loadGuardFacts({ country: broken, counts: broken, contexts: broken }, keys)
-  expect(await load.catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
+  const load = async () => loadGuardFacts({ country: broken, counts: broken, contexts: broken }, keys)
+  expect(await load().catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
 })

@@ -105,7 +105,9 @@ describeEachDatabase('a caller of a façade', (database) => {
       { applicationId: id, joinedSecrets: '1' },
       { accessToken: joinedSecrets },
     ])
-      expect(auth.authenticateForOperation(credentials)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+      await expect(async () => auth.authenticateForOperation(credentials)).toThrow(
+        expect.objectContaining({ code: 'UNAUTHENTICATED' }),
+      )
   })
 })
 

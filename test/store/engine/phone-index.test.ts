@@ -22,8 +22,7 @@ const save = (store: Store, n: number, lastSentAt: number) =>
     await tx.phones.save(loaded, { ...loaded.record, lastSentAt })
   })
 
-const remove = (tx: Stores, n: number) =>
-  tx.phones.load(toHash(n), empty).then((loaded) => tx.phones.delete(loaded))
+const remove = async (tx: Stores, n: number) => tx.phones.delete(await tx.phones.load(toHash(n), empty))
 
 describe('a record that was deleted and made again', () => {
   async function openStore() {
