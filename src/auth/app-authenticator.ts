@@ -29,7 +29,7 @@ import {
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 import { splitSecrets } from '../shared/sids.ts'
-import type { Awaitable } from '../shared/awaitable.ts'
+import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const knownCredentialsMax = 10_000
 

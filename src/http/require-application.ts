@@ -7,7 +7,7 @@ import type { CallLimits } from '../domain/limits/call-limits.ts'
 import { setRateHeaders } from './rate-headers.ts'
 import { readTrace } from './trace.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 type Headers = Record<string, string | undefined>
 

@@ -2,7 +2,7 @@ import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import { textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import type { Awaitable } from '../shared/awaitable.ts'
+import type { Awaitable } from '../domain/model/awaitable.ts'
 
 /** By database; an application never changes its environment. */
 const known = new WeakMap<Database, Map<string, Environment>>()

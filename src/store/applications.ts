@@ -14,7 +14,7 @@ import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
-import { andThen } from '../shared/awaitable.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 
 /** Selects the message settings of an application in a query that joins it. */
 export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)

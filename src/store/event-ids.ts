@@ -2,7 +2,7 @@ import { inArray } from 'drizzle-orm'
 import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
-import type { Awaitable } from '../shared/awaitable.ts'
+import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const idsByDatabase = new WeakMap<Database, EventIds>()
 

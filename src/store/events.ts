@@ -22,7 +22,7 @@ import { entryAdded, entryDeleted, keySeq, logLists, noteOwned, seqKey } from '.
 import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /**
  * Creates the store of the event log.

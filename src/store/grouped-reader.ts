@@ -9,7 +9,7 @@ import { compareKeys } from './engine/key-order.ts'
 import { limiterKey, type GroupedQueries } from './grouped-queries.ts'
 import { idempotencyRow } from './idempotency.ts'
 import type { StoredRows } from './row-reader.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /**
  * Creates the reader of PostgreSQL, which reads the rows of many calls in one or two round trips.

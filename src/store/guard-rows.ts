@@ -5,7 +5,7 @@ import type { GuardStore } from '../domain/store/guard.ts'
 import { inKeyOrder } from './engine/key-order.ts'
 import { addAll, columnNames, replaceAll } from './engine/row-writes.ts'
 import type { QueryExecutor, Database, PreparedQuery } from './engine/database.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 const toError = (error: unknown) => new GuardFault(error)
 

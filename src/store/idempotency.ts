@@ -5,7 +5,7 @@ import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempo
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { columnNames, replaceAll } from './engine/row-writes.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(

@@ -10,7 +10,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import { columnNames } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './engine/tables.ts'
-import { andThen } from '../shared/awaitable.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpDeliveries']>
 

@@ -15,7 +15,7 @@ import { createEnvironmentLookup, selectApplications } from './app-environments.
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import { createRequestLinks } from './request-links.ts'
 import type { Tables } from './engine/tables.ts'
-import { andThen } from '../shared/awaitable.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 

@@ -14,7 +14,7 @@ import type { StoredRows } from './row-reader.ts'
 import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores that operations read and write. */
 export type OverlaidStores = Omit<Stores, 'changes'>

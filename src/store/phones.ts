@@ -16,7 +16,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'
 

@@ -1,6 +1,6 @@
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 const entriesMax = 10_000
 

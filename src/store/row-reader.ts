@@ -1,7 +1,7 @@
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { RowReader } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
-import { andThen, type Awaitable } from '../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Reads rows as the database has them, for the calls of one transaction. */
 export type StoredRows = {

@@ -7,7 +7,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { openWebhookSecret } from './applications.ts'
 import { rememberForEpoch } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
-import { andThen } from '../shared/awaitable.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 
 export function createWebhookEndpointStore(
   database: Database,

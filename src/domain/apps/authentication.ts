@@ -4,7 +4,7 @@ import { reject, type Rejected } from '../model/rejected.ts'
 import type { CredentialState } from '../store/applications.ts'
 import type { RowReader } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { andThen, type Awaitable } from '../../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 /** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {

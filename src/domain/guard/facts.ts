@@ -4,7 +4,7 @@ import type { CountedSubject, GuardKeys } from './row-keys.ts'
 import { countLastDay, guardFigures, isExhausted } from './rules.ts'
 import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** The rows that one call of the guard reads. */
 export type GuardFacts = {

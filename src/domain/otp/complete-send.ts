@@ -7,7 +7,7 @@ import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Outcome, Replay } from './send-once.ts'
-import { andThen, type Awaitable } from '../../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 export type SendResult = SentOtp & {
   /** Only in `test` applications, whose messages are never sent. */

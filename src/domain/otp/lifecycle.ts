@@ -7,7 +7,7 @@ import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Change, Decision, RowReader, Subscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
-import { andThen, type Awaitable } from '../../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 /** A request and the endpoints that hear of its end. */
 export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subscriber[] }

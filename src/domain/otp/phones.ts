@@ -16,7 +16,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { RowReader } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
-import { andThen, type Awaitable } from '../../shared/awaitable.ts'
+import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
 export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>

@@ -8,7 +8,7 @@ import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision, RowReader } from '../store/operation.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** The outcome of a new send: a request whose message goes out, or a refusal. */
 export type Outcome = {

@@ -1,5 +1,5 @@
 import type { BreakdownDimension } from '../model/breakdown.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 
 /**

@@ -6,7 +6,7 @@ import type {
   FreshCredential,
   ApplicationCredentials,
 } from '../model/application.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 export type ApplicationListQuery = {
   developerId: string

@@ -1,5 +1,5 @@
 import type { AuditAction, AuditEntry } from '../model/audit.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 export type AuditQuery = {
   action?: AuditAction | undefined

@@ -1,7 +1,7 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
 import type { EntryPlace } from '../model/request-history.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 export type LogQuery = {
   appId?: string | undefined

@@ -1,5 +1,5 @@
 import type { GuardCounts, GuardCountry, GuardDecisions } from '../model/guard.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * Rows that a call of the guard changed, as they are after it, by their keys: the subject of a country, the day and the

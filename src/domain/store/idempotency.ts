@@ -1,5 +1,5 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** A stored result. `answer` is null while the first call of a console route is in progress. */
 export type IdempotencyRecord = { bodyHash: string; answer: string | null; createdAt: number }

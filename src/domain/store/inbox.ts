@@ -1,6 +1,6 @@
 import type { OtpRequest } from '../model/request.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** A message in a developer's inbox. Never holds its text, which is rendered when it is read. */
 export type InboxMessage = {

@@ -13,7 +13,7 @@ import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
 import type { LoadedPhone, PhoneSlot } from './phones.ts'
 import type { RateLimitStore } from './rate-limits.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * A change of an OTP request, in two halves. `read` loads the facts, and on PostgreSQL locks their rows; it decides

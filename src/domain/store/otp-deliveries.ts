@@ -1,6 +1,6 @@
 import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {

@@ -1,5 +1,5 @@
 import type { OtpStatus, OtpRequest } from '../model/request.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 export type OtpFilter = {
   appId?: string | undefined

@@ -1,5 +1,5 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,

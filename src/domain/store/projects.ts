@@ -1,5 +1,5 @@
 import type { ProjectWithCount, Project, ProjectChanges } from '../model/project.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** Methods with a `developerId` find only that developer's projects. */
 export type ProjectStore = {

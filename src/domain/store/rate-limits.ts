@@ -1,5 +1,5 @@
 import type { Admission, NewAdmission, StoredPolicy } from '../model/rate-limit.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** The sliding-window log of admissions: in memory on SQLite, rows on PostgreSQL. */
 export type RateLimitStore = {

@@ -32,7 +32,7 @@ import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * One store per noun, each in a file of its own with its queries and with the records that only storage and one

@@ -5,7 +5,7 @@ import type {
   EndpointWithApplication,
   DisabledReason,
 } from '../model/webhook-endpoint.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: EndpointHeaders }
 

@@ -1,6 +1,6 @@
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing

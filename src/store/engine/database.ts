@@ -1,5 +1,5 @@
 import type { SQL } from 'drizzle-orm'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'

@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Database, Preparable, PreparedQuery } from './database.ts'
-import type { Awaitable } from '../../shared/awaitable.ts'
+import type { Awaitable } from '../../domain/model/awaitable.ts'
 
 // Typed placeholders, for prepared statements with an `order by`. For a bare placeholder there, SQLite reads the
 // value to choose a better plan, and so prepares the statement again for every value: five times the cost of running

@@ -6,7 +6,7 @@ import {
   prepareFiltered,
 } from '../../../src/store/engine/query-params.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import type { Awaitable } from '../../../src/shared/awaitable.ts'
+import type { Awaitable } from '../../../src/domain/model/awaitable.ts'
 
 type Filter = { prefix: string; since?: number | undefined; values?: readonly number[]; limit: number }
 

