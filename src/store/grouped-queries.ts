@@ -176,7 +176,7 @@ const texts = (name: string) => sql`${sql.placeholder(name)}::text[]`
 const isAny = (column: SQLiteColumn, name: string) => sql`${column} = any(${texts(name)})`
 
 /** Ends an `order by`, and locks the rows in that order. */
-const locking = (column: SQLiteColumn) => sql`${column} for update`
+const locking = (column: SQLiteColumn) => sql`${column} for no key update`
 
 /** A setting of the transaction: statements that are sent together share one time. */
 const timeSetting = 'otpd.now'

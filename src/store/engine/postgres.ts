@@ -161,7 +161,9 @@ function describePostgres({
       const rows = await select
         .from(table as never)
         .where(eq(idColumn, id))
-        .for('update')
+        // Not `update`, for which rows that refer to this one would wait: a worker that writes to an endpoint twice makes
+        // PostgreSQL look at its application, which calls lock before their endpoints.
+        .for('no key update')
       return rows.length === 0 ? 'missing' : 'locked'
     },
     isConcurrent: true,

@@ -41,7 +41,7 @@ function lockedTable(text: string): string | undefined {
   if (/^insert into "(otp_requests|otp_deliveries)"/.test(text)) return undefined
   const changed = /^(?:insert into|update|delete from) "(\w+)"/.exec(text)
   if (changed) return changed[1]
-  return text.includes(' for update') ? /from "(\w+)"/.exec(text)?.[1] : undefined
+  return text.includes(' for no key update') ? /from "(\w+)"/.exec(text)?.[1] : undefined
 }
 
 describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
@@ -113,7 +113,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
 
   // `pattern` names the statement that fails: of the facts, of the changes, and the commit.
   const flushes = {
-    facts: /from "applications".*for update/,
+    facts: /from "applications".*for no key update/,
     changes: /^insert into "otp_requests"/,
     commit: /^commit/,
   }
