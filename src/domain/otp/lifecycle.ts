@@ -70,20 +70,27 @@ export function refuseIfClosed(
   return { result: reject(closedRequestError(result)), changes }
 }
 
-/** Names of the stores that canceling a request in an ordinary transaction uses. */
+/** Names of the stores that canceling requests in an ordinary transaction uses. */
 export type CancelTables = 'changes' | 'otpRequests' | 'webhookEndpoints'
 
-/** Cancels a pending request in an ordinary transaction. @returns false if it was closed already */
-export async function cancelRequest(
+/** Cancels the requests that are pending, in an ordinary transaction. @returns how many */
+export async function cancelRequests(
   tx: Pick<Stores, CancelTables>,
   newId: NewId,
-  id: string,
+  ids: readonly string[],
   now: number,
-): Promise<boolean> {
-  const request = await tx.otpRequests.lock(id)
-  if (request?.status !== 'pending') return false
-  const subscribers = await tx.webhookEndpoints.subscribers(request.appId)
-  const { changes } = closeRequest(newId, { request, subscribers }, { status: 'canceled' }, now)
+): Promise<number> {
+  let canceled = 0
+  const changes: Change[] = []
+  // In the lock order, so that no transactions wait for each other in a ring: requests by their ids, and only after all of
+  // them what the changes of all need, such as endpoints and counters.
+  for (const id of ids.toSorted()) {
+    const request = await tx.otpRequests.lock(id)
+    if (request?.status !== 'pending') continue
+    const subscribers = await tx.webhookEndpoints.subscribers(request.appId)
+    changes.push(...closeRequest(newId, { request, subscribers }, { status: 'canceled' }, now).changes)
+    canceled++
+  }
   await tx.changes.apply(changes)
-  return true
+  return canceled
 }

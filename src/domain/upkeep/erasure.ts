@@ -2,7 +2,7 @@ import { hostOrigin } from '../model/audit.ts'
 import { recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { cancelRequest, type CancelTables } from '../otp/lifecycle.ts'
+import { cancelRequests, type CancelTables } from '../otp/lifecycle.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { parsePhone } from '../model/phone.ts'
 import { subscriberHashes } from '../model/phone-record.ts'
@@ -83,7 +83,12 @@ export async function erasePhone(
         for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
         await tx.retention.deleteMessages(matching.map(({ id }) => id))
         // Stops pending codes; closed requests are not changed.
-        for (const { id } of matching) await cancelRequest(tx, newId, id, clock.now())
+        await cancelRequests(
+          tx,
+          newId,
+          matching.map(({ id }) => id),
+          clock.now(),
+        )
       })
     }
   }

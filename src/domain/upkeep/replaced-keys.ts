@@ -5,7 +5,7 @@ import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
-import { cancelRequest } from '../otp/lifecycle.ts'
+import { cancelRequests } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
 import { createGuardWalks } from './guard-hashes.ts'
 import type { KeyWalk } from './key-walks.ts'
@@ -38,11 +38,7 @@ export const createEndedCodesWalk = (needs: {
     const last = requests.at(-1)
     if (!last) return undefined
     const ids = requests.filter((request) => codeKeysOf(keys, request) !== keys).map((request) => request.id)
-    const now = clock.now()
-    let canceled = 0
-    // Sorted so that concurrent nodes lock rows in the same order (no deadlock).
-    for (const id of ids.toSorted()) if (await cancelRequest(tx, newId, id, now)) canceled++
-    onCanceled(canceled)
+    onCanceled(await cancelRequests(tx, newId, ids, clock.now()))
     return `${last.expiresAt} ${last.id}`
   },
 })

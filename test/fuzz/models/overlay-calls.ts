@@ -7,7 +7,7 @@ import type { CallingApplication } from '../../../src/domain/model/application.t
 import { deriveCode, type CodeSource } from '../../../src/domain/model/code.ts'
 import type { DispatchResult } from '../../../src/domain/model/delivery.ts'
 import type { ClaimedMessage } from '../../../src/domain/model/message.ts'
-import { cancelRequest } from '../../../src/domain/otp/lifecycle.ts'
+import { cancelRequests } from '../../../src/domain/otp/lifecycle.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import * as operations from '../../helpers/otp-operations.ts'
@@ -182,7 +182,7 @@ export async function perform(
     case 'receipt':
       return own.receive(operations.receipt(one.status, 'one'))
     case 'cancel in a body':
-      return store.write((tx) => cancelRequest(tx, own.newId, requestId, own.now()))
+      return store.write((tx) => cancelRequests(tx, own.newId, [requestId], own.now()))
     case 'disable':
     case 'enable':
       return store.write(async (tx) => {
