@@ -16,6 +16,7 @@ import { locked } from './locked.ts'
 import { migrations } from './migrations.ts'
 import { contracts } from './nodes/contracts.ts'
 import { nodeKills } from './nodes/kills.ts'
+import { mix } from './nodes/mix.ts'
 import { nodeStreams } from './nodes/streams.ts'
 import { partitions } from './nodes/partitions.ts'
 import { serverLimits } from './nodes/server-limits.ts'
@@ -58,6 +59,7 @@ const families: FaultFamily[] = [
   contracts,
   pauses,
   nodeKills,
+  mix,
   nodeStreams,
   partitions,
   serverLimits,
