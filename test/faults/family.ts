@@ -39,14 +39,3 @@ export type FaultFamily = {
   /** Runs the trials and reports each finding at once. An exception counts as a violation. */
   run: (trial: Trial) => Promise<void>
 }
-
-/** Creates a pseudo-random generator with a seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

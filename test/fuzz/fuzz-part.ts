@@ -32,14 +32,3 @@ export const formatElapsed = (fromMs: number) => `${((performance.now() - fromMs
 /** Describes an error and its cause for people. */
 export const describeError = (error: unknown) =>
   error instanceof Error ? (error.stack ?? error.message) : Bun.inspect(error)
-
-/** Creates a pseudo-random generator of numbers in [0, 1) with a seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

@@ -1,7 +1,8 @@
 import { startServer } from '../helpers/binary.ts'
 import { startFakeOidcProvider } from '../helpers/oidc.ts'
 import { makeForgeries } from './jwt-corpus.ts'
-import { formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
+import { formatElapsed, type FuzzPart } from './fuzz-part.ts'
+import { seededRandom } from '../helpers/seeded-random.ts'
 
 const characters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=~+/'
 const path = '/v1/developer/me'

@@ -1,5 +1,6 @@
 import { openTestPostgres, openTestSqlite } from '../helpers/databases.ts'
-import { describeError, formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
+import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
+import { seededRandom } from '../helpers/seeded-random.ts'
 import { races as all } from './races/all.ts'
 import { concurrentCalls, requireAllOutcomes } from './races/race.ts'
 

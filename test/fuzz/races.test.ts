@@ -1,6 +1,6 @@
 import { test } from 'bun:test'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { seededRandom } from './fuzz-part.ts'
+import { seededRandom } from '../helpers/seeded-random.ts'
 import { races } from './races/all.ts'
 import { runRounds } from './races/race.ts'
 

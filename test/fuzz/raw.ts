@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
 import { startServer } from '../helpers/binary.ts'
 import { smuggledRequest, postHead, smugglingRequests } from '../helpers/smuggling.ts'
-import { formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
+import { formatElapsed, type FuzzPart } from './fuzz-part.ts'
+import { pick, seededRandom } from '../helpers/seeded-random.ts'
 
 /** Maximum number of open connections. */
 const concurrency = 32
@@ -75,11 +76,6 @@ function* makeAttacks(runs: number, random: Random): Generator<Attack> {
   }
 }
 
-const pick = <T>(list: readonly T[], random: Random): T => {
-  const item = list[Math.floor(random() * list.length)]
-  if (item === undefined) throw new Error('an empty list')
-  return item
-}
 const repeat = <T>(times: number, make: () => T): T[] => Array.from({ length: times }, make)
 
 /** Returns random headers that do not affect where the request ends. */

@@ -2,7 +2,8 @@ import { expect } from 'bun:test'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { createApiTester } from '../helpers/api-tester.ts'
 import { createTenantIsolationChecker } from '../helpers/tenant-isolation.ts'
-import { describeError, formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
+import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
+import { seededRandom } from '../helpers/seeded-random.ts'
 
 /** New tenants are created after this many rounds, so that calls still find resources that others have not deleted. */
 const roundsPerTenantPair = 25

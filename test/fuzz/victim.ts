@@ -1,5 +1,6 @@
 import { startServer, type RunningServer } from '../helpers/binary.ts'
-import { formatElapsed, seededRandom, type FuzzOptions, type FuzzPart } from './fuzz-part.ts'
+import { formatElapsed, type FuzzOptions, type FuzzPart } from './fuzz-part.ts'
+import { seededRandom } from '../helpers/seeded-random.ts'
 
 const password = 'correct horse battery'
 const wrongPassword = 'wrong horse battery'

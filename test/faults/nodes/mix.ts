@@ -1,4 +1,5 @@
 import { logIn, type TestApp } from '../../helpers/webhook-client.ts'
+import { pick } from '../../helpers/seeded-random.ts'
 import { callApi, countStatuses, verify, violationUnless, type CallResult } from '../calls.ts'
 import type { Trial } from '../family.ts'
 import { defineNodeFamily, startCluster, type Cluster } from './cluster.ts'
@@ -50,12 +51,6 @@ export const mix = defineNodeFamily({
   },
 })
 
-const pick = <T>({ random }: Trial, list: readonly T[]): T => {
-  const item = list[Math.floor(random() * list.length)]
-  if (item === undefined) throw new Error('there is nothing to choose from')
-  return item
-}
-
 /** Makes random calls at random nodes, one after the other. */
 async function call(
   trial: Trial,
@@ -65,13 +60,13 @@ async function call(
   const results: CallResult[] = []
   const sent: Sent[] = []
   while (!isOver()) {
-    const { url } = pick(trial, nodes)
+    const { url } = pick(nodes, trial.random)
     const chance = trial.random()
     const target = sent[Math.floor(trial.random() * sent.length)]
     if (!target || chance < 0.4) {
-      const app = pick(trial, apps)
+      const app = pick(apps, trial.random)
       const clientIp = `198.51.100.${Math.floor(trial.random() * 40)}`
-      const body = { phone: pick(trial, phones), clientIp }
+      const body = { phone: pick(phones, trial.random), clientIp }
       const { headers } = app
       const result = await callApi('POST', `${url}/v1/otp/send`, { headers, body })
       results.push(result)
@@ -90,7 +85,10 @@ async function call(
       )
     } else {
       const headers = { authorization: `Bearer ${token}` }
-      const path = pick(trial, ['otp?limit=20', 'logs?limit=20', 'users?limit=20', 'analytics/summary'])
+      const path = pick(
+        ['otp?limit=20', 'logs?limit=20', 'users?limit=20', 'analytics/summary'],
+        trial.random,
+      )
       results.push(await callApi('GET', `${url}/v1/${path}`, { headers }))
     }
   }
@@ -102,7 +100,7 @@ async function erase(trial: Trial, { nodes }: Cluster, isOver: () => boolean): P
   for (let erased = 0; ; erased++) {
     await Bun.sleep(eraseEveryMs)
     if (isOver()) return erased
-    await pick(trial, nodes).runHostCommand(['admin', 'erase', pick(trial, phones), '--yes'])
+    await pick(nodes, trial.random).runHostCommand(['admin', 'erase', pick(phones, trial.random), '--yes'])
   }
 }
 

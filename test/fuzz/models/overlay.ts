@@ -10,7 +10,7 @@ import { dayMs, hourMs, minuteMs, secondMs } from '../../../src/shared/durations
 import { testClock, type TestClock } from '../../helpers/clock.ts'
 import * as operations from '../../helpers/otp-operations.ts'
 import { readOpened } from '../../helpers/sealed-rows.ts'
-import { seededRandom } from '../fuzz-part.ts'
+import { seededRandom } from '../../helpers/seeded-random.ts'
 import { defineModel, type Session } from './model.ts'
 import { createOtpContent, otpCall, perform, plans, type OtpCall, type OtpContent } from './overlay-calls.ts'
 import { createProcesses, type Process } from './processes.ts'

@@ -1,6 +1,6 @@
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import type { CostlyNumberType } from '../../../src/domain/model/number-type.ts'
-import { seededRandom } from '../fuzz-part.ts'
+import { seededRandom } from '../../helpers/seeded-random.ts'
 import { byHour, createPeople, type HonestCount } from './honest.ts'
 import {
   coldCountry,
