@@ -3,7 +3,7 @@ import { readLastBackup, type LastBackup } from '../backups/last-backup.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Log } from '../log/log.ts'
-import { hourMs, minuteMs } from '../shared/durations.ts'
+import { hourMs, isWithin, minuteMs } from '../shared/durations.ts'
 import { isRecord, parseJson } from '../shared/json.ts'
 import type { ServerMetrics } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
@@ -40,8 +40,7 @@ export function createBackupSchedule(needs: {
   let wait = waitFor(delayMs)
   return async () => {
     const now = clock.now()
-    // A wait that began in the future is over: the clock was set back, perhaps by years.
-    if (now >= wait.since && now < wait.until) return
+    if (isWithin(wait, now)) return
     const last = readLast()
     // A time that has not come yet was taken while the clock was wrong.
     if (last && last.at <= now && now < last.at + everyMs + delayMs) return

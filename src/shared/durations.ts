@@ -3,3 +3,7 @@ export const secondMs = 1000
 export const minuteMs = 60 * secondMs
 export const hourMs = 60 * minuteMs
 export const dayMs = 24 * hourMs
+
+/** Tells whether a wait goes on. One that began in the future does not: the clock was set back, perhaps by years. */
+export const isWithin = ({ since, until }: { since: number; until: number }, now: number): boolean =>
+  now >= since && now < until

@@ -146,20 +146,20 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     return key === undefined ? undefined : andThen(findByKey({ key }), ([row]) => row)
   }
 
-  /** PostgreSQL: locks a record, which is made if there is none. */
-  async function lock(hash: string, ifMissing: PhoneRecord): Promise<void> {
-    if ((await database.lock(executor, phones, phones.phoneHash, hash)) === 'locked') return
-    // A concurrent caller waits here until the first one has committed.
-    await insertIfMissing(toColumns(hash, ifMissing))
-    await database.lock(executor, phones, phones.phoneHash, hash)
+  /** Locks a record; on PostgreSQL, one that is missing is made. */
+  function lock(hash: string, ifMissing: PhoneRecord): Awaitable<unknown> {
+    const lockRow = () => database.lock(executor, phones, phones.phoneHash, hash)
+    return andThen(lockRow(), (state) =>
+      // A concurrent caller waits here until the first one has committed.
+      state === 'missing' ? andThen(insertIfMissing(toColumns(hash, ifMissing)), lockRow) : state,
+    )
   }
 
   return {
     find: (hash) => andThen(findRow(hash), (row) => row && toRecord(row)),
 
     load(hash, ifMissing) {
-      const locked = database.isConcurrent ? lock(hash, ifMissing) : undefined
-      const row = locked ? locked.then(() => findRow(hash)) : findRow(hash)
+      const row = andThen(lock(hash, ifMissing), () => findRow(hash))
       return andThen(row, (found) => ({
         hash,
         row: found,

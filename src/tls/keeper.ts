@@ -1,4 +1,4 @@
-import { dayMs, hourMs, minuteMs, secondMs } from '../shared/durations.ts'
+import { dayMs, hourMs, isWithin, minuteMs, secondMs } from '../shared/durations.ts'
 import { generateKey, openAccountKey } from './account.ts'
 import { AcmeError, openAcme, type AnswerChallenge } from './acme.ts'
 import { readCertificate } from './pair.ts'
@@ -134,10 +134,6 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
     stop: () => stopping.abort(),
   }
 }
-
-/** Tells whether a wait goes on. One that began in the future does not: the clock was set back, perhaps by years. */
-const isWithin = ({ since, until }: { since: number; until: number }, now: number) =>
-  now >= since && now < until
 
 async function exportPem(key: CryptoKey): Promise<string> {
   const base64 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64')

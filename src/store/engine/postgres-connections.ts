@@ -19,8 +19,8 @@ export type PostgresOptions = {
 const connectionsDefault = 9
 /** Two groups of calls, and two for everything else. */
 const writersMax = 4
-/** For a connection, new or returned. */
-const acquireTimeoutMs = 2_000
+/** For a connection, new or returned; and for the group of calls that gets it. */
+export const acquireTimeoutMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
 const answerTimeoutMs = 5_000
 

@@ -5,8 +5,6 @@ import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts
 
 const groupMax = 256
 const waitingMax = 10_000
-/** As long as a new connection may take: a call that waits longer for the groups before it is refused. */
-const waitMaxMsDefault = 2_000
 
 type Job<C> = {
   call: C
@@ -30,7 +28,7 @@ export function createGroups(
   run: RunTransaction,
   groupsMax: number,
   convertError: (error: unknown) => unknown,
-  waitMaxMs = waitMaxMsDefault,
+  waitMaxMs: number,
 ) {
   return <C>(calls: CallGroup<C>) => {
     let waiting: Array<Job<C>> = []

@@ -12,7 +12,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { ColumnKit } from './tables/columns.ts'
 import type { Preparable, QueryExecutor, Database } from './database.ts'
-import { connectPostgres, type PostgresOptions } from './postgres-connections.ts'
+import { acquireTimeoutMs, connectPostgres, type PostgresOptions } from './postgres-connections.ts'
 import { createGroups } from './postgres-groups.ts'
 import { createPostgresSession, sessionOf } from './postgres-session.ts'
 import { createTransactions, type OpenTransaction } from './postgres-transactions.ts'
@@ -144,7 +144,7 @@ function describePostgres({
         throw convertError(error)
       }
     },
-    group: createGroups(run, groupsMax, convertError),
+    group: createGroups(run, groupsMax, convertError, acquireTimeoutMs),
     convertError,
     prepare,
     writeRows(executor, rowWrite) {
