@@ -28,10 +28,11 @@ const startMsMax = 60_000
  * Starts a PostgreSQL server of its own on loopback, with an empty database `otpd` of a role `otpd`. `dispose` removes it.
  *
  * @param options.tablespace folder for the tables, which the user of the server may write
+ * @param options.env added to the variables of this process
  */
 export async function startPostgresServer(
   settings: PostgresSettings = {},
-  options: { tablespace?: string } = {},
+  options: { tablespace?: string; env?: Record<string, string> } = {},
 ): Promise<PostgresServer> {
   const folder = createServerFolder()
   runAsServer(
@@ -44,7 +45,7 @@ export async function startPostgresServer(
     '--no-locale',
     '--no-sync',
   )
-  const server = describeServer(folder, await findUnusedPort(), settings)
+  const server = describeServer(folder, await findUnusedPort(), settings, options.env)
   await server.start()
   const { tablespace } = options
   await server.query('create role otpd login', 'postgres')
@@ -102,7 +103,12 @@ function runAsServer(program: string, ...args: string[]): void {
   if (exitCode !== 0) throw new Error(`${program}: ${stderr.toString()}`)
 }
 
-function describeServer(folder: string, port: number, settings: PostgresSettings) {
+function describeServer(
+  folder: string,
+  port: number,
+  settings: PostgresSettings,
+  env: Record<string, string> = {},
+) {
   const url = `postgres://otpd@127.0.0.1:${port}/otpd`
   const adminUrl = `postgres://postgres@127.0.0.1:${port}/otpd`
   const dataDir = join(folder, 'data')
@@ -141,6 +147,7 @@ function describeServer(folder: string, port: number, settings: PostgresSettings
       const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
       const started = Bun.spawn(asServer('postgres', '-D', dataDir, ...options), {
         cwd: '/',
+        env: { ...process.env, ...env },
         stdin: 'ignore',
         stdout: 'ignore',
         stderr: Bun.file(join(folder, 'log')),

@@ -1,6 +1,12 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createProcessClock, type ProcessClock } from '../../helpers/process-clock.ts'
+import { startPostgresServer } from '../../helpers/postgres-server.ts'
+import { dayMs } from '../../../src/shared/durations.ts'
 import { logIn, type TestApp } from '../../helpers/webhook-client.ts'
 import { pick } from '../../helpers/seeded-random.ts'
-import { callApi, countStatuses, verify, violationUnless, type CallResult } from '../calls.ts'
+import { callApi, countStatuses, verify, violationUnless, waitUntil, type CallResult } from '../calls.ts'
 import type { Trial } from '../family.ts'
 import { defineNodeFamily, startCluster, type Cluster } from './cluster.ts'
 import { startMessageServer } from './message-server.ts'
@@ -10,22 +16,39 @@ const callers = 9
 /** Few, so that calls at all nodes meet on the same records. */
 const phones = Array.from({ length: 60 }, (_, index) => `+1415555${String(1_000 + index)}`)
 const eraseEveryMs = 2_000
+const passTimeEveryMs = 200
+/** Longer than it takes until the next purge, which at the end of a day finds that the leader's lease has run out. */
+const passDayEveryMs = 90_000
+/** Purges delete requests and entries that are a day old, and redact phones. */
+const retention = {
+  OTPD_RETENTION_PHONE_DAYS: '1',
+  OTPD_RETENTION_LOG_DAYS: '1',
+  OTPD_RETENTION_REQUEST_DAYS: '1',
+}
 
 /** A request that later calls verify, resend or cancel. */
 type Sent = { app: TestApp; requestId: string; code: string | undefined }
 
+/** State that the callers share. `token` is replaced when a day passes. */
+type Mix = { apps: readonly TestApp[]; token: string; isOver(): boolean }
+
 export const mix = defineNodeFamily({
   name: 'nodes-mix',
   description:
-    'every call on the same phones at three nodes, with webhooks, the guard, and people who are erased',
+    'every call on the same phones at three nodes, with webhooks, the guard, retention, and people who are erased',
   counts: { 'node-mix-seconds': { full: 600, short: 0 } },
   async run(trial) {
     const seconds = trial.count('node-mix-seconds')
     if (seconds === 0) return
     const messages = startMessageServer()
     const receiver = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('ok') })
+    // The database's user reads it too.
+    const clockFolder = mkdtempSync(join(tmpdir(), 'otpd-clock-'))
+    chmodSync(clockFolder, 0o755)
+    const clock = createProcessClock(clockFolder)
     const cluster = await startCluster(trial, {
-      env: { OTPD_GUARD_MODE: 'enforce', ...messages.env },
+      postgres: await startPostgresServer({}, { env: clock.env }),
+      env: { OTPD_GUARD_MODE: 'enforce', ...retention, ...clock.env, ...messages.env },
       toml: messages.toml,
     })
     try {
@@ -37,34 +60,33 @@ export const mix = defineNodeFamily({
         apps.push(app)
       }
       const until = performance.now() + seconds * 1_000
-      const isOver = () => performance.now() > until
-      const [erased, ...results] = await Promise.all([
-        erase(trial, cluster, isOver),
-        ...Array.from({ length: callers }, () => call(trial, cluster, { apps, token: client.token, isOver })),
+      const shared: Mix = { apps, token: client.token, isOver: () => performance.now() > until }
+      const [erased, days, ...results] = await Promise.all([
+        erase(trial, cluster, shared),
+        passDays(cluster, clock, shared),
+        ...Array.from({ length: callers }, () => call(trial, cluster, shared)),
       ])
-      await report(trial, cluster, { seconds, erased, results: results.flat() })
+      await report(trial, cluster, { seconds, erased, days, results: results.flat() })
     } finally {
       await cluster.stop()
       await receiver.stop(true)
       messages.stop()
+      clock.close()
+      rmSync(clockFolder, { recursive: true, force: true })
     }
   },
 })
 
 /** Makes random calls at random nodes, one after the other. */
-async function call(
-  trial: Trial,
-  { nodes }: Cluster,
-  { apps, token, isOver }: { apps: readonly TestApp[]; token: string; isOver(): boolean },
-): Promise<CallResult[]> {
+async function call(trial: Trial, { nodes }: Cluster, mix: Mix): Promise<CallResult[]> {
   const results: CallResult[] = []
   const sent: Sent[] = []
-  while (!isOver()) {
+  while (!mix.isOver()) {
     const { url } = pick(nodes, trial.random)
     const chance = trial.random()
     const target = sent[Math.floor(trial.random() * sent.length)]
     if (!target || chance < 0.4) {
-      const app = pick(apps, trial.random)
+      const app = pick(mix.apps, trial.random)
       const clientIp = `198.51.100.${Math.floor(trial.random() * 40)}`
       const body = { phone: pick(phones, trial.random), clientIp }
       const { headers } = app
@@ -84,7 +106,7 @@ async function call(
         await callApi('POST', `${url}/v1/otp/${chance < 0.8 ? 'resend' : 'cancel'}`, { headers, body }),
       )
     } else {
-      const headers = { authorization: `Bearer ${token}` }
+      const headers = { authorization: `Bearer ${mix.token}` }
       const path = pick(
         ['otp?limit=20', 'logs?limit=20', 'users?limit=20', 'analytics/summary'],
         trial.random,
@@ -95,21 +117,49 @@ async function call(
   return results
 }
 
-/** Erases people while they are sent codes. @returns how many */
-async function erase(trial: Trial, { nodes }: Cluster, isOver: () => boolean): Promise<number> {
-  for (let erased = 0; ; erased++) {
+/** Erases people while they are sent codes. @returns how many; as a call may be, an erasure may be refused for now */
+async function erase(trial: Trial, { nodes }: Cluster, { isOver }: Mix): Promise<number> {
+  let erased = 0
+  while (!isOver()) {
     await Bun.sleep(eraseEveryMs)
-    if (isOver()) return erased
-    await pick(nodes, trial.random).runHostCommand(['admin', 'erase', pick(phones, trial.random), '--yes'])
+    const command = ['admin', 'erase', pick(phones, trial.random), '--yes']
+    await pick(nodes, trial.random)
+      .runHostCommand(command)
+      .then(
+        () => erased++,
+        () => {},
+      )
   }
+  return erased
+}
+
+/**
+ * Lets time run ten times as fast at the nodes and at the database, so that the leader purges every minute, and a day pass
+ * now and then. Not faster, or the leader would lose its lease before each purge.
+ *
+ * @returns how many days have passed
+ */
+async function passDays({ url }: Cluster, clock: ProcessClock, mix: Mix): Promise<number> {
+  const startedAt = performance.now()
+  let days = 0
+  while (!mix.isOver()) {
+    await Bun.sleep(passTimeEveryMs)
+    clock.advance(9 * passTimeEveryMs)
+    if (performance.now() - startedAt < (days + 1) * passDayEveryMs) continue
+    days++
+    clock.advance(dayMs)
+    await waitUntil(10_000, async () => (await callApi('GET', `${url}/v1/health/ready`)).status === 200)
+    mix.token = (await logIn(url)).token
+  }
+  return days
 }
 
 async function report(
   trial: Trial,
   { postgres }: Cluster,
-  run: { seconds: number; erased: number; results: CallResult[] },
+  run: { seconds: number; erased: number; days: number; results: CallResult[] },
 ) {
-  const { seconds, erased, results } = run
+  const { seconds, erased, days, results } = run
   // PostgreSQL's own count, of all but the last second.
   await Bun.sleep(1_500)
   const [row] = await postgres.query<{ count: number }>(
@@ -119,6 +169,10 @@ async function report(
     "select count(*)::int as count from webhook_deliveries where status = 'delivered'",
     'otpd',
   )
+  const acknowledged = results.filter(({ status, data }) => status === 201 && 'requestId' in data).length
+  const [requests] = await postgres.query<{ count: number }>(
+    'select count(*)::int as count from otp_requests',
+  )
   const unexpected = results.filter((result) => !isExpected(result))
   trial.report({
     scenario: `${callers} callers at three nodes, ${phones.length} phones, ${seconds} s`,
@@ -126,6 +180,8 @@ async function report(
     figures: {
       answers: countStatuses(results),
       'phones erased': erased,
+      'days passed': days,
+      'requests sent and left': `${acknowledged} → ${requests?.count}`,
       'webhooks delivered': deliveries?.count ?? 0,
       deadlocks: row?.count ?? -1,
     },
@@ -133,6 +189,7 @@ async function report(
       ...violationUnless(row?.count === 0, `${row?.count} deadlocks`),
       ...violationUnless(unexpected.length === 0, `unexpected answers: ${countStatuses(unexpected)}`),
       ...violationUnless((deliveries?.count ?? 0) > 0, 'no webhook was delivered'),
+      ...violationUnless((requests?.count ?? 0) < acknowledged, 'no old request was deleted'),
       ...violationUnless(erased > 0, 'no phone was erased'),
     ],
   })
