@@ -6,7 +6,7 @@ import type { TransactionParticipant } from './transaction-participant.ts'
 
 /** New records after which they are added to the table. With more of them, fewer pages are written for each. */
 const tailMax = 16_384
-/** Rows that one write transaction adds: a millisecond of work. */
+/** Rows, about, that one write transaction adds: a millisecond of work. */
 const sliceRows = 1_000
 
 /** Name in `meta` of the key up to which the table has all records. */
@@ -43,6 +43,22 @@ type Change = { kind: 'add' | 'remove'; hash: string; key: number }
 export function hashPrefix(hash: string): number {
   const bytes = Buffer.from(hash.slice(0, 12), 'base64url')
   return bytes.readUIntBE(0, 6) * 32 + (bytes.readUInt8(6) >>> 3)
+}
+
+type TableRow = { prefix: number; key: number }
+
+/**
+ * Divides records into slices of the table, in its order; the rows of each are not sorted yet. The event loop goes on in the
+ * meantime, because all records at once would take it twenty milliseconds.
+ */
+async function sortInSlices(records: ReadonlyArray<[hash: string, key: number]>): Promise<TableRow[][]> {
+  const slices = Array.from({ length: Math.ceil(records.length / sliceRows) }, (): TableRow[] => [])
+  for (const [index, [hash, key]] of records.entries()) {
+    if (index % sliceRows === sliceRows - 1) await new Promise(setImmediate)
+    const prefix = hashPrefix(hash)
+    slices[Math.floor((prefix / 2 ** 53) * slices.length)]?.push({ prefix, key })
+  }
+  return slices
 }
 
 /**
@@ -108,23 +124,22 @@ export function createPhoneIndex(
   const fill = createBackgroundWork(async (isClosed) => {
     if (!write) return
     let until = 0
-    let rows: Array<{ prefix: number; hash: string; key: number }> = []
+    let records: Array<[hash: string, key: number]> = []
     // While no other process can add records, and with those of the jobs before this one, so that none is missing.
     await write(async () => {
       catchUp()
       until = toKey(writes().lastKey.values())
-      rows = [...new Map([...tail, ...added])].map(([hash, key]) => ({ prefix: hashPrefix(hash), hash, key }))
+      records = [...tail, ...added]
     })
-    rows = rows.toSorted((a, b) => a.prefix - b.prefix)
-    for (let start = 0; start < rows.length; start += sliceRows) {
+    for (const slice of await sortInSlices(records)) {
       if (isClosed()) return
-      const slice = rows.slice(start, start + sliceRows)
+      slice.sort((a, b) => a.prefix - b.prefix)
       await write(async () => {
         for (const { prefix, key } of slice) writes().insert.run(prefix, key)
       })
     }
     await write(async () => void writes().setUntil.run(String(until)))
-    for (const { hash, key } of rows) if (tail.get(hash) === key) tail.delete(hash)
+    for (const [hash, key] of records) if (tail.get(hash) === key) tail.delete(hash)
   })
 
   const participant: TransactionParticipant = {
