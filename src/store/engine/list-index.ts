@@ -28,7 +28,7 @@ export type TailLimits = {
 }
 
 /** A slice is a millisecond or two of work, so that no call waits long for it. */
-const tailLimitsDefault: TailLimits = { entriesMax: 49_152, sliceKeysMax: 1_000 }
+const tailLimitsDefault: TailLimits = { entriesMax: 49_152, sliceKeysMax: 250 }
 
 /** Finding the place of a list takes as long as writing so many keys. */
 const keysPerList = 20
