@@ -104,6 +104,8 @@ static int sync_file(int fd, int (*real)(int)) {
     struct timespec pause = {delay / 1000000, (delay % 1000000) * 1000};
     nanosleep(&pause, NULL);
   }
+  // Another thread may write meanwhile, which this does not bring to disk.
+  record('B', path, 0, 0, NULL);
   int result = real(fd);
   if (result == 0) record('S', path, 0, 0, NULL);
   return result;

@@ -9,6 +9,8 @@ function operation(type: Operation['type'], file: string, offset = 0, text = '')
   return { type, file, offset, data: Buffer.from(text) }
 }
 
+const sync = (file: string) => [operation('B', file), operation('S', file)]
+
 function cutAfter(operations: Operation[], loss: Loss, random: () => number) {
   const simulated = createDataDisk()
   for (const entry of operations) simulated.apply(entry)
@@ -16,10 +18,16 @@ function cutAfter(operations: Operation[], loss: Loss, random: () => number) {
 }
 
 describe('after a power cut', () => {
-  const writes = [operation('W', 'a', 0, 'synced'), operation('S', 'a'), operation('W', 'a', 4, 'NEW')]
+  const writes = [operation('W', 'a', 0, 'synced'), ...sync('a'), operation('W', 'a', 4, 'NEW')]
 
   test('synced writes survive, and unsynced ones are lost', () => {
     expect(cutAfter(writes, 'none', always)).toEqual({ a: 'synced' })
+  })
+
+  test('a write is lost that was made while a sync was under way', () => {
+    const [begin, end] = sync('a') as [Operation, Operation]
+    const late = [begin, operation('W', 'a', 0, 'late'), end]
+    expect(cutAfter([operation('W', 'a', 0, 'synced'), ...late], 'none', always)).toEqual({ a: 'synced' })
   })
 
   test('unsynced writes may survive', () => {
@@ -41,14 +49,14 @@ describe('after a power cut', () => {
   })
 
   test('a truncation survives once it is synced', () => {
-    const cut = [...writes.slice(0, 2), operation('T', 'a', 2)]
+    const cut = [...writes.slice(0, 3), operation('T', 'a', 2)]
     expect(cutAfter(cut, 'none', always)).toEqual({ a: 'synced' })
-    expect(cutAfter([...cut, operation('S', 'a')], 'none', always)).toEqual({ a: 'sy' })
+    expect(cutAfter([...cut, ...sync('a')], 'none', always)).toEqual({ a: 'sy' })
   })
 
   test('a deleted file is restored unless its directory was synced', () => {
-    const removed = [...writes.slice(0, 2), operation('U', 'a')]
+    const removed = [...writes.slice(0, 3), operation('U', 'a')]
     expect(cutAfter(removed, 'none', always)).toEqual({ a: 'synced' })
-    expect(cutAfter([...removed, operation('S', 'data')], 'none', always)).toEqual({})
+    expect(cutAfter([...removed, ...sync('data')], 'none', always)).toEqual({})
   })
 })

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** Call that the shim has logged: a write, sync, truncation or deletion of a file, or a response to a caller. */
+/** Call that the shim has logged: a write, the begin or end of a sync, a truncation or deletion of a file, or a response. */
 export type Operation = {
-  type: 'W' | 'S' | 'T' | 'U' | 'A'
+  type: 'W' | 'B' | 'S' | 'T' | 'U' | 'A'
   /** File name. Empty for a response. */
   file: string
   offset: number
@@ -35,7 +35,7 @@ export function readOperations(log: string): Operation[] {
   return operations
 }
 
-const isOperationType = (type: string): type is Operation['type'] => 'WSTUA'.includes(type)
+const isOperationType = (type: string): type is Operation['type'] => 'WBSTUA'.includes(type)
 
 type Change = { offset: number; data: Buffer | undefined }
 
@@ -62,7 +62,15 @@ function createImage() {
 }
 
 type Image = ReturnType<typeof createImage>
-type File = { synced: Image | undefined; unsynced: Change[]; removed: Image | undefined }
+type File = {
+  synced: Image | undefined
+  unsynced: Change[]
+  /** How many of those each sync that is under way brings to disk. */
+  syncing: number[]
+  removed: Image | undefined
+}
+
+const newFile = (): File => ({ synced: undefined, unsynced: [], syncing: [], removed: undefined })
 
 /**
  * Simulates a disk while calls are replayed: the synced content of each file, and the changes since. A deletion is
@@ -76,20 +84,24 @@ export function createDisk(directory: string) {
   function getFile(name: string): File {
     const existing = files.get(name)
     if (existing) return existing
-    const file: File = { synced: undefined, unsynced: [], removed: undefined }
+    const file = newFile()
     files.set(name, file)
     return file
   }
 
-  function sync(file: File) {
+  /** Ends the oldest sync: what was written while it was under way may be lost. */
+  function endSync(file: File) {
+    const count = file.syncing.shift() ?? 0
     file.synced ??= createImage()
-    for (const change of file.unsynced.splice(0)) file.synced.apply(change)
+    for (const change of file.unsynced.splice(0, count)) file.synced.apply(change)
+    file.syncing = file.syncing.map((other) => Math.max(0, other - count))
     file.removed = undefined
   }
 
   return {
     apply({ type, file: name, offset, data }: Operation) {
       if (type === 'A' || name.endsWith('-shm')) return
+      if (type === 'B' && name === directory) return
       if (type === 'S' && name === directory) {
         for (const file of files.values()) file.removed = undefined
         return
@@ -97,8 +109,9 @@ export function createDisk(directory: string) {
       const file = getFile(name)
       if (type === 'W') file.unsynced.push({ offset, data })
       else if (type === 'T') file.unsynced.push({ offset, data: undefined })
-      else if (type === 'S') sync(file)
-      else files.set(name, { synced: undefined, unsynced: [], removed: file.synced ?? file.removed })
+      else if (type === 'B') file.syncing.push(file.unsynced.length)
+      else if (type === 'S') endSync(file)
+      else files.set(name, { ...newFile(), removed: file.synced ?? file.removed })
     },
 
     /** Returns the files as a power cut would leave them now. */
