@@ -2,7 +2,17 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-const syncData = promisify(fdatasync)
+const fdatasyncAsync = promisify(fdatasync)
+
+/** @throws an error with the code of SQLite for it */
+async function syncData(file: number): Promise<void> {
+  try {
+    await fdatasyncAsync(file)
+  } catch (cause) {
+    throw Object.assign(new Error('the file could not be flushed', { cause }), { code: 'SQLITE_IOERR_FSYNC' })
+  }
+}
+
 const nextTurn = () => new Promise(setImmediate)
 
 /** Pages of the write-ahead log, estimated, after which they are copied to the database file. */
@@ -20,13 +30,13 @@ export type DiskSync = {
    * @throws the error of the disk; whether the commits survive is unknown
    */
   flush(): Promise<void>
+  /** Counts a batch of so many jobs. @returns whether a checkpoint is due */
+  isCheckpointDue(jobs: number): boolean
   /**
-   * Makes a checkpoint now and then. Call it between transactions, once all commits are flushed.
-   *
-   * @param jobs of the last batch
-   * @returns if one is due: no transaction may begin before it resolves. Never rejects
+   * Makes a checkpoint, or one of its two parts. Call it between transactions, once all commits are flushed; none may begin
+   * before it resolves. Never rejects.
    */
-  afterBatch(jobs: number): Promise<void> | undefined
+  makeCheckpoint(): Promise<void>
 }
 
 /**
@@ -40,14 +50,18 @@ export type DiskSync = {
  * @param onDiskFault called if the database file cannot be brought to disk; the process must exit
  * @returns undefined where that is not possible: on macOS only SQLite's own flush reaches the platter
  */
-export function createDiskSync(path: string, writer: SqliteConnection, onDiskFault: (error: unknown) => void) {
+export function createDiskSync(
+  path: string,
+  writer: SqliteConnection,
+  onDiskFault: (error: unknown) => void,
+) {
   if (process.platform !== 'linux') return undefined
   // Checkpoints of other connections, and of this one when it is closed, flush the log and the file as before.
   writer.run('PRAGMA synchronous = NORMAL')
   writer.run(`PRAGMA wal_autocheckpoint = ${checkpointPagesMax}`)
 
   // The first read creates the log. It remains the same file while a connection is open.
-  writer.prepare('SELECT 1 FROM sqlite_schema').get()
+  writer.run('SELECT 1 FROM sqlite_schema')
   const logFile = openSync(`${path}-wal`, 'r')
   let databaseFile: number | undefined
   let checkpointer: ReturnType<typeof openCheckpointer> | undefined
@@ -55,44 +69,62 @@ export function createDiskSync(path: string, writer: SqliteConnection, onDiskFau
   /** The first part of a checkpoint, from its copy on. */
   let firstPart: Promise<void> | undefined
   let isSecondPartDue = false
+  let hasFailed = false
+  let isClosed = false
 
-  /** Copies all pages of the log. @returns brings them to disk */
-  function copyPages(): () => Promise<void> {
+  /** Copies all pages of the log, and holds it. @returns the file to flush; undefined if nothing was copied */
+  function copyPages(): number | undefined {
     try {
-      const file = (databaseFile ??= openSync(path, 'r'))
-      const { hold, copy, release } = (checkpointer ??= openCheckpointer(path))
+      databaseFile ??= openSync(path, 'r')
+      checkpointer ??= openCheckpointer(path)
       // As long as it could be read, the log is not overwritten: it has the pages that the file may lose in a power cut.
-      hold()
-      copy()
-      // Not released if the disk fails: the process exits.
-      return () => syncData(file).then(release, onDiskFault)
+      checkpointer.hold()
+      checkpointer.copy()
+      return databaseFile
     } catch {
       // The disk is full, for example. SQLite goes by the log until a copy succeeds.
       checkpointer?.release()
-      return () => Promise.resolve()
+      return undefined
+    }
+  }
+
+  async function flushFile(file: number | undefined): Promise<void> {
+    if (file === undefined) return
+    try {
+      await syncData(file)
+      checkpointer?.release()
+    } catch (error) {
+      // The log is held for the next start, which copies its pages again.
+      hasFailed = true
+      onDiskFault(error)
     }
   }
 
   const disk: DiskSync = {
     flush: () => syncData(logFile),
 
-    afterBatch(jobs) {
+    isCheckpointDue(jobs) {
       pages += pagesPerBatch + pagesPerJob * jobs
-      if (firstPart || (!isSecondPartDue && pages < checkpointPages)) return undefined
+      return !hasFailed && firstPart === undefined && (isSecondPartDue || pages >= checkpointPages)
+    },
+
+    async makeCheckpoint() {
       pages = 0
-      // The responses of the batch go first.
-      const copied = nextTurn().then(copyPages)
+      // The responses of the last batch go first.
+      await nextTurn()
+      const flushed = flushFile(copyPages())
       if (isSecondPartDue) {
         isSecondPartDue = false
-        return copied.then((bringToDisk) => bringToDisk())
+        return flushed
       }
-      return copied.then((bringToDisk) => {
-        firstPart = bringToDisk().then(() => {
-          firstPart = undefined
-          isSecondPartDue = true
-        })
-      })
+      firstPart = endFirstPart(flushed)
     },
+  }
+
+  async function endFirstPart(flushed: Promise<void>) {
+    await flushed
+    firstPart = undefined
+    isSecondPartDue = true
   }
 
   return {
@@ -100,12 +132,15 @@ export function createDiskSync(path: string, writer: SqliteConnection, onDiskFau
     /** Ends the checkpoint that is under way. Call it before the other connections are closed, and `close` afterwards. */
     async stop(): Promise<void> {
       await firstPart
-      checkpointer?.close()
+      // Otherwise the last connection that is closed would delete the log.
+      if (!hasFailed) checkpointer?.close()
     },
     close(): void {
+      if (isClosed) return
+      isClosed = true
       closeSync(logFile)
-      // Closing a file ends all locks of this process on it, SQLite's too.
-      if (databaseFile !== undefined) closeSync(databaseFile)
+      // Not earlier: closing a file ends all locks of this process on it, SQLite's too.
+      if (databaseFile !== undefined && !hasFailed) closeSync(databaseFile)
     },
   }
 }

@@ -2,6 +2,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
+import { createDiskSync } from './disk-sync.ts'
 import { createEpoch } from './epoch.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { sqliteColumns } from './tables/columns.ts'
@@ -39,11 +40,11 @@ export type SqliteOptions = {
 /**
  * Opens a migrated database with one writing connection, which uses group commit, and one read-only connection.
  *
- * `synchronous=FULL`: acknowledged writes survive a power loss. NORMAL could lose all writes since the last checkpoint,
- * attempt counters included.
+ * Acknowledged writes survive a power loss: the queue flushes the write-ahead log after each commit, before it resolves.
  */
 export function openSqlite(path: string, options: SqliteOptions): Database {
   const writer = connect(path, 0)
+  const disk = createDiskSync(path, writer, options.onDiskFault)
   if (options.secureDelete) writer.run('PRAGMA secure_delete = ON')
   const reader = openReader(new SqliteConnection(path, { readonly: true }))
 
@@ -75,6 +76,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       phoneIndex.participant,
     ],
     onDiskFault: options.onDiskFault,
+    ...(disk && { disk }),
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })
 
@@ -114,8 +116,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     async close() {
       await Promise.all([listIndex.close(), phoneIndex.close()])
       await queue.drain()
+      await disk?.stop()
       reader.close()
       writer.close()
+      disk?.close()
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
  * State in memory that changes with the transactions. It notes what a job changes as pending, writes it when the batch
- * commits, and takes it over only once the commit is on disk. Each method is called synchronously.
+ * commits, and takes it over only after COMMIT. Each method is called synchronously.
  */
 export type TransactionParticipant = {
   /** Called before each job of a batch. */
@@ -9,7 +9,7 @@ export type TransactionParticipant = {
   onJobRollback?(): void
   /** Called before COMMIT; may write. A throw rejects the batch. */
   beforeCommit?(): void
-  /** Called once the commit is on disk, before any caller learns of it. */
+  /** Called right after COMMIT, when readers see the changes: before they are on disk, and before any caller learns of it. */
   onCommit?(): void
   /** Called if the batch was rolled back: discards everything that is pending. */
   onRollback?(): void

@@ -1,5 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { CallGroup, QueryExecutor } from './database.ts'
+import { createCommitFlusher } from './commit-flusher.ts'
+import type { DiskSync } from './disk-sync.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
@@ -35,6 +37,8 @@ export type WriteQueueHooks = {
   participants?: readonly TransactionParticipant[]
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
   onDiskFault(error: unknown): void
+  /** Brings commits to disk. Without it, each COMMIT must do so itself. */
+  disk?: DiskSync
   /**
    * Called at the beginning of a batch, inside its transaction, if another connection has committed since the last one,
    * and in the first batch. A throw rejects the batch and all later writes, as a disk fault does.
@@ -44,8 +48,8 @@ export type WriteQueueHooks = {
 
 /**
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
- * resolves before the commit is on disk. The next batch gathers while a commit waits for the disk, so no delay is
- * added.
+ * resolves before the commit is on disk. The next batch gathers while the commit goes to the disk, so no delay is
+ * added, and the requests of its callers are read in the meantime.
  *
  * Calls of a group write nothing themselves: what all of them changed is written once, in the order of keys, which
  * touches fewer pages. If that fails, each call runs again in a transaction of its own.
@@ -56,12 +60,11 @@ export type WriteQueueHooks = {
  *
  * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
- *
  */
 export function createWriteQueue(
   connection: SqliteConnection,
   tx: QueryExecutor,
-  { participants = [], onDiskFault, onForeignCommit = () => {} }: WriteQueueHooks,
+  { participants = [], onDiskFault, disk, onForeignCommit = () => {} }: WriteQueueHooks,
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
@@ -71,6 +74,18 @@ export function createWriteQueue(
   const undo = connection.prepare('ROLLBACK TO job')
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
   const countChanges = () => changes.get()?.count
+  const flusher = createCommitFlusher<Job>(disk, {
+    settle(jobs) {
+      for (const job of jobs) {
+        if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
+        else job.reject(toCallerError(job.outcome?.error))
+      }
+    },
+    fail(jobs, error) {
+      for (const job of jobs) job.reject(toCallerError(error))
+      failPermanently(error)
+    },
+  })
   const foreignCommits = watchForeignCommits(connection, participants, onForeignCommit)
 
   let waiting: Job[] = []
@@ -112,10 +127,11 @@ export function createWriteQueue(
   function schedule() {
     if (isActive) return
     isActive = true
-    setImmediate(flush)
+    setImmediate(runNextBatch)
   }
 
-  async function flush() {
+  async function runNextBatch() {
+    if (flusher.isFull()) await flusher.wait()
     if (!beginBatch()) return
     const batch = takeBatch()
     // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
@@ -139,7 +155,7 @@ export function createWriteQueue(
         break
       case 'done':
         if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
-        else commitBatch(batch)
+        else await commitBatch(batch)
     }
     isActive = false
     if (waiting.length > 0) schedule()
@@ -173,7 +189,7 @@ export function createWriteQueue(
         for (const job of waiting.splice(0)) job.reject(toCallerError(error))
         if (isDiskFault(error) || error instanceof ForeignCommitError) failPermanently(error)
       }
-      if (waiting.length > 0) setTimeout(flush, 3 + Math.random() * 7)
+      if (waiting.length > 0) setTimeout(runNextBatch, 3 + Math.random() * 7)
       else {
         isActive = false
         notifyIdle()
@@ -241,7 +257,7 @@ export function createWriteQueue(
     for (const group of new Set(batch.map((job) => job.group))) group?.end(tx, isCommitted)
   }
 
-  function commitBatch(batch: Job[]) {
+  async function commitBatch(batch: Job[]) {
     try {
       for (const participant of participants) participant.beforeCommit?.()
       commit.run()
@@ -249,12 +265,13 @@ export function createWriteQueue(
       failBatch(batch, error)
       return
     }
+    // From here on readers see the changes, so memory must have them too.
     for (const participant of participants) participant.onCommit?.()
     endCalls(batch, true)
-    for (const job of batch) {
-      if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
-      else job.reject(toCallerError(job.outcome?.error))
-    }
+    flusher.add(batch)
+    if (!disk?.isCheckpointDue(batch.length)) return
+    await flusher.wait()
+    if (!isPoisoned) await disk.makeCheckpoint()
   }
 
   function failBatch(batch: Job[], error: unknown) {
@@ -271,10 +288,10 @@ export function createWriteQueue(
     onDiskFault(error)
   }
 
-  /** Resolves when the queue is empty. */
-  function drain(): Promise<void> {
-    if (!isActive && waiting.length === 0) return Promise.resolve()
-    return new Promise((resolve) => idleWaiters.push(resolve))
+  /** Resolves when the queue is empty and all commits are on disk. */
+  async function drain(): Promise<void> {
+    if (isActive || waiting.length > 0) await new Promise<void>((resolve) => idleWaiters.push(resolve))
+    await flusher.wait()
   }
 
   return { write, group, drain, noticeForeignCommits: foreignCommits.notice }

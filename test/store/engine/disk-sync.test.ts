@@ -1,0 +1,162 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { sql } from 'drizzle-orm'
+import type { QueryExecutor } from '../../../src/store/engine/database.ts'
+import type { DiskSync } from '../../../src/store/engine/disk-sync.ts'
+import { createWriteQueue } from '../../../src/store/engine/write-queue.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
+
+const pageBytes = 4_096
+
+test('the log is used again after each checkpoint, although commits go on', async () => {
+  await using opened = await openTestSqlite().then((one) => ({ ...one, [Symbol.asyncDispose]: one.dispose }))
+  const { database, path } = opened
+  const { meta } = database.tables
+  let written = 0
+  const write = async () => {
+    for (let i = 0; i < 1_500; i++) {
+      const name = `row ${written++}`
+      await database.write(
+        async (tx) => void (await tx.insert(meta).values({ name, value: 'x'.repeat(3 * pageBytes) })),
+      )
+    }
+  }
+  // Two callers, so that there is hardly a moment without a commit.
+  await Promise.all([write(), write()])
+  const rows = await database.read
+    .select({ count: sql<number>`count(*)` })
+    .from(meta)
+    .where(sql`${meta.name} like 'row %'`)
+  expect(rows).toEqual([{ count: written }])
+  // All batches together write some 17,000 pages.
+  const logBytes = statSync(`${path}-wal`).size
+  expect(logBytes).toBeLessThan(9_000 * pageBytes)
+})
+
+/** A disk whose flushes end when the test says so. */
+function createSlowDisk() {
+  const told: string[] = []
+  const flushes: Array<PromiseWithResolvers<void>> = []
+  let isDue = false
+  const disk: DiskSync = {
+    flush() {
+      told.push('flush')
+      const ended = Promise.withResolvers<void>()
+      flushes.push(ended)
+      return ended.promise
+    },
+    isCheckpointDue: () => isDue,
+    async makeCheckpoint() {
+      told.push('checkpoint')
+      isDue = false
+    },
+  }
+  return {
+    disk,
+    told,
+    endFlush: () => flushes.shift()?.resolve(),
+    failFlush: (error: Error) => flushes.shift()?.reject(error),
+    demandCheckpoint: () => void (isDue = true),
+  }
+}
+
+describe('while a flush is under way', () => {
+  let connection: SqliteConnection
+  let slow: ReturnType<typeof createSlowDisk>
+  let queue: ReturnType<typeof createWriteQueue>
+  let faults: unknown[]
+  beforeEach(() => {
+    connection = new SqliteConnection(':memory:')
+    connection.run('create table rows (name text)')
+    slow = createSlowDisk()
+    faults = []
+    // The bodies use the connection themselves.
+    queue = createWriteQueue(connection, undefined as unknown as QueryExecutor, {
+      disk: slow.disk,
+      onDiskFault: (error) => faults.push(error),
+    })
+  })
+  afterEach(() => connection.close())
+
+  const insert = (name: string) =>
+    queue.write(async () => {
+      connection.run('insert into rows values (?)', [name])
+      slow.told.push(name)
+    })
+  const turns = async () => {
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+  }
+
+  test('no caller learns of its commit, and the next batch is committed and flushed after it', async () => {
+    const ended: string[] = []
+    const first = insert('a').then(() => ended.push('a'))
+    await turns()
+    const second = insert('b').then(() => ended.push('b'))
+    await turns()
+    expect(slow.told).toEqual(['a', 'flush', 'b'])
+    expect(ended).toEqual([])
+    slow.endFlush()
+    await first
+    await turns()
+    // That flush began before b was committed.
+    expect(slow.told).toEqual(['a', 'flush', 'b', 'flush'])
+    expect(ended).toEqual(['a'])
+    slow.endFlush()
+    await second
+  })
+
+  test('drain waits for it', async () => {
+    let isDrained = false
+    const written = insert('a')
+    await turns()
+    const drained = queue.drain().then(() => (isDrained = true))
+    await turns()
+    expect(isDrained).toBe(false)
+    slow.endFlush()
+    await Promise.all([written, drained])
+  })
+
+  test('a checkpoint waits for it, and the next batch for the checkpoint', async () => {
+    slow.demandCheckpoint()
+    const first = insert('a')
+    await turns()
+    const second = insert('b')
+    await turns()
+    expect(slow.told).toEqual(['a', 'flush'])
+    slow.endFlush()
+    await first
+    await turns()
+    expect(slow.told).toEqual(['a', 'flush', 'checkpoint', 'b', 'flush'])
+    slow.endFlush()
+    await second
+  })
+
+  test('that fails, all whose commits it may have lost are refused, and so are later writes', async () => {
+    const statuses = Promise.allSettled([insert('a'), turns().then(() => insert('b'))])
+    await turns()
+    await turns()
+    slow.demandCheckpoint()
+    slow.failFlush(Object.assign(new Error('EIO'), { code: 'SQLITE_IOERR_FSYNC' }))
+    expect((await statuses).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(insert('c')).rejects.toThrow('Try again')
+    expect(faults).toHaveLength(1)
+    expect(slow.told).toEqual(['a', 'flush', 'b'])
+  })
+
+  test('of a disk that hangs, not more than a thousand calls are committed', async () => {
+    const statuses = Promise.allSettled(Array.from({ length: 3_000 }, (_, i) => insert(`row ${i}`)))
+    await turns()
+    await turns()
+    const rows = () => connection.query<{ count: number }, []>('select count(*) as count from rows').get()
+    expect(rows()?.count).toBeWithin(1_024, 1_024 + 257)
+    while (rows()?.count !== 3_000) {
+      slow.endFlush()
+      await turns()
+    }
+    slow.endFlush()
+    await turns()
+    slow.endFlush()
+    expect((await statuses).every(({ status }) => status === 'fulfilled')).toBe(true)
+  })
+})
