@@ -1,18 +1,21 @@
+import { availableParallelism } from 'node:os'
 import type { PasswordHasher, PasswordHashing } from '../domain/accounts/password-hashing.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { createHashQueue } from './hash-queue.ts'
 import { findPasswordFault, isWithinBounds, normalizePassword } from './password-rules.ts'
 
 /**
- * OWASP's parameters for argon2id: two passes, and 19 MiB, so that two hashes at a time fit the smallest
- * machine.
+ * OWASP's parameters for argon2id: two passes, and 19 MiB, so that a hash fits the smallest machine.
  */
 const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
-const queueLimits = { runningMax: 2, waitingMax: 256, waitingPerNetworkMax: 4, budget: 60 }
+/** Hashes and the flushes of the disk share Bun's threads. There are two at least, and one is left for flushes. */
+const runningMax = availableParallelism() > 2 ? 2 : 1
+
+const queueLimits = { runningMax, waitingMax: 256, waitingPerNetworkMax: 4, budget: 60 }
 
 /**
- * Password hashing with argon2id, in a queue that is fair to every network. At most two hashes run at a time, so that a
+ * Password hashing with argon2id, in a queue that is fair to every network. One hash or two run at a time, so that a
  * burst of logins cannot take memory and CPU from the rest of the service.
  */
 export function createPasswords(clock: Clock): PasswordHashing {
