@@ -48,6 +48,7 @@ export async function openSharedStore(config: SharedConfig, access: 'read' | 'wr
   const database = openPostgres(url, {
     connections,
     statements: 'unnamed',
+    keepsOptions: false,
     applicationName: commandName(config),
   })
   try {

@@ -27,7 +27,7 @@ export async function openSharedDatabase(
   const { masterKey } = config.secrets
   if (masterKey === null) throw new Error('a shared database needs a configured master key')
   const applicationName = `otpd/${config.node}`
-  const { migrated, clockAheadMs, clockWarning } = await prepareSharedDatabase({
+  const { migrated, clockAheadMs, clockWarning, keepsOptions } = await prepareSharedDatabase({
     url,
     applicationName,
     statements,
@@ -49,6 +49,7 @@ export async function openSharedDatabase(
     const database = openPostgres(url, {
       connections,
       statements,
+      keepsOptions,
       applicationName,
       onUnavailable: createOutageReporter(log, nodeClock),
     })

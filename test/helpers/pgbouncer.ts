@@ -9,8 +9,29 @@ export const hasPgbouncer = program !== null
 if (!hasPgbouncer)
   process.stderr.write('Skipped: tests through a connection pooler. Install pgbouncer to run them.\n')
 
-/** Starts PgBouncer in front of the database of a URL. `url` leads through it. */
-export async function startPgbouncer(target: string, mode: 'session' | 'transaction' | 'statement') {
+/** Settings under which PgBouncer keeps prepared statements in transaction mode; undefined before 1.21, which cannot. */
+const keepStatements = hasKeptStatements() ? 'max_prepared_statements = 200' : undefined
+
+function hasKeptStatements(): boolean {
+  if (program === null) return false
+  const version = Bun.spawnSync([program, '--version']).stdout.toString()
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(version) ?? []
+  return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 21)
+}
+
+/** Values of `OTPD_DATABASE_STATEMENTS` that work with PgBouncer in transaction mode. */
+export const pooledStatements = keepStatements === undefined ? ['unnamed'] : ['unnamed', 'named']
+
+/**
+ * Starts PgBouncer in front of the database of a URL. `url` leads through it.
+ *
+ * @param ignored parameters of a new connection that it drops; it refuses all others
+ */
+export async function startPgbouncer(
+  target: string,
+  mode: 'session' | 'transaction' | 'statement',
+  ignored = '',
+) {
   const { hostname, port: targetPort, pathname, username, password } = new URL(target)
   const port = await findUnusedPort()
   const database = pathname.slice(1)
@@ -21,6 +42,8 @@ export async function startPgbouncer(target: string, mode: 'session' | 'transact
     '[pgbouncer]',
     `listen_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = any`,
     `pool_mode = ${mode}\nmax_client_conn = 200\ndefault_pool_size = 20`,
+    `ignore_startup_parameters = ${ignored}`,
+    keepStatements ?? '',
     '',
   ]
   const { stop } = await runPgbouncer(config.join('\n'))

@@ -10,6 +10,8 @@ export type PostgresOptions = {
   connections: number
   /** Whether statements are prepared under names, which some connection poolers lose. */
   statements: 'named' | 'unnamed'
+  /** Whether a connection has the options that it was started with. Connection poolers refuse or ignore them. */
+  keepsOptions: boolean
   /** Name of this process among the connections of the server. */
   applicationName: string
   /** Called with the driver's code of each call that fails because the database is unavailable. */
@@ -29,7 +31,7 @@ const answerTimeoutMs = 5_000
  * waits longer than that for another's. A lock may pass from one transaction of such a node to the next, which holds it as
  * long again; a third one has waited too long by then.
  */
-const sessionSettings = {
+export const sessionSettings = {
   statement_timeout: '4500ms',
   lock_timeout: '2s',
   idle_in_transaction_session_timeout: '1s',
@@ -49,11 +51,10 @@ export function connectPostgres(
   url: string,
   {
     connections = connectionsDefault,
-    statements = 'named',
+    keepsOptions = true,
     applicationName = 'otpd',
   }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
-  const isPooled = statements === 'unnamed'
   // With 4, the least that a node may have, one reads.
   const writersCount = Math.min(writersMax, connections - 1)
   const shared: PoolConfig = {
@@ -69,26 +70,26 @@ export function connectPostgres(
       connectionString,
       max: writersCount,
       pipeline: true,
-      // A pooler drops start-up options: each transaction sets them there.
-      ...(!isPooled && { options: toOptions(writerSettings) }),
+      // Otherwise each transaction sets them.
+      ...(keepsOptions && { options: toOptions(writerSettings) }),
     })
     const readers = createPool({
       ...shared,
       connectionString,
       max: connections - writersCount,
-      ...(!isPooled && {
+      ...(keepsOptions && {
         options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
       }),
     })
     const close = async () => void (await Promise.all([writers.end(), readers.end()]))
     return { writers, readers, close }
   })
-  const beginSql = isPooled
-    ? [
+  const beginSql = keepsOptions
+    ? 'begin'
+    : [
         'begin',
         ...Object.entries(writerSettings).map(([name, value]) => `set local ${name} = '${value}'`),
       ].join('; ')
-    : 'begin'
   const sessions = new WeakMap<PoolClient, PostgresSession>()
 
   /** A connection's executor and its prepared statements are made once. */
@@ -150,7 +151,8 @@ function createPool(config: PoolConfig & { pipeline?: boolean | undefined }): Po
   return pool
 }
 
-const toOptions = (settings: Readonly<Record<string, string>>) =>
+/** Writes settings as options of a new connection. */
+export const toOptions = (settings: Readonly<Record<string, string>>) =>
   Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')

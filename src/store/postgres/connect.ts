@@ -1,7 +1,8 @@
-import { Client, types } from 'pg'
+import { Client, types, type ClientConfig } from 'pg'
 import { splitHosts } from '../../shared/database-hosts.ts'
 import { driverCode } from '../engine/errors.ts'
 import { MigrationError } from '../engine/migrate.ts'
+import { sessionSettings, toOptions } from '../engine/postgres-connections.ts'
 import { takesWrites } from '../engine/postgres-primary.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
@@ -29,7 +30,7 @@ export async function connectClient(
   const endsAt = performance.now() + waitMs
   for (;;) {
     try {
-      return await tryConnect(url, applicationName)
+      return await tryConnect(url, { application_name: applicationName })
     } catch (error) {
       const refused = toStartError(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
@@ -39,13 +40,15 @@ export async function connectClient(
   }
 }
 
+type ConnectionSettings = Pick<ClientConfig, 'application_name' | 'options'>
+
 /** Connects to the server of the URL, or to the first of several that takes writes. @throws what the last one answered */
-async function tryConnect(url: string, applicationName: string): Promise<Client> {
+async function tryConnect(url: string, settings: ConnectionSettings): Promise<Client> {
   const hosts = splitHosts(url)
   let failure: unknown
   for (const host of hosts) {
     try {
-      const client = await tryHost(host, applicationName)
+      const client = await tryHost(host, settings)
       if (hosts.length === 1 || (await takesWrites(client))) return client
       await client.end()
       failure = new DatabaseUnreachable(
@@ -59,10 +62,10 @@ async function tryConnect(url: string, applicationName: string): Promise<Client>
   throw failure
 }
 
-async function tryHost(url: string, applicationName: string): Promise<Client> {
+async function tryHost(url: string, settings: ConnectionSettings): Promise<Client> {
   const client = new Client({
     connectionString: url,
-    application_name: applicationName,
+    ...settings,
     connectionTimeoutMillis: attemptMs,
     keepAlive: true,
     types: {
@@ -78,6 +81,30 @@ async function tryHost(url: string, applicationName: string): Promise<Client> {
   } catch (error) {
     await client.end().catch(() => {})
     throw error
+  }
+}
+
+/**
+ * Tells whether a connection has the options that it is started with. PgBouncer refuses them, or drops them with
+ * `ignore_startup_parameters`.
+ */
+export async function keepsStartupOptions(url: string, applicationName: string): Promise<boolean> {
+  const { lock_timeout: expected } = sessionSettings
+  let client: Client
+  try {
+    client = await tryConnect(url, { application_name: applicationName, options: toOptions(sessionSettings) })
+  } catch (error) {
+    if (driverCode(error) === '08P01') return false
+    throw error
+  }
+  try {
+    const { rows } = await client.query<{ kept: boolean }>(
+      "select current_setting('lock_timeout') = $1 as kept",
+      [expected],
+    )
+    return rows[0]?.kept === true
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
 import { OperationRefused } from '../files/data-dir.ts'
-import { connectClient, connectTo, toStartError } from './connect.ts'
+import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
 import {
   measureClock,
   readServerFacts,
@@ -35,6 +35,8 @@ export type Prepared = {
   clockAheadMs: number
   /** The difference of the clocks in words, if it should be reported. */
   clockWarning: string | undefined
+  /** See `PostgresOptions`. False with unnamed statements, which mean a connection pooler. */
+  keepsOptions: boolean
 }
 
 /**
@@ -55,14 +57,15 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     const clockAheadMs = await measureClock(client, options.now)
     const clockWarning = requireSameTime(clockAheadMs)
     await requireTransactions(client)
-    if (options.statements === 'named')
-      await withSecondClient(options, (other) => requireNamedStatements(client, other))
+    const isNamed = options.statements === 'named'
+    if (isNamed) await withSecondClient(options, (other) => requireNamedStatements(client, other))
     if (options.mustExist) await requireExisting(client)
     const { isNew, migrated } = await migratePostgres(client, {
       migrate: options.migrate,
       connect: () => connectTo(url),
     })
-    return { migrated: isNew ? [] : migrated, clockAheadMs, clockWarning }
+    const keepsOptions = isNamed && (await keepsStartupOptions(url, applicationName))
+    return { migrated: isNew ? [] : migrated, clockAheadMs, clockWarning, keepsOptions }
   } catch (error) {
     throw toStartError(error)
   } finally {

@@ -1,4 +1,5 @@
-import { hasPgbouncer, startPgbouncer } from '../../helpers/pgbouncer.ts'
+import { hasPgbouncer, pooledStatements, startPgbouncer } from '../../helpers/pgbouncer.ts'
+import type { Trial } from '../family.ts'
 import { startPostgresServer } from '../../helpers/postgres-server.ts'
 import { defineNodeFamily } from './cluster.ts'
 import { checkContracts } from './contracts.ts'
@@ -14,17 +15,21 @@ export const poolers = defineNodeFamily({
       process.stdout.write(' - skipped: needs PgBouncer (pgbouncer)\n')
       return
     }
-    const postgres = await startPostgresServer()
-    const pooler = await startPgbouncer(postgres.url, 'transaction')
-    try {
-      const count = (name: string) => (name === 'node-rounds' ? rounds : 0)
-      await checkContracts({ ...trial, count }, 'through PgBouncer', {
-        postgres,
-        databaseUrl: () => pooler.url,
-        env: { OTPD_DATABASE_STATEMENTS: 'unnamed' },
-      })
-    } finally {
-      await pooler.stop()
-    }
+    for (const statements of pooledStatements) await checkThroughPooler(trial, statements, rounds)
   },
 })
+
+async function checkThroughPooler(trial: Trial, statements: string, rounds: number) {
+  const postgres = await startPostgresServer()
+  const pooler = await startPgbouncer(postgres.url, 'transaction')
+  try {
+    const count = (name: string) => (name === 'node-rounds' ? rounds : 0)
+    await checkContracts({ ...trial, count }, `through PgBouncer, statements ${statements}`, {
+      postgres,
+      databaseUrl: () => pooler.url,
+      env: { OTPD_DATABASE_STATEMENTS: statements },
+    })
+  } finally {
+    await pooler.stop()
+  }
+}
