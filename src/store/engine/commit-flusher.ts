@@ -36,7 +36,7 @@ export function createCommitFlusher<Job>(
     add(jobs: Job[]): void {
       if (!disk) return settle(jobs)
       unflushed.push(...jobs)
-      flushing ??= flushAll(disk)
+      if (unflushed.length > 0) flushing ??= flushAll(disk)
     },
     isFull: () => unflushed.length >= unflushedMax,
     /** Resolves when no job waits any more. Never rejects. */
