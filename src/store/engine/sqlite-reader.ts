@@ -9,6 +9,7 @@ export function openReader(connection: SqliteConnection) {
   connection.run('PRAGMA query_only = ON')
   const begin = connection.prepare('BEGIN')
   const end = connection.prepare('COMMIT')
+  const statements = [begin, end]
   let isSnapshotOpen = false
 
   function beginSnapshot() {
@@ -33,6 +34,7 @@ export function openReader(connection: SqliteConnection) {
   const client = {
     prepare(query: string) {
       const statement = connection.prepare<unknown, SQLQueryBindings[]>(query)
+      statements.push(statement)
       return {
         run: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.run(...values)),
         all: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.all(...values)),
@@ -48,6 +50,9 @@ export function openReader(connection: SqliteConnection) {
     endSnapshot,
     close() {
       endSnapshot()
+      // A statement keeps its connection open until it is collected as garbage. If this one were closed last, the log would
+      // stay: only a connection that writes may delete it.
+      for (const statement of statements) statement.finalize()
       connection.close()
     },
   }
