@@ -76,7 +76,10 @@ export function createDiskSync(
   function copyPages(): number | undefined {
     try {
       databaseFile ??= openSync(path, 'r')
-      checkpointer ??= openCheckpointer(path)
+      if (!checkpointer) {
+        checkpointer = openCheckpointer(path)
+        process.on('exit', keepHeldLog)
+      }
       // As long as it could be read, the log is not overwritten: it has the pages that the file may lose in a power cut.
       checkpointer.hold()
       checkpointer.copy()
@@ -98,6 +101,14 @@ export function createDiskSync(
       hasFailed = true
       onDiskFault(error)
     }
+  }
+
+  /**
+   * Ends the process as kill -9 does if the log is held. At an exit Bun empties the log of each open database, and the pages
+   * of this one are nowhere else.
+   */
+  function keepHeldLog() {
+    if (checkpointer?.isHolding()) process.kill(process.pid, 'SIGKILL')
   }
 
   const disk: DiskSync = {
@@ -132,8 +143,9 @@ export function createDiskSync(
     /** Ends the checkpoint that is under way. Call it before the other connections are closed, and `close` afterwards. */
     async stop(): Promise<void> {
       await firstPart
-      // Otherwise the last connection that is closed would delete the log.
-      if (!hasFailed) checkpointer?.close()
+      if (hasFailed) return
+      checkpointer?.close()
+      process.off('exit', keepHeldLog)
     },
     close(): void {
       if (isClosed) return
@@ -150,18 +162,17 @@ function openCheckpointer(path: string) {
   const holder = new SqliteConnection(path, { readonly: true })
   const copier = new SqliteConnection(path, { readwrite: true, create: false })
   copier.run('PRAGMA synchronous = OFF')
-  const begin = holder.prepare('BEGIN')
-  const read = holder.prepare('SELECT 1 FROM sqlite_schema')
-  const end = holder.prepare('COMMIT')
-  const checkpoint = copier.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+  // Nothing is prepared: a statement would keep its connection open until it is collected as garbage. The connection that is
+  // closed last makes a checkpoint, which the copier would not flush.
   return {
     hold() {
-      begin.run()
-      read.get()
+      holder.run('BEGIN')
+      holder.run('SELECT 1 FROM sqlite_schema')
     },
-    copy: () => void checkpoint.get(),
+    copy: () => void copier.run('PRAGMA wal_checkpoint(PASSIVE)'),
+    isHolding: () => holder.inTransaction,
     release() {
-      if (holder.inTransaction) end.run()
+      if (holder.inTransaction) holder.run('COMMIT')
     },
     close() {
       holder.close()
