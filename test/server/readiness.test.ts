@@ -78,4 +78,24 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
       await new Promise(setImmediate)
     }
   })
+
+  test('returns when a database takes writes again whose sessions began while it was read-only', async () => {
+    const name = new URL(opened.url).pathname.slice(1)
+    const admin = new Client(url)
+    await admin.connect()
+    const { clock, probe } = createProbe(opened.database, 'a')
+    const probeNext = () => (clock.advance(1_000), probe())
+    const end = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`
+    await admin.query(`alter database ${name} set default_transaction_read_only = on`)
+    await admin.query(end)
+    for (let i = 0; i < 10; i++) expect(await probeNext()).toBe('database')
+    await admin.query(`alter database ${name} reset default_transaction_read_only`)
+    await admin.end()
+    // The probes keep their connection in use, and the pool would keep it for as long.
+    const startedAt = performance.now()
+    while ((await probeNext()) !== 'ready') {
+      if (performance.now() - startedAt > 3_000) throw new Error('the old session is still in use')
+      await new Promise(setImmediate)
+    }
+  })
 })

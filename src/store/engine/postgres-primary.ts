@@ -6,12 +6,17 @@ import { unavailable } from './errors.ts'
 const connectMs = 1_000
 const searchIntervalMs = 500
 
+/** A server that only reads refused a write. */
+const readOnlyCode = '25006'
+
 /** Connections to one server. */
 export type Connected = { close(): Promise<void> }
 
 /**
  * Keeps the connections to the server of a URL that takes writes. If the URL names several, another one is looked for after
- * failures: after a failover all connections are replaced, since those to the old primary may still read.
+ * failures: after a failover all connections are replaced, since those to the old primary may still read. So are those to
+ * a server that refused a write, once it takes writes: a session stays read-only if it began while the server was, and
+ * behind one address there may be another server now.
  *
  * @param connect opens connections to one server; they are made when they are needed
  */
@@ -21,12 +26,14 @@ export function createPrimary<C extends Connected>(url: string, connect: (url: s
   let current = hosts.length === 1 && only !== undefined ? { url: only, connected: connect(only) } : undefined
   let searching: Promise<C> | undefined
   let searchedAt = -Infinity
+  let isReadOnly = false
   let isClosed = false
 
   async function search(): Promise<C> {
     const found = await findPrimary(hosts)
     if (isClosed || found === undefined) throw unavailable('POSTGRES_NO_PRIMARY')
-    if (current?.url === found) return current.connected
+    if (current?.url === found && !isReadOnly) return current.connected
+    isReadOnly = false
     // It waits for the calls that it serves, which the answer's time-out ends.
     void current?.connected.close().catch(() => {})
     current = { url: found, connected: connect(found) }
@@ -41,9 +48,10 @@ export function createPrimary<C extends Connected>(url: string, connect: (url: s
   return {
     /** @throws UNAVAILABLE no server takes writes */
     connected: (): Promise<C> => (current ? Promise.resolve(current.connected) : searchOnce()),
-    /** Looks for another server after a failure. */
-    suspect(): void {
-      if (hosts.length === 1 || performance.now() - searchedAt < searchIntervalMs) return
+    /** Looks for the server that takes writes after a failure. @param code the driver's */
+    suspect(code: string): void {
+      isReadOnly ||= code === readOnlyCode
+      if ((hosts.length === 1 && !isReadOnly) || performance.now() - searchedAt < searchIntervalMs) return
       searchOnce().catch(() => {})
     },
     async close(): Promise<void> {

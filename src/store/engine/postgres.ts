@@ -56,7 +56,7 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
   const { read, begin, suspect, close } = connectPostgres(url, connecting)
   const isNamed = options.statements !== 'unnamed'
   const onFailure = (code: string) => {
-    suspect()
+    suspect(code)
     onUnavailable?.(code)
   }
   return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable: onFailure, close })

@@ -71,6 +71,15 @@ function limitsOf(postgres: PostgresServer, disk: SmallDisk | undefined): Limit[
       canRead: true,
     },
     {
+      name: 'sessions begin while the database is read-only',
+      async begin() {
+        await asAdmin('alter role otpd set default_transaction_read_only = on')
+        await asAdmin(disconnect)
+      },
+      end: async () => void (await asAdmin('alter role otpd reset default_transaction_read_only')),
+      canRead: true,
+    },
+    {
       name: 'the server takes no more connections',
       async begin() {
         await asAdmin('alter role otpd connection limit 0')
