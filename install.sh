@@ -2,8 +2,9 @@
 # Installs otpd, a single file, for the user who runs this script. Never asks for more privileges than that user has.
 set -eu
 
-# Public key of the releases; `npm run release` puts it here.
+# Public key of the releases, and the release that this installer is of; `npm run release` puts them here.
 release_key=''
+release_version=''
 # Folder of the releases that is used without OTPD_DOWNLOAD_URL.
 release_url=''
 
@@ -30,7 +31,8 @@ Options:
   -h, --help             print this text
 
 OTPD_DOWNLOAD_URL is a folder of releases. The checksum of a file is read from SHA256SUMS in its folder, whose signature is
-SHA256SUMS.sig. Without a checksum nothing is installed.
+SHA256SUMS.sig. Without a checksum nothing is installed. The file latest, signed as latest.sig, names the newest release; one
+that is older than the installed otpd is not installed without --version.
 END
 }
 
@@ -52,6 +54,9 @@ is_at_least() {
     for (i = 1; i <= 3; i++) if (h[i] + 0 != n[i] + 0) exit (h[i] + 0 < n[i] + 0)
   }'
 }
+
+# Succeeds if release $1 is older than release $2. A pre-release, such as 0.3.0-rc.1, is older than its release.
+is_older_release() { ! is_at_least "$1" "$2" || { [ "${1%%-*}" = "$2" ] && [ "$1" != "$2" ]; }; }
 
 sha256() {
   if has sha256sum; then sha256sum <"$1" | cut -d ' ' -f 1
@@ -78,28 +83,31 @@ check_sha256() {
   [ "$actual" = "$expected" ] || fail "$2 is not the one in SHA256SUMS; nothing was installed." "expected $expected" "actual   $actual"
 }
 
-# Exits unless SHA256SUMS in folder $1 is signed with the key of the releases, or cannot be checked and need not be.
+# Exits unless file $1 is signed for purpose $2 with the key of the releases, or cannot be checked and need not be.
 check_signature() {
   unchecked=
-  if [ -z "$release_key" ] && [ -s "$1/SHA256SUMS.sig" ]; then unchecked='this installer has no key'
+  if [ -z "$release_key" ] && [ -s "$1.sig" ]; then unchecked='this installer has no key'
   elif [ -z "$release_key" ]; then unchecked='this release is not signed'
-  elif [ ! -s "$1/SHA256SUMS.sig" ]; then
-    [ "$unsigned" = allowed ] || not_signed
+  elif [ ! -s "$1.sig" ]; then
+    [ "$unsigned" = allowed ] || not_signed "${1##*/}"
     unchecked='this release is not signed'
   elif ! has ssh-keygen; then unchecked='ssh-keygen is missing'
   else
     printf 'otpd %s\n' "$release_key" >"$work/signers"
-    if said=$(ssh-keygen -Y verify -f "$work/signers" -I otpd -n otpd-release -s "$1/SHA256SUMS.sig" <"$1/SHA256SUMS" 2>&1); then return 0; fi
+    if said=$(ssh-keygen -Y verify -f "$work/signers" -I otpd -n "$2" -s "$1.sig" <"$1" 2>&1); then return 0; fi
     case $said in
       *nknown\ option* | *llegal\ option*) unchecked='ssh-keygen is older than 8.2' ;;
-      *) not_signed ;;
+      *) not_signed "${1##*/}" ;;
     esac
   fi
   [ "$unsigned" != refused ] || fail "The signature was not checked: $unchecked. Nothing was installed."
+  [ "$is_noted" = no ] || return 0
+  is_noted=yes
   note "The signature was not checked: $unchecked."
+  note '  The checksum shows that the file is complete, not who made it.'
 }
 
-not_signed() { fail "SHA256SUMS is not signed by otpd's key; nothing was installed."; }
+not_signed() { fail "$1 is not signed by otpd's key; nothing was installed."; }
 
 # Prints linux-x64, linux-arm64-musl, darwin-arm64 … Exits if no release runs on this machine.
 find_target() {
@@ -179,15 +187,31 @@ download() {
   fi
 }
 
-# Prints the version in the file latest of the folder of releases.
+# Downloads file $1 of the folder $2 of releases to the work folder, and its signature if there is one.
+download_signed() {
+  download "$2/$1" "$work/$1" 2>"$work/errors" || return 1
+  download "$2/$1.sig" "$work/$1.sig" 2>/dev/null || rm -f "$work/$1.sig"
+}
+
+# Reads the newest version of the folder of releases.
 read_latest() {
-  download "$url/latest" "$work/latest" 2>"$work/errors" ||
-    fail "$url/latest could not be downloaded; nothing was installed." "$(tail -n 1 "$work/errors")"
+  download_signed latest "$url" || fail "$url/latest could not be downloaded; nothing was installed." "$(tail -n 1 "$work/errors")"
   latest=$(head -n 1 "$work/latest")
   case $latest in
     '' | *[!0-9A-Za-z.+-]*) fail "$url/latest does not contain a version; nothing was installed." ;;
   esac
-  printf '%s\n' "$latest"
+}
+
+# Exits if a newer release than the newest one of the folder is known: a copy that is behind, or old on purpose, goes back to
+# faults that were mended.
+refuse_older() {
+  newer=
+  installed=$(installed_version)
+  if is_older_release "$latest" "$installed"; then newer="$installed is installed"
+  elif is_older_release "$latest" "$release_version"; then newer="this installer is of $release_version"
+  else return 0
+  fi
+  fail "The newest release in $url is $latest, but $newer; nothing was installed." "To install it all the same: install.sh --version $latest"
 }
 
 list_releases() {
@@ -199,14 +223,19 @@ list_releases() {
 install_release() {
   find_target
   check_download
-  [ -n "$wanted" ] || wanted=$(read_latest)
-  if ! download "$url/$wanted/SHA256SUMS" "$work/SHA256SUMS" 2>"$work/errors"; then
-    latest=$(read_latest)
-    [ "$latest" = "$wanted" ] || fail "There is no release $wanted. Newest: $latest."
-    fail "$url/$wanted/SHA256SUMS could not be downloaded; nothing was installed." "$(tail -n 1 "$work/errors")"
+  if [ -z "$wanted" ]; then
+    read_latest
+    refuse_older
+    check_signature "$work/latest" otpd-latest
+    wanted=$latest
   fi
-  download "$url/$wanted/SHA256SUMS.sig" "$work/SHA256SUMS.sig" 2>/dev/null || rm -f "$work/SHA256SUMS.sig"
-  check_signature "$work"
+  if ! download_signed SHA256SUMS "$url/$wanted"; then
+    tail -n 1 "$work/errors" >"$work/reason"
+    read_latest
+    [ "$latest" = "$wanted" ] || fail "There is no release $wanted. Newest: $latest."
+    fail "$url/$wanted/SHA256SUMS could not be downloaded; nothing was installed." "$(cat "$work/reason")"
+  fi
+  check_signature "$work/SHA256SUMS" otpd-release
   name=otpd-$wanted-$target.tar.gz
   [ -n "$(listed_sha256 "$name" "$work/SHA256SUMS")" ] || fail "Release $wanted has no file for $target; nothing was installed."
   printf 'Downloading %s\n' "$url/$wanted/$name"
@@ -224,7 +253,7 @@ install_given_file() {
     [ ! -f "$(dirname "$from")/$sums" ] || cp "$(dirname "$from")/$sums" "$work/$sums"
   done
   check_sha256 "$work/$name" "$name" "$work/SHA256SUMS"
-  check_signature "$work"
+  check_signature "$work/SHA256SUMS" otpd-release
   install_file "$work/$name" "$name"
 }
 
@@ -235,6 +264,9 @@ build() {
 
 # Prints the version of the otpd in file $1, or nothing if it does not run.
 version_of() { "$1" version 2>/dev/null | sed -n '1s/^otpd \([^ ]*\).*/\1/p'; }
+
+# Prints the installed version, or nothing.
+installed_version() { [ ! -f "$bin/otpd" ] || version_of "$bin/otpd"; }
 
 # Prints the version that the last install replaced, or nothing.
 kept_version() {
@@ -265,8 +297,7 @@ install_file() {
   chmod 755 "$new"
   version=$(version_of "$new")
   [ -n "$version" ] || fail 'The file does not run on this machine; nothing was installed.'
-  old=
-  [ ! -f "$bin/otpd" ] || old=$(version_of "$bin/otpd")
+  old=$(installed_version)
   if [ -n "$old" ] && [ "$old" != "$version" ]; then keep_installed "$old"; fi
   # A rename is atomic: a running server keeps its file, and no process sees an incomplete one.
   mv -f "$new" "$bin/otpd"
@@ -347,8 +378,7 @@ rollback() {
   new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable."
   cat "$back" >"$new"
   chmod 755 "$new"
-  current=
-  [ ! -f "$bin/otpd" ] || current=$(version_of "$bin/otpd")
+  current=$(installed_version)
   if [ -n "$current" ]; then keep_installed "$current"; fi
   mv -f "$new" "$bin/otpd"
   new=
@@ -395,6 +425,7 @@ main() {
   wanted=
   action=install
   unsigned=noted
+  is_noted=no
   with_extras=yes
   is_sure=no
   while [ $# -gt 0 ]; do

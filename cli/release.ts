@@ -4,18 +4,10 @@
  *
  * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
  */
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { listDifferences } from './release/compare.ts'
+import { findRelease, updateReleaseFolder } from './release/folder.ts'
 import { readCommit, readCommitTime } from './release/git.ts'
 import {
   isReleasePart,
@@ -43,9 +35,10 @@ try {
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2), process.env['OTPD_RELEASE_KEY'])
   const inputs = readInputs()
-  const { verify: released } = options
-  if (released !== null)
+  if (options.verify !== null) {
+    const released = findRelease(options.verify, version)
     return await withWorkFolder(join(root, 'dist'), (work) => verify(released, inputs, work))
+  }
   if (!options.isSnapshot) requireTag(root, version)
   return await withWorkFolder(options.out, (work) => release(options, inputs, work))
 }
@@ -69,9 +62,7 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   const destination = join(out, version)
   rmSync(destination, { recursive: true, force: true })
   renameSync(folder, destination)
-  copyFileSync(join(destination, 'install.sh'), join(out, 'install.sh'))
-  writeFileSync(join(out, 'latest'), `${version}\n`)
-  writeFileSync(join(out, 'versions'), listVersions(out).join(''))
+  updateReleaseFolder(out, key)
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
   const leftOut = isSnapshot ? absent : [...untried, ...absent]
@@ -80,14 +71,6 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   if (key === null)
     print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
   return untried.length > 0 || absent.length > 0 || (key === null && !isSnapshot) ? 8 : 0
-}
-
-/** Lists the versions in the folder of releases, newest first, as lines. */
-function listVersions(out: string): string[] {
-  return readdirSync(out)
-    .filter((name) => /^\d+\.\d+\.\d+/.test(name))
-    .toSorted((a, b) => Bun.semver.order(b, a))
-    .map((name) => `${name}\n`)
 }
 
 /** Builds the targets of a release again and compares. */

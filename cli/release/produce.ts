@@ -112,7 +112,7 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   const lock = JSON.parse(lockFile.toString())
   const debian = bases.flatMap(({ packages }) => packages)
   save(`otpd-${version}.cdx.json`, bill(version, at, described.packages, lock, debian))
-  save('install.sh', installScript(root))
+  save('install.sh', installScript(root, version))
   const inputs = {
     version,
     commit,

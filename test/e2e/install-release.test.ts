@@ -3,6 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { createInstallBed, fakeOtpd, hostTargetName, type InstallBed } from '../helpers/install-script.ts'
 
+/** Says that a signature was not checked, and what that means. */
+const unchecked = (reason: string) =>
+  `The signature was not checked: ${reason}.\n  The checksum shows that the file is complete, not who made it.\n`
+
 const shells = [['dash'], ['bash'], ['busybox', 'sh']].filter(([program = '']) => Bun.which(program) !== null)
 
 let bed: InstallBed
@@ -20,7 +24,7 @@ describe.each(shells)('install.sh in %s %s', (...shell) => {
   test('installs the newest release, upgrades, goes back, and removes everything', async () => {
     bed.publish('0.1.0')
     const first = await run()
-    expect(first.stderr).toBe('The signature was not checked: this release is not signed.\n')
+    expect(first.stderr).toBe(unchecked('this release is not signed'))
     expect(first.stdout).toContain(`otpd 0.1.0 installed as ${bed.installed}\n`)
     expect(readFileSync(share('man/man1/otpd.1'), 'utf8')).toBe('man of 0.1.0\n')
     expect(readFileSync(share('zsh/site-functions/_otpd'), 'utf8')).toBe('completion zsh of 0.1.0\n')
@@ -53,6 +57,29 @@ describe.each(shells)('install.sh in %s %s', (...shell) => {
     })
     expect((await run('--version', '../etc')).stderr).toContain('../etc is not a version.')
     expect(installedText()).toBe(fakeOtpd('0.1.0'))
+  })
+
+  test('never goes back to an older release than the one that is known, unless it is named', async () => {
+    bed.publish('0.2.0')
+    await run()
+    for (const older of ['0.1.9', '0.2.0-rc.1']) {
+      bed.publish(older)
+      expect(await run()).toMatchObject({
+        exitCode: 1,
+        stderr: `Error: The newest release in ${bed.url} is ${older}, but 0.2.0 is installed; nothing was installed.
+  To install it all the same: install.sh --version ${older}\n`,
+      })
+    }
+    expect(installedText()).toBe(fakeOtpd('0.2.0'))
+    expect((await run('--version', '0.1.9')).stdout).toContain('otpd 0.1.9 installed')
+
+    const script = bed.changedScript(["release_version=''", "release_version='0.3.0'"])
+    const behind = await bed.run([], { shell: command, env: env(), script })
+    expect(behind.stderr).toContain('is 0.2.0-rc.1, but this installer is of 0.3.0; nothing was installed.')
+    bed.publish('0.3.0')
+    expect((await bed.run([], { shell: command, env: env(), script })).stdout).toContain(
+      'otpd 0.3.0 installed',
+    )
   })
 
   test('writes nothing if a download is cut, missing or not an archive', async () => {
@@ -127,7 +154,20 @@ describe.skipIf(Bun.which('ssh-keygen') === null)('install.sh with a key', () =>
     const run = (...args: string[]) => bed.run(args, { script, env: env() })
     const refused = "Error: SHA256SUMS is not signed by otpd's key; nothing was installed.\n"
     const sums = bed.publish('0.1.0')
+    const newest = (version: string, ...how: [key: string, namespace?: string]) => {
+      bed.files.set('/latest', `${version}\n`)
+      bed.files.set('/latest.sig', sign(`${version}\n`, ...how))
+    }
 
+    for (const forge of [
+      () => bed.files.delete('/latest.sig'),
+      () => newest('0.1.0', other.path, 'otpd-latest'),
+      () => newest('0.1.0', key.path, 'otpd-release'),
+    ]) {
+      forge()
+      expect(await run()).toMatchObject({ exitCode: 1, stderr: refused.replace('SHA256SUMS', 'latest') })
+    }
+    newest('0.1.0', key.path, 'otpd-latest')
     expect(await run()).toMatchObject({ exitCode: 1, stderr: refused })
     for (const wrong of [
       sign(sums, other.path),
@@ -144,7 +184,7 @@ describe.skipIf(Bun.which('ssh-keygen') === null)('install.sh with a key', () =>
     bed.files.delete('/0.1.0/SHA256SUMS.sig')
     expect(await run('--allow-unsigned')).toMatchObject({
       exitCode: 0,
-      stderr: 'The signature was not checked: this release is not signed.\n',
+      stderr: unchecked('this release is not signed'),
     })
   })
 
@@ -152,22 +192,22 @@ describe.skipIf(Bun.which('ssh-keygen') === null)('install.sh with a key', () =>
     const key = makeKey('key')
     const sums = bed.publish('0.1.0')
     bed.files.set('/0.1.0/SHA256SUMS.sig', sign(sums, key.path))
+    bed.files.set('/latest.sig', sign('0.1.0\n', key.path, 'otpd-latest'))
     const change = ["release_key=''", `release_key='${key.line}'`] as [string, string]
     const without = bed.changedScript(change, ['! has ssh-keygen', '! has ssh-keygen-of-another-world'])
-    const unchecked = 'The signature was not checked: ssh-keygen is missing.'
     expect(await bed.run([], { script: without, env: env() })).toMatchObject({
       exitCode: 0,
-      stderr: `${unchecked}\n`,
+      stderr: unchecked('ssh-keygen is missing'),
     })
     expect(await bed.run(['--require-signature'], { script: without, env: env() })).toMatchObject({
       exitCode: 1,
-      stderr: `Error: ${unchecked} Nothing was installed.\n`,
+      stderr: 'Error: The signature was not checked: ssh-keygen is missing. Nothing was installed.\n',
     })
     bed.put('old/ssh-keygen', '#!/bin/sh\necho "unknown option -- Y" >&2; exit 1\n', 0o755)
     const path = `${join(bed.directory, 'old')}:${process.env.PATH ?? ''}`
     const script = bed.changedScript(change)
     expect((await bed.run([], { script, env: { ...env(), PATH: path } })).stderr).toBe(
-      'The signature was not checked: ssh-keygen is older than 8.2.\n',
+      unchecked('ssh-keygen is older than 8.2'),
     )
   })
 })

@@ -134,5 +134,5 @@ test('install.sh installs the archive', async () => {
 
 test('a second build gives the same bytes, and --verify names the file that was changed', async () => {
   appendFileSync(join(folder, 'install.sh'), '\n')
-  expect(await runRelease('--verify', folder)).toMatchObject({ exitCode: 1, stdout: 'differs: install.sh\n' })
+  expect(await runRelease('--verify', out)).toMatchObject({ exitCode: 1, stdout: 'differs: install.sh\n' })
 })

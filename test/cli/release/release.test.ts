@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { packArchive } from '../../../cli/release/archive.ts'
 import { listBundledPackages, thirdPartyLicences } from '../../../cli/release/licences.ts'
 import { checkMachSignature } from '../../../cli/release/mach-signature.ts'
+import { updateReleaseFolder } from '../../../cli/release/folder.ts'
 import { readOptions, requireTag } from '../../../cli/release/options.ts'
+import { version } from '../../../cli/version.ts'
 
 const root = resolve(import.meta.dir, '../../..')
 let folder: string
@@ -66,6 +68,22 @@ describe('the licences', () => {
   })
 })
 
+test('a mended older release does not become the newest of the folder, nor does a pre-release', () => {
+  for (const name of ['0.2.0', '0.1.10', '0.1.9', '0.3.0-rc.1']) {
+    mkdirSync(join(folder, name))
+    writeFileSync(join(folder, name, 'install.sh'), name)
+  }
+  writeFileSync(join(folder, 'latest.sig'), 'of an earlier release')
+  updateReleaseFolder(folder, null)
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+  expect([read('latest'), read('install.sh'), read('versions')]).toEqual([
+    '0.2.0\n',
+    '0.2.0',
+    '0.3.0-rc.1\n0.2.0\n0.1.10\n0.1.9\n',
+  ])
+  expect(existsSync(join(folder, 'latest.sig'))).toBe(false)
+})
+
 describe('the arguments', () => {
   const run = (...args: string[]) => {
     const command = [process.execPath, join(root, 'cli/release.ts'), ...args]
@@ -82,7 +100,7 @@ describe('the arguments', () => {
     })
     expect(run('--verify', folder)).toMatchObject({
       exitCode: 2,
-      stderr: `Error: ${folder} has no provenance.json of a release.\n`,
+      stderr: `Error: ${folder} has no provenance.json of a release, and no release ${version}.\n`,
     })
     expect(run('--fast')).toMatchObject({
       exitCode: 2,
