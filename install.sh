@@ -403,20 +403,37 @@ purge() {
   data=$(data_directory)
   config=$(config_directory)
   if [ "$is_sure" != yes ]; then
-    printf 'This removes the database, its keys and backups in %s, and the logins in %s. Type yes: ' "$data" "$config" >&2
+    printf 'This removes the database, its keys, certificates and backups in %s, and the logins in %s.\nBackups in other places stay, but nothing opens them without %s. Type yes: ' "$data" "$config" "$data/master.key" >&2
     answer=
     # Not from stdin, which may be this script.
     if ! { read -r answer </dev/tty; } 2>/dev/null || [ "$answer" != yes ]; then fail 'Nothing was removed.' 'Without a terminal: --purge --yes'; fi
   fi
   uninstall
-  rm -f "$data"/otpd.db "$data"/otpd.db-* "$data"/master.key "$data"/master.key.new "$data"/otpd.lock "$data"/setup-token
-  rm -rf "$data/backups"
+  rm -f "$data"/otpd.db "$data"/otpd.db-* "$data"/otpd.db.restoring* "$data"/master.key "$data"/master.key.new "$data"/master.key.before-*
+  rm -f "$data"/otpd.lock* "$data"/setup-token "$data"/server.json* "$data"/last-backup.json*
+  rm -f "$data"/tls/account.json* "$data"/tls/certificate.json*
+  purge_backups "$data/backups"
   rm -f "$config"/credentials.json*
-  for directory in "$data" "$config"; do
-    [ -d "$directory" ] || continue
-    rmdir "$directory" 2>/dev/null || note "Kept $directory: it contains files that otpd does not know."
-  done
   printf 'Removed data and logins: %s, %s\n' "$data" "$config"
+  for directory in "$data/tls" "$data/backups" "$data" "$config"; do
+    if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null || true; fi
+  done
+  list_kept
+}
+
+# Removes the backups in folder $1: those that otpd named, and others with the HMAC that otpd writes.
+purge_backups() {
+  for mac in "$1"/*.hmac; do rm -f "${mac%.hmac}" "$mac"; done
+  rm -f "$1"/otpd-*.db* "$1"/before-migration* "$1"/before-restore-*
+}
+
+# Prints what is left in the directories, which otpd did not make.
+list_kept() {
+  kept=$(for directory in "$data" "$config"; do
+    if [ -d "$directory" ]; then find "$directory" ! -type d; fi
+  done)
+  [ -z "$kept" ] || note "Kept, because otpd did not make it:
+$(printf '%s\n' "$kept" | sort | sed 's/^/  /')"
 }
 
 main() {

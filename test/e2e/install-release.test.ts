@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { dataFiles } from '../../src/store/files/data-dir.ts'
 import { createInstallBed, fakeOtpd, hostTargetName, type InstallBed } from '../helpers/install-script.ts'
 
 /** Says that a signature was not checked, and what that means. */
@@ -231,12 +232,19 @@ test('--rollback needs an older version, and changes nothing if that one refuses
   expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual(['otpd-0.1.0'])
 })
 
-test('--purge removes data and logins after a yes, and nothing that otpd did not make', async () => {
+test('--purge removes data and logins after a yes, and lists what otpd did not make', async () => {
   const data = join(bed.directory, '.local/share/otpd')
   const config = join(bed.directory, '.config/otpd')
-  for (const folder of [data, config]) mkdirSync(folder, { recursive: true })
-  for (const name of ['otpd.db', 'master.key', 'notes.txt']) writeFileSync(join(data, name), '')
-  writeFileSync(join(config, 'credentials.json'), '')
+  const { tls, backups, ...files } = dataFiles(data)
+  const paths = [...Object.values(files), `${files.database}-wal`, `${files.masterKey}.before-2026`]
+  for (const name of ['account.json', 'certificate.json']) paths.push(join(tls, name))
+  for (const name of ['otpd-2026.db', 'before-migration-2026.db-wal', 'mine.db', 'mine.db.hmac'])
+    paths.push(join(backups, name))
+  const own = [join(config, 'server.toml'), join(backups, 'notes of mine.txt'), join(data, 'notes.txt')]
+  for (const path of [...paths, ...own, join(config, 'credentials.json')]) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, '')
+  }
   bed.publish('0.1.0')
   await bed.run(['--no-extras'], { env: env() })
   expect(existsSync(join(bed.prefix, 'share'))).toBe(false)
@@ -246,11 +254,11 @@ test('--purge removes data and logins after a yes, and nothing that otpd did not
   expect(existsSync(bed.installed)).toBe(true)
   expect(await bed.run(['--purge', '--yes'], { env: root })).toMatchObject({
     exitCode: 0,
-    stderr: `Kept ${data}: it contains files that otpd does not know.\n`,
+    stderr: `Kept, because otpd did not make it:\n${own.map((path) => `  ${path}\n`).join('')}`,
   })
-  expect([readdirSync(data), existsSync(config), existsSync(bed.installed)]).toEqual([
-    ['notes.txt'],
-    false,
+  expect([readdirSync(data).toSorted(), readdirSync(config), existsSync(bed.installed)]).toEqual([
+    ['backups', 'notes.txt'],
+    ['server.toml'],
     false,
   ])
 })
