@@ -112,7 +112,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       ...(node.isSole && { clock }),
       onDelivery: () => webhookWorker?.wake(),
       deliveryQueue: {
-        offerLease: (now) => webhookWorker?.offerLease(now),
+        offerLease: (now, use) => webhookWorker?.offerLease(now, use),
         push: (deliveries) => webhookWorker?.push(deliveries),
       },
       onEvent: (developerId) => wakeStreams(developerId),

@@ -1,6 +1,7 @@
 import { count, eq, sql, type SQL } from 'drizzle-orm'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { DeliveryQueue, LeasedDelivery, WebhookOutboxStore } from '../domain/store/webhook-outbox.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { afterLastSeq } from './events.ts'
 import { noteDelivery } from './list-changes.ts'
@@ -83,6 +84,7 @@ export function createDeliveryInsertion(
     set: ['dueAt'],
     computed: { dueAt: (now) => sql`least(${endpoints.dueAt}, ${now})` },
   })
+  const findEnvironment = createEnvironmentLookup(database, executor)
   const unleased = { leaseOwner: null, leaseUntil: null, claims: 0 }
 
   return {
@@ -90,14 +92,15 @@ export function createDeliveryInsertion(
       if (database.isConcurrent) for (const id of endpointIds) await makeDue({ id, dueAt: now })
     },
 
-    async insert({ message, ...delivery }) {
+    async insert({ message, developerId, appId, ...delivery }) {
       const { id, endpointId, now } = delivery
       const row = { ...delivery, status: 'pending', nextAttemptAt: now, createdAt: now }
       if (database.isConcurrent) {
         await insert({ ...row, ...unleased })
         return onDelivery()
       }
-      const lease = offerLease(now)
+      const isTest = appId !== null && (await findEnvironment(appId)) === 'test'
+      const lease = offerLease(now, { developerId, isTest })
       const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
       // The endpoint was deleted concurrently, after its subscription was read.
       if (!endpoint) return
@@ -111,7 +114,7 @@ export function createDeliveryInsertion(
       if (lease && leased && leased.count < sendsPerEndpointMax) {
         const { owner, leaseUntil } = lease
         await insert({ ...row, leaseOwner: owner, leaseUntil, claims: 1 })
-        onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message })
+        onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message, developerId, isTest })
       } else {
         await insert({ ...row, ...unleased })
         onDelivery()

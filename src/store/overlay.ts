@@ -225,14 +225,17 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       if (inbox && requestId !== null)
         await tx.inbox.insert({ ...inbox, seq: firstSeq + index, requestId, sentAt })
     }
-    const deliveries = events.flatMap(({ entry: { type, at: now }, deliveries: own }, index) =>
-      own.map((delivery) => ({
-        ...delivery,
-        eventSeq: firstSeq + index,
-        type,
-        now,
-        message: messages[index] ?? { id: '', body: '' },
-      })),
+    const deliveries = events.flatMap(
+      ({ entry: { type, developerId, appId, at: now }, deliveries: own }, index) =>
+        own.map((delivery) => ({
+          ...delivery,
+          developerId,
+          appId,
+          eventSeq: firstSeq + index,
+          type,
+          now,
+          message: messages[index] ?? { id: '', body: '' },
+        })),
     )
     // Lock order: endpoints by their ids.
     for (const delivery of deliveries.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))

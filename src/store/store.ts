@@ -72,7 +72,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     const noteEvent = (developerId: string) => void pending.developers.add(developerId)
     const noteDelivery = () => void (pending.hasDelivery = true)
     const outbox: OutboxNeeds = {
-      offerLease: (now) => deliveryQueue?.offerLease(now),
+      offerLease: (now, use) => deliveryQueue?.offerLease(now, use),
       onDelivery: noteDelivery,
       onLeased: (delivery) => void pending.leased.push(delivery),
     }

@@ -8,7 +8,8 @@ import type {
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './delivery-insertion.ts'
-import { dueDeliveries, dueEndpoints } from './due-deliveries.ts'
+import type { PlaceUse } from '../domain/model/fair-places.ts'
+import { dueDeliveries, dueEndpoints, useKey } from './due-deliveries.ts'
 import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
@@ -33,13 +34,19 @@ export function createWebhookOutboxStore(
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications } = database.tables
   const p = sql.placeholder
 
-  const findDue = database.prepare(() =>
-    executor
-      .select({ id: endpoints.id })
-      .from(endpoints)
-      .where(sql`${endpoints.id} in ${dueEndpoints(database.skipLocked)}`),
+  const findDue = prepareFiltered(
+    database,
+    (due: FilterPlaceholders<{ now: number; limit: number; excluded: readonly string[] }>) =>
+      executor
+        .select({
+          id: sql<string>`due.id`,
+          developerId: sql<string>`due.developer_id`,
+          isTest: sql`due.is_test`.mapWith(Boolean),
+        })
+        .from(sql`${dueEndpoints(due, database.skipLocked('endpoint'))} as due`),
   )
   type Endpoints = { endpointIds: readonly string[] }
+  type Lease = Omit<DeliveryClaimRequest, 'places'>
   const clearExpiredLeases = prepareFiltered(
     database,
     ({ endpointIds, now }: FilterPlaceholders<Endpoints & { now: number }>) =>
@@ -52,7 +59,7 @@ export function createWebhookOutboxStore(
   )
   const leaseDue = prepareFiltered(
     database,
-    ({ owner, leaseUntil, ...due }: FilterPlaceholders<Endpoints & DeliveryClaimRequest>) =>
+    ({ owner, leaseUntil, ...due }: FilterPlaceholders<Endpoints & Lease>) =>
       executor
         .update(deliveries)
         .set({ leaseOwner: owner, leaseUntil, claims: sql`${deliveries.claims} + 1` })
@@ -138,16 +145,30 @@ export function createWebhookOutboxStore(
   return {
     ...createDeliveryInsertion(database, executor, needs),
 
-    async claim({ limit, ...request }) {
+    async claim({ places, ...lease }) {
       const claimed: ClaimedDelivery[] = []
-      while (claimed.length < limit) {
-        const remaining = limit - claimed.length
-        const endpointIds = (await findDue({ now: request.now, limit: remaining })).map(({ id }) => id)
-        // Repeats because endpoints that looked due may have had nothing to lease, and must not use up the limit.
+      const { now } = lease
+      // Each round leases one delivery of an endpoint. The last finds no more that may have a place.
+      while (places.free() > 0) {
+        const excluded = ['', ...places.excluded().map(useKey)]
+        const turns = new Map<string, PlaceUse & { leave(): void }>()
+        for (const { id, ...use } of await findDue({ now, limit: places.free(), excluded })) {
+          const leave = places.take(use)
+          if (leave) turns.set(id, { ...use, leave })
+        }
+        const endpointIds = [...turns.keys()]
         if (endpointIds.length === 0) break
-        await clearExpiredLeases({ endpointIds, now: request.now })
-        claimed.push(...(await leaseDue({ endpointIds, ...request, limit: remaining })))
+        await clearExpiredLeases({ endpointIds, now })
+        for (const { endpointId, ...row } of await leaseDue({ endpointIds, ...lease })) {
+          const turn = turns.get(endpointId)
+          if (!turn) continue
+          turns.delete(endpointId)
+          const { developerId, isTest } = turn
+          claimed.push({ ...row, endpointId, developerId, isTest })
+        }
         await recomputeDue({ endpointIds })
+        // They looked due, and had nothing to lease.
+        for (const { leave } of turns.values()) leave()
       }
       return claimed
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
@@ -12,9 +13,13 @@ import type {
   LeasedDelivery,
   StoredWebhookMessage,
 } from '../domain/store/webhook-outbox.ts'
+import { loadMessages, type HeldDelivery } from './load-messages.ts'
 import { retryDelayMs } from './retry.ts'
 
-/** Limit per process, of connections and memory; the outbox limits deliveries per endpoint. */
+/**
+ * Limit per process, of connections and memory, which developers share: receivers that are slow must not delay the
+ * webhooks of others. The outbox limits deliveries per endpoint.
+ */
 const inFlightMax = 200
 
 /**
@@ -29,8 +34,8 @@ const leaseLeftMinMs = 16_000
 /** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
 type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAfterMs: number | null }
 
-/** A leased delivery that waits for its turn; without `message` it is read from the outbox. */
-type QueuedDelivery = ClaimedDelivery & Pick<LeasedDelivery, 'leaseUntil'> & Partial<LeasedDelivery>
+/** A leased delivery that has a place. */
+type PlacedDelivery = HeldDelivery & { leave(): void }
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
@@ -60,7 +65,9 @@ export function createWebhookWorker(needs: {
   const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
-  const queue: QueuedDelivery[] = []
+  const places = createFairPlaces(inFlightMax)
+  /** Deliveries with a place, which the next microtask sends. */
+  const queue: PlacedDelivery[] = []
   const inFlight = new Set<Promise<void>>()
   /** Finished sends that are not yet recorded in the database. */
   const unrecorded = new Set<CompletedSend>()
@@ -75,33 +82,32 @@ export function createWebhookWorker(needs: {
   let hasPending = true
   const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
 
-  const capacity = () => inFlightMax - inFlight.size - queue.length
-
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
     const recordings = recordResults()
     const claimed = await claimDue()
     const isRecorded = await recordings
-    queue.push(...claimed)
+    place(claimed)
     sendQueued()
     // With concurrent transactions, a recording may free capacity only after the claim; then another round is due.
     return claimed.length > 0 || isRecorded
   }
 
-  async function claimDue(): Promise<QueuedDelivery[]> {
-    const limit = isStarted ? capacity() : 0
-    if (limit <= 0) {
+  async function claimDue(): Promise<HeldDelivery[]> {
+    if (!isStarted || places.free() === 0) {
       hasBacklog = true
       return []
     }
     try {
-      const claimed = await store.write(async (tx) => {
+      const { claimed, isFull } = await store.write(async (tx) => {
         const now = await tx.leases.now()
         const leaseUntil = now + leaseMs
-        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, limit })
-        return claims.map((claim) => ({ ...claim, leaseUntil }))
+        const planned = places.fork()
+        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, places: planned })
+        const isFull = planned.free() === 0
+        return { claimed: claims.map((claim) => ({ ...claim, leaseUntil })), isFull }
       })
-      hasBacklog = claimed.length === limit
+      hasBacklog = isFull
       return claimed
     } catch (error) {
       // The next poll retries.
@@ -166,51 +172,42 @@ export function createWebhookWorker(needs: {
     }
   }
 
-  /** Starts as many queued deliveries as may be in flight. */
+  /**
+   * Queues the deliveries that find a place. The others, leased while the places were given away, are released and claimed
+   * again in turn.
+   */
+  function place(leased: readonly HeldDelivery[]) {
+    for (const claim of leased) {
+      const leave = places.take(claim)
+      if (leave) queue.push({ ...claim, leave })
+      else unrecorded.add({ claim, retryAfterMs: null })
+    }
+    if (unrecorded.size > 0) wake()
+  }
+
+  /** Sends the queued deliveries. */
   function sendQueued() {
-    const next = queue.splice(0, Math.max(0, inFlightMax - inFlight.size))
+    const next = queue.splice(0)
     if (next.length === 0) return
-    const loaded = loadMessages(next)
+    const loaded = loadMessages(store.read, next).catch((error: unknown) => {
+      // They are sent again when the leases expire.
+      onError(error)
+      return undefined
+    })
     for (const claim of next) {
       const done = deliver(claim, loaded).finally(() => {
         inFlight.delete(done)
-        sendQueued()
+        claim.leave()
         wake()
       })
       inFlight.add(done)
     }
   }
 
-  /**
-   * Loads URL and secret after the claim is committed, because a secret rotated before then must no longer sign. An
-   * endpoint that was deleted or disabled has no message.
-   *
-   * @returns messages by delivery id; undefined on a database error: they are sent again when the leases expire
-   */
-  async function loadMessages(
-    claims: QueuedDelivery[],
-  ): Promise<Map<string, StoredWebhookMessage> | undefined> {
-    const isWhole = (claim: QueuedDelivery) => claim.message !== undefined
-    const { webhookOutbox } = store.read
-    try {
-      const [targets, stored] = await Promise.all([
-        webhookOutbox.loadTargets([...new Set(claims.filter(isWhole).map(({ endpointId }) => endpointId))]),
-        webhookOutbox.load(claims.filter((claim) => !isWhole(claim)).map(({ id }) => id)),
-      ])
-      const messages = new Map(stored.map((message) => [message.deliveryId, message]))
-      const targetsById = new Map(targets.map((target) => [target.endpointId, target]))
-      for (const { id, endpointId, message } of claims) {
-        const target = targetsById.get(endpointId)
-        if (target && message) messages.set(id, { ...target, ...message, deliveryId: id })
-      }
-      return messages
-    } catch (error) {
-      onError(error)
-      return undefined
-    }
-  }
-
-  async function deliver(claim: QueuedDelivery, loaded: ReturnType<typeof loadMessages>) {
+  async function deliver(
+    claim: PlacedDelivery,
+    loaded: Promise<Map<string, StoredWebhookMessage> | undefined>,
+  ) {
     try {
       const messages = await loaded
       if (!messages) return
@@ -263,16 +260,16 @@ export function createWebhookWorker(needs: {
     hasPending: () => isStarted && hasPending,
     /** Wakes if a delivery is due that another node has not leased. Cheaper than `wake`, which writes. */
     async wakeIfDue(): Promise<void> {
-      if (isStarted && capacity() > 0 && (await untilNextDue()) <= 0) wake()
+      if (isStarted && places.free() > 0 && (await untilNextDue()) <= 0) wake()
     },
 
     /** See `DeliveryQueue`. Offers only what could be sent at once; a batch of writes may still exceed it. */
-    offerLease: (now: number): DeliveryLease | undefined =>
-      isStarted && !hasBacklog && capacity() > 0 ? { owner, leaseUntil: now + leaseMs } : undefined,
+    offerLease: (now: number, use: PlaceUse): DeliveryLease | undefined =>
+      isStarted && !hasBacklog && places.canTake(use) ? { owner, leaseUntil: now + leaseMs } : undefined,
 
     /** See `DeliveryQueue`. */
     push(deliveries: LeasedDelivery[]): void {
-      queue.push(...deliveries)
+      place(deliveries)
       // The writes of a batch resume one after the other: their deliveries are loaded together.
       if (isSendScheduled) return
       isSendScheduled = true

@@ -15,7 +15,7 @@ afterEach(() => fixture.dispose())
 async function startQueueWorker(send?: SendWebhook) {
   const worker = fixture.makeWorker({ takesQueue: true, ...(send && { send }) })
   await worker.start()
-  await waitUntil(() => worker.offerLease(0) !== undefined)
+  await waitUntil(() => worker.offerLease(0, someUse) !== undefined)
   await worker.whenIdle()
   return worker
 }
@@ -38,6 +38,8 @@ const insertDelivery = (
 ) =>
   tx.webhookOutbox.insert({
     id,
+    developerId: fixture.developer.id,
+    appId: null,
     endpointId,
     eventSeq: 1,
     type: 'otp.sent',
@@ -45,6 +47,7 @@ const insertDelivery = (
     message: { id: 'evt_inserted', body: '{}' },
   })
 
+const someUse = { developerId: 'dev_other', isTest: false }
 const okResult = { statusCode: 200, error: null, request: null, durationMs: 1, body: '', retryAfterMs: null }
 
 describe('a delivery that is leased when it is inserted', () => {
@@ -216,11 +219,13 @@ describe('the queue', () => {
     ).toBe(true)
   })
 
-  test('takes nothing before the worker starts, beyond its capacity, and after it stops', async () => {
+  test('takes nothing before the worker starts, beyond the part of a developer, and after it stops', async () => {
     const gate = createGate()
     let started = 0
     const { app } = await createEndpointAt('http://127.0.0.1:9/')
-    for (let i = 1; i < 150; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
+    for (let i = 1; i < 40; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
+    const other = await fixture.createApplication('live', await fixture.makeDeveloper())
+    await fixture.createEndpoint(other.id, 'http://127.0.0.1:9/other')
     const worker = fixture.makeWorker({
       takesQueue: true,
       send: async () => {
@@ -229,22 +234,28 @@ describe('the queue', () => {
         return okResult
       },
     })
-    expect(worker.offerLease(0)).toBeUndefined()
+    const offers = () =>
+      [fixture.developer.id, 'dev_other'].map(
+        (developerId) => worker.offerLease(0, { developerId, isTest: false }) !== undefined,
+      )
+    expect(offers()).toEqual([false, false])
     await worker.start()
-    await waitUntil(() => worker.offerLease(0) !== undefined)
+    await waitUntil(() => offers().includes(true))
     await fixture.record(app.id)
-    await waitUntil(() => started === 150)
-    expect(worker.offerLease(0)).toBeDefined()
-    // These two leave 100 deliveries waiting.
+    await waitUntil(() => started === 40)
+    expect(offers()).toEqual([true, true])
+    // All 80 are offered a lease at once; 30 are released.
     await fixture.record(app.id)
-    await waitUntil(() => started === 200)
-    expect(worker.offerLease(0)).toBeUndefined()
+    await waitUntil(() => started === 50)
+    expect(offers()).toEqual([false, true])
+    await fixture.record(other.id)
+    await waitUntil(() => started === 51)
     gate.open()
-    await waitUntil(() => started === 300)
+    await waitUntil(() => started === 81)
     await worker.stop(5_000)
-    expect(worker.offerLease(0)).toBeUndefined()
+    expect(offers()).toEqual([false, false])
     const rows = await fixture.database.read.select().from(fixture.database.tables.webhookDeliveries)
-    expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 300 }, () => 'delivered'))
+    expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 81 }, () => 'delivered'))
   })
 
   test('gives back what it gets when the worker has stopped', async () => {

@@ -27,7 +27,7 @@ export async function createWebhookWorkerFixture() {
   const opened = await openTestSqlite()
   let queueWorker: WebhookWorker | undefined
   const fixture = await createWebhookFixture(opened.database, {
-    offerLease: (now) => queueWorker?.offerLease(now),
+    offerLease: (now, use) => queueWorker?.offerLease(now, use),
     push: (deliveries) => queueWorker?.push(deliveries),
   })
   const cleanups: Array<() => Promise<unknown>> = []

@@ -6,6 +6,7 @@ import {
   type WebhookWorkerFixture,
   type WorkerOptions,
 } from './worker-fixture.ts'
+import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
 
 let fixture: WebhookWorkerFixture
 beforeEach(async () => {
@@ -127,7 +128,7 @@ describe('the worker', () => {
     expect(new Set(await listStatuses(endpoint))).toEqual(new Set(['delivered']))
   })
 
-  test('has at most two hundred in flight in total', async () => {
+  test('has at most two hundred in flight in total, and a quarter for a developer who is alone', async () => {
     const started: string[] = []
     const gate = createGate()
     const worker = makeWorker({
@@ -137,19 +138,26 @@ describe('the worker', () => {
         return { statusCode: 200, error: null, request: null, durationMs: 1, body: '', retryAfterMs: null }
       },
     })
-    const app = await fixture.createApplication()
-    for (let i = 0; i < 120; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
-    await fixture.record(app.id)
-    await fixture.record(app.id)
     await worker.start()
-    while (started.length < 200) await new Promise(setImmediate)
-    for (let i = 0; i < 50; i++) {
+    const developers = [fixture.developer]
+    while (developers.length < 5) developers.push(await fixture.makeDeveloper())
+    // All hang: with n developers each has 200 / (3 + n), and none waits for another.
+    const expected = [50, 50 + 38, 50 + 38 + 28, 50 + 38 + 28 + 21, 50 + 38 + 28 + 21 + 16]
+    for (const [index, developer] of developers.entries()) {
+      const app = await fixture.createApplication('live', developer)
+      for (let i = 0; i < 30; i++) await fixture.createEndpoint(app.id, `http://127.0.0.1:9/${i}`)
+      await fixture.record(app.id)
+      await fixture.record(app.id)
       worker.wake()
-      await new Promise(setImmediate)
+      while (started.length < (expected[index] ?? 0)) await new Promise(setImmediate)
+      for (let turn = 0; turn < 50; turn++) {
+        worker.wake()
+        await new Promise(setImmediate)
+      }
+      expect(started).toHaveLength(expected[index] ?? 0)
     }
-    expect(started).toHaveLength(200)
     gate.open()
-    while (started.length < 240) await new Promise(setImmediate)
+    while (started.length < 300) await new Promise(setImmediate)
   })
 
   test('does not let a hanging receiver delay others', async () => {
@@ -177,7 +185,7 @@ describe('the worker', () => {
     const endpoint = await fixture.createEndpoint(app.id, receiver.url)
     await fixture.record(app.id)
     const now = fixture.clock.now()
-    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
+    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, places: unsharedPlaces() }
     await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
 
     const nonOwningWorker = makeWorker({ ownsAllLeases: false })

@@ -1,3 +1,4 @@
+import type { FairPlaces, PlaceUse } from '../model/fair-places.ts'
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
 import type { Awaitable } from '../model/awaitable.ts'
@@ -6,7 +7,7 @@ import type { Awaitable } from '../model/awaitable.ts'
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
  * token of the worker's writes.
  */
-export type ClaimedDelivery = {
+export type DeliveryClaim = {
   id: string
   endpointId: string
   claim: number
@@ -14,18 +15,25 @@ export type ClaimedDelivery = {
   failures: number
 }
 
+/** A claim, with what its worker gives a place to. */
+export type ClaimedDelivery = DeliveryClaim & PlaceUse
+
 export type DeliveryClaimRequest = {
   /** Unique id of the worker, never reused. */
   owner: string
   now: number
   leaseUntil: number
-  limit: number
+  /** The worker's free places. The claim takes one for each delivery that it leases. */
+  places: FairPlaces
 }
 
 /** The worker and the time that a lease names. `leaseUntil` is later than `now` of the insertion. */
 export type DeliveryLease = { owner: string; leaseUntil: number }
 
 export type NewDelivery = {
+  developerId: string
+  /** Application of the event, which decides whether it is a test; null if it is an event of the developer. */
+  appId: string | null
   id: string
   endpointId: string
   eventSeq: number
@@ -43,8 +51,8 @@ export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; message: Ne
  * there when the leases expire, or at the next start.
  */
 export type DeliveryQueue = {
-  /** Returns a lease if a delivery could be sent at once; undefined leaves it to the next claim. */
-  offerLease(now: number): DeliveryLease | undefined
+  /** Returns a lease if such a delivery could be sent at once; undefined leaves it to the next claim. */
+  offerLease(now: number, use: PlaceUse): DeliveryLease | undefined
   /** Takes deliveries with such a lease, after the commit. */
   push(deliveries: LeasedDelivery[]): void
 }
@@ -57,7 +65,7 @@ export type EndpointTarget = {
   headers: EndpointHeaders | null
 }
 
-export type DeliveryOutcome = ClaimedDelivery & {
+export type DeliveryOutcome = DeliveryClaim & {
   owner: string
   attempt: WebhookAttempt
   /** Time of the next attempt after a failure; null if this was the last attempt. */
@@ -89,8 +97,9 @@ export type WebhookOutboxStore = {
   insert(delivery: NewDelivery): Awaitable<void>
 
   /**
-   * Leases due deliveries until `leaseUntil`; at most two per endpoint are leased at once, across all processes.
-   * Healthy endpoints come before failing ones, then those that have waited longest. Disabled endpoints are skipped.
+   * Leases due deliveries until `leaseUntil`, while `places` has one for their developer; at most two per endpoint are
+   * leased at once, across all processes. Live applications come before test ones, healthy endpoints before failing ones;
+   * then the developers take turns, each with the endpoint that has waited longest. Disabled endpoints are skipped.
    * The cost depends on the number of due deliveries, not on pending or completed ones.
    */
   claim(request: DeliveryClaimRequest): Promise<ClaimedDelivery[]>
@@ -108,7 +117,7 @@ export type WebhookOutboxStore = {
   loadTargets(endpointIds: string[]): Promise<EndpointTarget[]>
 
   /** Releases a lease without an attempt. */
-  release(claim: ClaimedDelivery & { owner: string }): Promise<void>
+  release(claim: DeliveryClaim & { owner: string }): Promise<void>
 
   /**
    * Records an attempt with its delivery, and updates the endpoint's last success and `failingSince`. Does not record

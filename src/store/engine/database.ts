@@ -139,10 +139,10 @@ type DatabasePort = {
   readonly isConcurrent: boolean
 
   /**
-   * Lets workers lease rows without waiting for each other: `for no key update skip locked` on PostgreSQL (which still
-   * allows inserts that reference the rows), empty on SQLite.
+   * Locks the rows of a table without waiting for other workers, and skips those that they lease: `for no key update of …
+   * skip locked` on PostgreSQL (which still allows inserts that reference the rows), empty on SQLite.
    */
-  readonly skipLocked: SQL
+  skipLocked(table: string): SQL
 
   /** Turns overwriting of all deleted data on or off; it costs more writes. Does nothing on PostgreSQL. */
   secureDelete(on: boolean): void

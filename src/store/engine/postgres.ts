@@ -170,7 +170,7 @@ function describePostgres({
     partitions,
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.resolve(true),
-    skipLocked: sql.raw('for no key update skip locked'),
+    skipLocked: (table) => sql.raw(`for no key update of ${table} skip locked`),
     close,
   }
 }

@@ -170,7 +170,7 @@ const describeSqlite = (ids: ShortIds): Dialect => ({
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
   isConcurrent: false,
   lock: () => 'locked',
-  skipLocked: sql``,
+  skipLocked: () => sql``,
   convertError: toCallerError,
 })
 

@@ -6,7 +6,9 @@ import { loadEventIds } from '../../../src/store/event-ids.ts'
 import type { Subscription } from '../../../src/shared/event-kinds.ts'
 import { eventChange } from '../../../src/domain/log/events.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
+import type { Environment } from '../../../src/domain/model/application.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
+import { createFairPlaces } from '../../../src/domain/model/fair-places.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 import { createProjectService } from '../../../src/domain/apps/projects.ts'
 import { createWebhookEndpointService } from '../../../src/domain/webhooks/endpoints.ts'
@@ -17,6 +19,9 @@ import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
+
+/** Places that one developer may take all. */
+export const unsharedPlaces = (max = 50) => createFairPlaces(max, Infinity)
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
@@ -41,7 +46,10 @@ export async function createWebhookFixture(
     createWebhookEndpointService({ ...needs, targets: guard, endpointsMax })
   const applications = createApplicationService(needs)
   const developer = await makeDeveloper()
-  const project = await createProjectService(needs).create(developer, { name: 'Project' })
+  const projects = createProjectService(needs)
+  const { value: project } = await projects.create(developer, { name: 'Project' })
+  /** Owners by application. */
+  const owners = new Map<string, { developer: Actor; projectId: string }>()
 
   async function makeDeveloper(): Promise<Actor> {
     const id = newId('dev')
@@ -63,21 +71,32 @@ export async function createWebhookFixture(
     endpoints: createEndpointService(1_000),
     createEndpointService,
 
-    async createApplication(): Promise<{ id: string; webhookSecret: string }> {
-      const input = { name: 'Application', projectId: project.value.id, environment: 'live' as const }
-      const { value } = await applications.create(developer, input)
+    async createApplication(
+      environment: Environment = 'live',
+      owner = developer,
+    ): Promise<{ id: string; webhookSecret: string }> {
+      const projectId =
+        owner === developer ? project.id : (await projects.create(owner, { name: 'Project' })).value.id
+      const { value } = await applications.create(owner, { name: 'Application', projectId, environment })
+      owners.set(value.application.id, { developer: owner, projectId })
       return { id: value.application.id, webhookSecret: value.secrets.webhookSecret }
     },
 
     async createEndpoint(appId: string, url: string, events: Subscription[] = ['*']): Promise<string> {
-      const { value } = await this.endpoints.create(developer, { appId, url, events })
+      const owner = owners.get(appId)?.developer ?? developer
+      const { value } = await this.endpoints.create(owner, { appId, url, events })
       return value.id
     },
 
     /** Records an event of a sample request of the application. @returns the id of the event */
     async record(appId: string, type: LogType = 'otp.verified'): Promise<string> {
       const now = clock.now()
-      const request = createRequest(developer.id, project.value.id, appId)
+      const owner = owners.get(appId)
+      const request = createRequest(
+        owner?.developer.id ?? developer.id,
+        owner?.projectId ?? project.id,
+        appId,
+      )
       await store.decide({
         read: (rows) => rows.subscribers(appId),
         decide: (subscribers) => ({

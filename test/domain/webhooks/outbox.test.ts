@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { ClaimedDelivery } from '../../../src/domain/store/webhook-outbox.ts'
+import type { DeliveryClaim } from '../../../src/domain/store/webhook-outbox.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture } from './fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
@@ -16,22 +16,17 @@ describeEachDatabase('the outbox', (database, kind) => {
   const claim = (owner: string, limit = 50) => {
     const now = fixture.clock.now()
     return fixture.store.write((tx) =>
-      tx.webhookOutbox.claim({ owner, now, leaseUntil: now + leaseMs, limit }),
+      tx.webhookOutbox.claim({ owner, now, leaseUntil: now + leaseMs, places: unsharedPlaces(limit) }),
     )
   }
-  const finish = (
-    owner: string,
-    claimed: ClaimedDelivery,
-    statusCode = 200,
-    retryAt: number | null = null,
-  ) => {
+  const finish = (owner: string, claimed: DeliveryClaim, statusCode = 200, retryAt: number | null = null) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
     const now = fixture.clock.now()
     const attempt = { at: now - 7, statusCode, error, request: null, durationMs: 7, body: 'words' }
     return fixture.store.write((tx) => tx.webhookOutbox.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
   /** Lists the deliveries leased by a worker, as claims whose response was lost. */
-  const listLeasedBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
+  const listLeasedBy = async (owner: string): Promise<Array<DeliveryClaim & { owner: string }>> => {
     const rows = await database().read.select().from(database().tables.webhookDeliveries)
     const leased = rows.filter(({ leaseOwner }) => leaseOwner === owner)
     return leased.map((row) => ({ ...row, claim: row.claims, owner }))
@@ -187,6 +182,27 @@ describeEachDatabase('the outbox', (database, kind) => {
     await fixture.record(app.id)
     expect(await claim('a', 1)).toMatchObject([{ endpointId: working }])
     expect(await claim('a', 1)).toMatchObject([{ endpointId: failing }])
+  })
+
+  test('gives developers turns, live applications before test ones', async () => {
+    const developers = [fixture.developer, await fixture.makeDeveloper(), await fixture.makeDeveloper()]
+    const environments = ['live', 'live', 'test'] as const
+    const apps: string[] = []
+    for (const [index, developer] of developers.entries())
+      apps.push((await fixture.createApplication(environments[index], developer)).id)
+    const [busy = '', quiet = '', testing = ''] = apps
+    for (const appId of [testing, busy, busy, busy, quiet]) await fixture.createEndpoint(appId, url)
+    for (const appId of [testing, busy, quiet]) {
+      await fixture.record(appId)
+      fixture.clock.advance(1)
+    }
+    const claimedBy = async (places: number) =>
+      (await claim('a', places)).map(({ developerId }) =>
+        developers.findIndex(({ id }) => id === developerId),
+      )
+    expect((await claimedBy(2)).toSorted()).toEqual([0, 1])
+    expect((await claimedBy(2)).toSorted()).toEqual([0, 0])
+    expect(await claimedBy(2)).toEqual([2])
   })
 
   test('keeps the deliveries of a disabled endpoint until it is enabled', async () => {
