@@ -68,6 +68,8 @@ export type TestOptions = {
   delivery?: DeliverySettings
   messaging?: ServiceNeeds['messaging']
   report?: ServiceNeeds['report']
+  /** Source of ids, salts and secrets. By default that of the system. */
+  random?: Random
   /** Database that the test opened and closes. By default a new SQLite file. */
   database?: Database
 }
@@ -83,7 +85,7 @@ export async function createTestService(options: TestOptions = {}) {
   const database = options.database ?? ownDatabase?.database
   if (!database) throw new Error('no database')
   const clock = testClock()
-  const random: Random = (bytes) => crypto.getRandomValues(bytes)
+  const { random = (bytes) => crypto.getRandomValues(bytes) } = options
   const store = createStore(database, { keys: testKeys, clock })
   const configured = requireConfig(loadEnv({ OTPD_TOKEN_MAX_HOURS: '10000', ...options.env }))
   const services = createServices({
