@@ -67,6 +67,8 @@ export type Config = {
   publicUrl: string | null
   /** Null: plain HTTP. */
   tls: TlsConfig | null
+  /** How long a server that shuts down still takes calls, so that a load balancer notices. */
+  drainSeconds: number
   dev: boolean
   /** False: refuses to start on an older database. */
   migrate: boolean
@@ -164,6 +166,7 @@ export function loadConfig(
   const defaultListen =
     domain === undefined ? { host: '127.0.0.1', port: 8080 } : { host: '0.0.0.0', port: 443 }
   const listen = read('listen', parseListen, defaultListen, { show: showListen, ...byDomain })
+  const drainSeconds = read('drainSeconds', parseInteger(0, 60), 0)
   const dev = read('dev', parseSwitch, false)
   const database = options.ignoresDatabase ? { config: null, source: null } : readDatabase(reader, input)
   const node = readNode(reader, input)
@@ -231,6 +234,7 @@ export function loadConfig(
     node,
     publicUrl: publicUrl.value,
     tls,
+    drainSeconds: drainSeconds.value,
     dev: dev.value,
     migrate: !noMigrate.value,
     log: { format: logFormat.value, level: logLevel.value },

@@ -27,6 +27,14 @@ export const settings = {
     default: '127.0.0.1:8080; 0.0.0.0:443 with tls.domains',
     description: 'HOST:PORT to listen on. Port 0 picks a free port; IPv6 addresses go in brackets.',
   },
+  drainSeconds: {
+    name: 'server.drainSeconds',
+    kind: 'integer',
+    variable: 'OTPD_DRAIN_SECONDS',
+    default: '0',
+    description:
+      'Behind a load balancer: how long a server that shuts down still takes calls, 0 to 60 seconds, while its readiness is 503.',
+  },
   dev: {
     name: 'dev',
     kind: 'switch',

@@ -23,9 +23,9 @@ export type Listener = {
   /**
    * Begins a graceful shutdown: requests are still served, but each response closes its connection, so that clients
    * with keep-alive do not send their next request into a closed one. Resolves when no request is in flight and none
-   * arrived for a moment, or after one second.
+   * arrived for a moment, or after one second; that second begins after `waitMs`.
    */
-  beginDrain(): Promise<void>
+  beginDrain(waitMs: number): Promise<void>
   /** Stops accepting connections, finishes requests in flight, and aborts the rest after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>
 }
@@ -170,8 +170,9 @@ export function listen(
       current = open(pair)
       if (canSharePort) old?.endSoon()
     },
-    async beginDrain() {
+    async beginDrain(waitMs) {
       isDraining = true
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
       const endsAtMs = performance.now() + drainMsMax
       // Counts turns of the event loop, not time: during a slow disk write, requests may wait unseen in the socket.
       for (let idleTurns = 0; idleTurns < idleTurnsMin && performance.now() < endsAtMs;) {

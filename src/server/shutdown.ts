@@ -4,8 +4,8 @@ import type { Log } from '../log/log.ts'
 export type Cleanups = Array<() => unknown>
 
 /**
- * Graceful shutdown takes at most ten seconds: up to one second to drain keep-alive connections, then the requests in
- * progress, then the messages and webhooks that they caused.
+ * Graceful shutdown takes at most ten seconds, and `drainSeconds` before them: up to one second to drain keep-alive
+ * connections, then the requests in progress, then the messages and webhooks that they caused.
  */
 export const requestsDrainMs = 7_000
 export const messagesDrainMs = 500

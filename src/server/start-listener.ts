@@ -6,6 +6,7 @@ import { listenHttp } from '../http/http-listener.ts'
 import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { requestReporter, type DevLine } from './dev-lines.ts'
+import { secondMs } from '../shared/durations.ts'
 import { bindOrExplain } from './listen.ts'
 import { requestObserver, withLoginMetrics, type ServerMetrics } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
@@ -31,8 +32,10 @@ export function startListener(needs: {
   cleanups: Cleanups
   onDevLine: ((line: DevLine) => void) | undefined
   tls: Tls | undefined
+  /** Whether the server must exit, and not serve any longer than it has to. */
+  hasFailed: () => boolean
 }): Listener {
-  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls } = needs
+  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls, hasFailed } = needs
   const { logStreams, newId } = services
   const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
   const onResponse = requestObserver(metrics, requestReporter(config, log, onDevLine))
@@ -53,7 +56,7 @@ export function startListener(needs: {
     tls.start(listener, cleanups)
   } else warnOfPlainHttp(config, log)
   cleanups.push(() => listener.stop(requestsDrainMs))
-  cleanups.push(listener.beginDrain)
+  cleanups.push(() => listener.beginDrain(hasFailed() ? 0 : config.drainSeconds * secondMs))
   cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
   // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
   cleanups.push(() => logStreams.drain())

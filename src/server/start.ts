@@ -50,7 +50,7 @@ export type RunningServer = {
   setupToken: { token: string; expiresAt: number } | undefined
   /** Applies providers, routes, guard, send budget and certificate of a new configuration. Deliveries in progress keep the old ones. */
   reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
-  /** Graceful shutdown: finishes work in progress and closes everything, within ten seconds. Idempotent. */
+  /** Graceful shutdown: drains, finishes work in progress and closes everything, within ten seconds and `drainSeconds`. Idempotent. */
   stop(): Promise<void>
   /** Resolves with the error when a disk fault forces the server to exit: continuing could lose acknowledged writes. */
   failed: Promise<unknown>
@@ -90,8 +90,10 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   let shutdownPromise: Promise<void> | undefined
   const stop = () => (shutdownPromise ??= shutdown(cleanups, log))
   const failure = Promise.withResolvers<unknown>()
+  let hasFailed = false
   const onFault = (error: unknown) => {
     logFault(log, error)
+    hasFailed = true
     failure.resolve(error)
   }
 
@@ -208,7 +210,17 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const readiness = createReadiness(store, { clock, node: node.name }, { isDraining, lacksCertificate })
     if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const { onDevLine } = needs
-    const listener = startListener({ config, services, metrics, readiness, log, cleanups, onDevLine, tls })
+    const listener = startListener({
+      config,
+      services,
+      metrics,
+      readiness,
+      log,
+      cleanups,
+      onDevLine,
+      tls,
+      hasFailed: () => hasFailed,
+    })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 

@@ -21,6 +21,7 @@ test('works without any configuration', () => {
     node: 'ada-host',
     publicUrl: null,
     tls: null,
+    drainSeconds: 0,
     dev: false,
     migrate: true,
     log: { format: 'text', level: 'info' },

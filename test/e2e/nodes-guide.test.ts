@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 import { findProgram, startExternalProgram, type ExternalProgram } from '../helpers/external-program.ts'
 import { createGuideRun, missingPrograms, type GuideRun } from '../helpers/nodes-guide.ts'
@@ -26,15 +27,20 @@ describe.skipIf(postgresUrl === undefined || missingPrograms.length > 0)('the gu
     await run.dispose()
   })
 
-  /** Stops all nodes, which have logged no error, such as a privilege that their role lacks. */
+  /** Stops all nodes, which have logged no error but the outage, such as a privilege that their role lacks. */
   async function stopNodes() {
-    for (const node of nodes.splice(0)) {
-      expect(await node.stop()).toBe(0)
-      expect(node.log()).not.toContain('"level":"error"')
+    const stopped = nodes.splice(0)
+    expect(await Promise.all(stopped.map((node) => node.stop()))).toEqual(stopped.map(() => 0))
+    for (const node of stopped) {
+      const lines = node.log().split('\n')
+      expect(lines.filter((line) => line.includes('"level":"error"') && !line.includes(outage))).toEqual([])
     }
   }
-  const startNodes = async () => {
-    for (const node of [1, 2, 3] as const) nodes.push(await run.startNode(run.nodeEnvironment(node)))
+  const outage = 'the database is unavailable; callers are told to retry'
+  /** @param env only the nodes of one test are stopped while the balancer calls them: the others need not drain */
+  const startNodes = async (env: Record<string, string> = { OTPD_DRAIN_SECONDS: '0' }) => {
+    for (const node of [1, 2, 3] as const)
+      nodes.push(await run.startNode({ ...run.nodeEnvironment(node), ...env }))
   }
 
   /** Runs a command of a backend or a developer. @param server default the balancer */
@@ -80,7 +86,7 @@ describe.skipIf(postgresUrl === undefined || missingPrograms.length > 0)('the gu
 
   test('starts three nodes behind the balancer, where codes of before are verified', async () => {
     await run.shell('systemctl enable --now otpd')
-    await startNodes()
+    await startNodes({})
     run.writeFile('sh', 'OTPD_DATABASE_URL_FILE=/etc/otpd/database-url\n')
     const haproxy = findProgram('haproxy') ?? ''
     const config = run.writeFile('haproxy', 'backend nodes')
@@ -94,15 +100,59 @@ describe.skipIf(postgresUrl === undefined || missingPrograms.length > 0)('the gu
     expect(await run.query(partition, run.names.node)).toEqual([{ otpd_make_partition: true }])
   })
 
+  /** Sends a code at the balancer. @returns what callers see of the answer, without its wording */
+  async function trySend() {
+    const variables = Object.entries(parseEnv(readFileSync(join(run.folder, '.env.otpd'), 'utf8')))
+    const response = await fetch(`${run.balancerUrl}/v1/otp/send`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...Object.fromEntries(
+          variables.map(([name, value]) => [name.replace('OTPD_', 'x-').replaceAll('_', '-'), value ?? '']),
+        ),
+      },
+      body: JSON.stringify({ phone: '+14155550132' }),
+    })
+    const { error } = (await response.json()) as { error?: { code: string; traceId: string } }
+    const isOfNode = response.headers.has('x-request-id')
+    const retryAfter = response.headers.get('retry-after')
+    return { status: response.status, code: error?.code, hasTrace: !!error?.traceId, retryAfter, isOfNode }
+  }
+  const unavailable = { status: 503, code: 'UNAVAILABLE', hasTrace: true, retryAfter: '1' }
+
+  test('tells callers to retry while the database is away', async () => {
+    const { node, database } = run.names
+    await run.query(`alter role ${node} connection limit 0`)
+    await run.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}' and usename = '${node}'`,
+    )
+    const areUnready = async () => {
+      const probes = await Promise.all(nodes.map(({ url }) => fetch(`${url}/v1/health/ready`)))
+      return probes.every(({ status }) => status === 503)
+    }
+    while (!(await areUnready())) expect(await trySend()).toEqual({ ...unavailable, isOfNode: true })
+    // The balancer takes out every node meanwhile.
+    for (const until = performance.now() + 1_000; performance.now() < until;)
+      expect(await trySend()).toEqual({ ...unavailable, isOfNode: true })
+    await run.query(`alter role ${node} connection limit -1`)
+    while ((await trySend()).status !== 201) await Bun.sleep(20)
+  })
+
   test('answers every call while a node is stopped, and while one is killed between calls', async () => {
     const [first, second] = nodes
-    const stopped = first?.stop()
-    for (let call = 0; call < 8; call++) await sendCode()
-    expect(await stopped).toBe(0)
+    const stopping = new AbortController()
+    const callUntilStopped = async () => {
+      while (!stopping.signal.aborted) expect(await trySend()).toMatchObject({ status: 201 })
+    }
+    const calls = Promise.all([callUntilStopped(), callUntilStopped(), callUntilStopped()])
+    expect(await first?.stop()).toBe(0)
+    stopping.abort()
+    await calls
     await second?.stop('SIGKILL')
     for (let call = 0; call < 8; call++) await sendCode()
     nodes = nodes.slice(2)
     await stopNodes()
+    expect(await trySend()).toEqual({ ...unavailable, isOfNode: false })
   })
 
   test('works through a connection pooler', async () => {

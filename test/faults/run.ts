@@ -19,6 +19,7 @@ import { contracts } from './nodes/contracts.ts'
 import { nodeKills } from './nodes/kills.ts'
 import { mix } from './nodes/mix.ts'
 import { nodeStreams } from './nodes/streams.ts'
+import { restarts } from './nodes/restarts.ts'
 import { partitions } from './nodes/partitions.ts'
 import { serverLimits } from './nodes/server-limits.ts'
 import { poolers } from './nodes/poolers.ts'
@@ -60,6 +61,7 @@ const families: FaultFamily[] = [
   contracts,
   pauses,
   nodeKills,
+  restarts,
   mix,
   nodeStreams,
   partitions,

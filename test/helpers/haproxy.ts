@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram } from './external-program.ts'
@@ -9,17 +9,17 @@ export const hasHaproxy = program !== null
 
 export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>
 
+type CreateConfig = (port: number, nodePorts: readonly number[]) => string
+
 /**
- * Starts HAProxy in front of nodes. It gives each call to the next one, and asks each for its readiness four times a
- * second. The response header `x-node` has the number of the node.
+ * Gives each call to the next node, and asks each for its readiness four times a second. The response header `x-node` has
+ * the number of the node.
  */
-export async function startHaproxy(ports: readonly number[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-haproxy-'))
-  const port = await findUnusedPort()
-  const servers = ports.map(
+const roundRobin: CreateConfig = (port, nodePorts) => {
+  const servers = nodePorts.map(
     (nodePort, i) => `  server ${i} 127.0.0.1:${nodePort} check inter 250 fall 2 rise 1`,
   )
-  const config = [
+  return [
     'global\n  maxconn 2000',
     'defaults\n  mode http\n  timeout connect 1s\n  timeout client 60s\n  timeout server 60s\n  timeout queue 5s',
     `frontend calls\n  bind 127.0.0.1:${port}\n  default_backend nodes`,
@@ -27,9 +27,26 @@ export async function startHaproxy(ports: readonly number[]) {
     '  http-response set-header x-node %s',
     ...servers,
     '',
-  ]
+  ].join('\n')
+}
+
+const guide = readFileSync(join(import.meta.dir, '../../src/docs/many-nodes.md'), 'utf8')
+
+/** The configuration of the guide on many nodes, without TLS. */
+export const guideConfig: CreateConfig = (port, nodePorts) =>
+  (/^```haproxy\n(.*?)^```$/ms.exec(guide)?.[1] ?? '')
+    .replace(/bind :443 ssl crt \S+/, `bind 127.0.0.1:${port}`)
+    .replaceAll(/10\.0\.0\.1([1-3]):8080/g, (_, node) => `127.0.0.1:${nodePorts[Number(node) - 1]}`)
+
+/** How long nodes of the guide drain. */
+export const guideDrain = { OTPD_DRAIN_SECONDS: /^OTPD_DRAIN_SECONDS=(\d+)$/m.exec(guide)?.[1] ?? '' }
+
+/** Starts HAProxy in front of nodes. */
+export async function startHaproxy(nodePorts: readonly number[], createConfig = roundRobin) {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-haproxy-'))
+  const port = await findUnusedPort()
   const file = join(folder, 'haproxy.cfg')
-  writeFileSync(file, config.join('\n'))
+  writeFileSync(file, createConfig(port, nodePorts))
   const setpriv = findProgram('setpriv')
   const child = Bun.spawn(
     [...(setpriv === null ? [] : [setpriv, '--pdeathsig', 'KILL', '--']), program ?? '', '-db', '-f', file],

@@ -55,6 +55,9 @@ export async function createGuideRun(serverUrl: string) {
     [/https:\/\/otp\.example\.com\b(?!\.)/g, `http://127.0.0.1:${balancer}`],
     ['10.0.0.10', '127.0.0.1'],
     [/bind :443 ssl crt \S+/g, `bind 127.0.0.1:${balancer}`],
+    // The pair for which `faults` has a family, and faster here.
+    ['check inter 1s', 'check inter 100'],
+    ['OTPD_DRAIN_SECONDS=3', 'OTPD_DRAIN_SECONDS=1'],
     ['listen_port = 6432', `listen_port = ${pooler}`],
     // The server of the tests trusts every login.
     ['auth_type = scram-sha-256', 'auth_type = any'],

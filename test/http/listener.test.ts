@@ -77,12 +77,16 @@ describe('the listener', () => {
     const call = getRequest('/', 'Host: localhost')
     const before = await exchangeRaw(parsePort(own), [call])
     expect(before.responses[0]?.headers.get('connection')).toBeUndefined()
-    const announced = own.beginDrain()
+    const announced = own.beginDrain(0)
     const { responses, closed } = await exchangeRaw(parsePort(own), [call], 2)
     expect(responses).toMatchObject([{ status: 200, body: 'here' }])
     expect(responses[0]?.headers.get('connection')).toBe('close')
     expect(closed).toBe(true)
     await announced
+    // So long that a load balancer notices, although nothing arrives.
+    const startedAt = performance.now()
+    await own.beginDrain(100)
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(99)
     await own.stop(0)
   })
 
@@ -99,7 +103,7 @@ describe('the listener', () => {
     const call = getRequest('/', 'Host: localhost')
     const slowResponse = exchangeRaw(parsePort(own), [call], 1).then(() => order.push('answered'))
     await started.opened
-    await Promise.all([slowResponse, own.beginDrain().then(() => order.push('quiet'))])
+    await Promise.all([slowResponse, own.beginDrain(0).then(() => order.push('quiet'))])
     expect(order).toEqual(['answered', 'quiet'])
     await own.stop(0)
   })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { writeFileSync } from 'node:fs'
 import { runBinary, startServer, type RunningServer } from '../../helpers/binary.ts'
-import { hasHaproxy, startHaproxy } from '../../helpers/haproxy.ts'
+import { guideConfig, hasHaproxy, startHaproxy } from '../../helpers/haproxy.ts'
 import { postgresPrograms, startPostgresServer, type PostgresServer } from '../../helpers/postgres-server.ts'
 import { findUnusedPort } from '../../helpers/unused-port.ts'
 import type { FaultFamily, Trial } from '../family.ts'
@@ -20,6 +20,8 @@ export type ClusterOptions = {
   nodeEnv?: (i: number) => Record<string, string>
   /** Text for the end of the configuration of node `i`. */
   toml?: (i: number) => string
+  /** Whether the balancer has the configuration of the guide; by default it gives each call to the next node. */
+  isGuideBalancer?: true
 }
 
 const nodeCount = 3
@@ -35,7 +37,7 @@ export function defineNodeFamily(family: FaultFamily): FaultFamily {
   }
 }
 
-/** Starts three nodes behind HAProxy (round robin), on a PostgreSQL server of their own. */
+/** Starts three nodes behind HAProxy, on a PostgreSQL server of their own. */
 export async function startCluster(trial: Trial, options: ClusterOptions = {}) {
   const postgres = options.postgres ?? (await startPostgresServer())
   const started: ClusterNode[] = []
@@ -46,7 +48,8 @@ export async function startCluster(trial: Trial, options: ClusterOptions = {}) {
     const settings = { ...options, masterKeyFile }
     // The first one migrates the database.
     for (let i = 0; i < nodeCount; i++) started.push(await startNode(trial, i, postgres, settings))
-    const haproxy = await startHaproxy(started.map(({ port }) => port))
+    const ports = started.map(({ port }) => port)
+    const haproxy = await startHaproxy(ports, options.isGuideBalancer && guideConfig)
     return {
       postgres,
       nodes: started,
@@ -99,6 +102,7 @@ async function startNode(
     pause: () => process.kill(server.pid, 'SIGSTOP'),
     resume: () => process.kill(server.pid, 'SIGCONT'),
     kill: () => stop(server, 'SIGKILL'),
+    stop: () => stop(server, 'SIGTERM'),
     async start() {
       earlierLogs += server.log()
       server = await start()
