@@ -18,6 +18,7 @@ export type OtpdErrorCode =
   | 'ATTEMPTS_EXHAUSTED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'EXPECTATION_FAILED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
@@ -61,7 +62,7 @@ export class OtpdError extends Error {
   }
 }
 
-/** Refused: correct the call (400, 413, 415, 422). */
+/** Refused: correct the call (400, 413, 415, 417, 422). */
 export class InvalidRequestError extends OtpdError {
   override name = 'InvalidRequestError'
 }
@@ -111,6 +112,7 @@ const kinds: Readonly<Record<number, typeof OtpdError>> = {
   410: GoneError,
   413: InvalidRequestError,
   415: InvalidRequestError,
+  417: InvalidRequestError,
   422: InvalidRequestError,
   429: RateLimitError,
 }

@@ -8,7 +8,7 @@ import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
 import { readRoutes } from './routes.ts'
 import { decodeText } from './secrets.ts'
 import { fileKeys } from './settings.ts'
-import { suggest } from './suggestion.ts'
+import { suggest } from '../shared/suggestion.ts'
 import { collectTables, providerNamePattern, type ConfigTable } from './tables.ts'
 import { quote } from './values.ts'
 

@@ -1,7 +1,7 @@
 import { isTable, type FileEntry } from './toml-file.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'
 import { fileKeys } from './settings.ts'
-import { suggest } from './suggestion.ts'
+import { suggest } from '../shared/suggestion.ts'
 import { FREE_PLAN, type Plan, type Plans } from '../domain/model/plans.ts'
 
 export const ratePerMinuteMax = 10_000

@@ -3,7 +3,7 @@ import { inboxProvider, type Route } from '../domain/model/delivery.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
 import type { Reader } from './reader.ts'
 import { fileKeys } from './settings.ts'
-import { suggest } from './suggestion.ts'
+import { suggest } from '../shared/suggestion.ts'
 import { providerNamePattern, type ConfigTable } from './tables.ts'
 
 const routeKeys: readonly string[] = ['channel', 'countries', 'prefixes', 'applications', 'providers']

@@ -1,7 +1,7 @@
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import { isTable, type FileEntry } from './toml-file.ts'
 import type { Reader } from './reader.ts'
-import { suggest } from './suggestion.ts'
+import { suggest } from '../shared/suggestion.ts'
 
 const placeholders = ['{code}', '{minutes}', '{app}']
 const charactersMax = 480

@@ -9,7 +9,8 @@ import {
 import { ReplayedError } from '../domain/limits/idempotency.ts'
 import { keysOf } from '../shared/fields.ts'
 import { isRecord } from '../shared/json.ts'
-import { describeExpectation } from './expectations.ts'
+import { isRepeatableName } from './caller-names.ts'
+import { describeExpectation, describeUnknown } from './expectations.ts'
 import { emptyBody } from './json-body.ts'
 import { resourcesAt } from './resources.ts'
 import { wwwAuthenticateFor } from './require-developer.ts'
@@ -34,6 +35,7 @@ export const httpStatusByCode = {
   ATTEMPTS_EXHAUSTED: 410,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  EXPECTATION_FAILED: 417,
   IDEMPOTENCY_KEY_REUSED: 422,
   RATE_LIMITED: 429,
   INTERNAL: 500,
@@ -120,27 +122,20 @@ function validationError(error: ValidationError): ServiceError {
   const details = new Map<string, ErrorDetail>()
   for (const fault of error.all) {
     if (!('path' in fault) || typeof fault.path !== 'string') continue
-    const path = sanitizePath(fault.path)
-    if (details.has(path)) continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
     const value: unknown = 'value' in fault ? fault.value : undefined
-    details.set(path, { in: location, path, ...describeFault(schema, value, String(fault.message ?? '')) })
+    const detail = { in: location, ...describeFault(fault.path, schema, value, String(fault.message ?? '')) }
+    if (!details.has(detail.path)) details.set(detail.path, detail)
   }
   return invalidRequest([...details.values()].slice(0, 20))
 }
 
-/**
- * Converts a JSON pointer to a dotted path. An unknown property name is repeated only if it consists of words, as a
- * typing error would; a name that may be a credential, a number or markup is cut off.
- */
-function sanitizePath(pointer: string): string {
+/** Converts a JSON pointer to a dotted path, up to a name that an error may not repeat. */
+function toDottedPath(pointer: string): string {
   const names = pointer.split('/').slice(1)
-  const unsafeIndex = names.findIndex((name) => name.length > 32 || !safeName.test(name))
-  return (unsafeIndex === -1 ? names : names.slice(0, unsafeIndex)).join('.')
+  const secretIndex = names.findIndex((name) => !isRepeatableName(name))
+  return (secretIndex === -1 ? names : names.slice(0, secretIndex)).join('.')
 }
-
-/** `clientIp`, `client_ip`, `client-ip`, or the index in a list. Four words with dashes may be a recovery code. */
-const safeName = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+){0,2}|\d{1,4})$/
 
 const locations: Record<string, ErrorDetail['in']> = {
   body: 'body',
@@ -150,10 +145,13 @@ const locations: Record<string, ErrorDetail['in']> = {
 }
 
 /** @param message TypeBox's, which tells missing and unknown properties from others */
-function describeFault(schema: unknown, value: unknown, message: string): { code: string; message: string } {
-  if (message.startsWith('Expected required')) return { code: 'REQUIRED', message: 'Required, but missing.' }
-  if (message === 'Unexpected property') return { code: 'UNKNOWN', message: 'Unknown property. Remove it.' }
-  return { code: 'INVALID', message: describeExpectation(schema, value) }
+function describeFault(pointer: string, schema: unknown, value: unknown, message: string) {
+  const path = toDottedPath(pointer)
+  if (message.startsWith('Expected required'))
+    return { path, code: 'REQUIRED', message: 'Required, but missing.' }
+  return message === 'Unexpected property'
+    ? { path, code: 'UNKNOWN', message: describeUnknown(schema, pointer.slice(pointer.lastIndexOf('/') + 1)) }
+    : { path, code: 'INVALID', message: describeExpectation(schema, value) }
 }
 
 export const internalMessage =

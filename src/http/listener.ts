@@ -88,6 +88,10 @@ export function listen(
   const respond = (request: IncomingRequest) => {
     const normalized = normalizeAuthority(request)
     if (!normalized) return toResponse(invalidHost(), request.url)
+    // RFC 9110 §10.1.1; Bun itself answers `100-continue`.
+    const expectation = request.headers.get('expect')
+    if (expectation !== null && !/^(100-continue)?$/i.test(expectation))
+      return toResponse(expectationFailed(), normalized.url)
     const verdict = judgePath(request.method, normalized.url, request.params)
     if (verdict === 'not_found') return toResponse(routeNotFound(), normalized.url)
     if (verdict !== 'route') return redirect(verdict.location)
@@ -245,5 +249,11 @@ export function normalizeAuthority(request: Request): Request | undefined {
 }
 
 const withPath = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
+
+const expectationFailed = () =>
+  new ServiceError(
+    'EXPECTATION_FAILED',
+    'The only expectation that this server meets is 100-continue. Send the request without the header expect.',
+  )
 
 const invalidHost = () => invalidField('header', 'host', 'Expected the host name or address of this server.')

@@ -1,5 +1,6 @@
 import { ServiceError, type ErrorCode } from '../domain/model/errors.ts'
 import type { GrantForm, TokenErrorResponse } from '../domain/accounts/identity-provider.ts'
+import { isRepeatableName } from './caller-names.ts'
 import { readText } from './json-body.ts'
 
 /** Error response of a token endpoint (RFC 6749 §5.2), which replaces the API's own error body. */
@@ -61,7 +62,10 @@ export async function readForm(request: Request): Promise<GrantForm> {
   }
   const form = new Map<string, string | undefined>()
   for (const [name, value] of new URLSearchParams(await readText(request))) {
-    if (form.has(name)) throw new ServiceError('INVALID_ARGUMENT', 'A parameter is repeated. Send it once.')
+    if (form.has(name)) {
+      const which = isRepeatableName(name) ? `The parameter ${name}` : 'A parameter'
+      throw new ServiceError('INVALID_ARGUMENT', `${which} is repeated. Send it once.`)
+    }
     form.set(name, value === '' ? undefined : value)
   }
   return Object.fromEntries(form)

@@ -1,4 +1,5 @@
 import { invalidRequest } from '../domain/model/errors.ts'
+import { isRepeatableName } from './caller-names.ts'
 
 /**
  * Rejects a query string that two parsers may read differently: a repeated parameter (the framework takes the last), an
@@ -13,10 +14,9 @@ export function refuseAmbiguousQuery(url: string) {
   for (const pair of url.slice(start + 1).split('&')) {
     if (pair === '') continue
     const [name, value] = splitAt(pair, '=').map(decode)
-    if (name === undefined || value === undefined) {
-      throw refusal('INVALID', 'Expected percent-encoded UTF-8 without NUL.')
-    }
-    if (names.has(name)) throw refusal('REPEATED', 'A query parameter is repeated. Send it once.')
+    if (name === undefined || value === undefined)
+      throw refusal(name, 'INVALID', 'Expected percent-encoded UTF-8 without NUL.')
+    if (names.has(name)) throw refusal(name, 'REPEATED', 'The query parameter is repeated. Send it once.')
     names.add(name)
   }
 }
@@ -36,4 +36,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-const refusal = (code: string, message: string) => invalidRequest([{ in: 'query', path: '', code, message }])
+function refusal(name: string | undefined, code: string, message: string) {
+  const path = name !== undefined && isRepeatableName(name) ? name : ''
+  return invalidRequest([{ in: 'query', path, code, message }])
+}

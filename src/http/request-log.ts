@@ -1,3 +1,4 @@
+import { isSafeMethod } from './abandoned.ts'
 import { isPattern, routePattern } from './route-errors.ts'
 import { readTrace } from './trace.ts'
 
@@ -12,6 +13,11 @@ export type CompletedRequest = {
   /** The caller's trace id, or else `xRequestId`. */
   traceId: string
   durationMs: number
+  /**
+   * The request may have taken effect, but its client never gets the response: it disconnected, or sent another request on
+   * the connection, which Bun then closes.
+   */
+  isUnanswered?: true
 }
 
 type Handle<R extends Request> = (request: R) => Response | Promise<Response>
@@ -48,6 +54,7 @@ export function observeRequests<R extends Request>(
       xRequestId,
       traceId: readTrace(request)?.traceId ?? xRequestId,
       durationMs: Math.round(10 * (now() - startedAt)) / 10,
+      ...(!isSafeMethod(request.method) && request.signal.aborted && { isUnanswered: true }),
     })
     return response
   }

@@ -3,11 +3,19 @@ import { ServiceError } from '../domain/model/errors.ts'
 /** Tells whether a route has parameters or a wildcard. */
 export const isPattern = (path: string) => /[:*]/.test(path)
 
-/** Compiles the path of a route to a regular expression, with an optional trailing slash. */
-export function routePattern(path: string): RegExp {
-  const text = path.replace(/\/$/, '').replaceAll('.', '\\.')
-  return new RegExp(`^${text.replace(/:\w+/g, '[^/]+').replaceAll('*', '.*')}/?$`)
+/**
+ * Compiles the path of a route to a regular expression, with an optional trailing slash.
+ *
+ * @param parameterPattern what a parameter matches, by its name; any text by default
+ */
+export function routePattern(path: string, parameterPattern = (_name: string) => '[^/]+'): RegExp {
+  const text = path.replace(/\/$/, '').replaceAll('.', '\\.').replaceAll('*', '.*')
+  return new RegExp(`^${text.replace(/:(\w+)/g, (_, name: string) => parameterPattern(name))}/?$`)
 }
+
+/** Ids have an underscore and phone numbers a digit, so that a misspelt `/v1/otp/sned` is no id. */
+const identifierPattern = (name: string) =>
+  /^(id|deliveryId|phoneNumber)$/.test(name) ? '[^/]*[_\\d%][^/]*' : '[^/]+'
 
 /** NOT_FOUND (ROUTE_NOT_FOUND). */
 export const routeNotFound = () =>
@@ -17,7 +25,7 @@ export const routeNotFound = () =>
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   for (const { method, path } of routes) {
-    const entry = patterns.get(path) ?? { pattern: routePattern(path), methods: new Set() }
+    const entry = patterns.get(path) ?? { pattern: routePattern(path, identifierPattern), methods: new Set() }
     entry.methods.add(method)
     if (method === 'GET') entry.methods.add('HEAD')
     patterns.set(path, entry)

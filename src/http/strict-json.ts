@@ -1,3 +1,5 @@
+import { isRepeatableName } from './caller-names.ts'
+
 /** Maximum nesting of arrays and objects. No request of the API needs more than two levels. */
 const depthMax = 32
 
@@ -5,7 +7,7 @@ const depthMax = 32
  * Parses JSON that every parser reads the same way (I-JSON, RFC 7493 §2): no duplicate names and no unpaired surrogates.
  * Also rejects NUL, which not every database can store, and nesting that could overflow the stack of later recursion.
  *
- * @throws SyntaxError with a message that quotes no part of the text
+ * @throws SyntaxError with a message that quotes no part of the text but a repeatable name
  */
 export function parseStrictJson(text: string): unknown {
   const value = parse(text)
@@ -20,8 +22,10 @@ export function parseStrictJson(text: string): unknown {
       const name = readString(text.slice(start, index + 1))
       if (!isPropertyName(text, index)) continue
       const names = openObjects.at(-1)
-      if (names?.has(name))
-        throw new SyntaxError('The body repeats a property name within one object. Send each property once.')
+      if (names?.has(name)) {
+        const which = isRepeatableName(name) ? `the property ${name}` : 'a property name'
+        throw new SyntaxError(`The body repeats ${which} within one object. Send each property once.`)
+      }
       names?.add(name)
     } else if (character === '}' || character === ']') {
       openObjects.pop()

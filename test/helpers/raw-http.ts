@@ -8,12 +8,12 @@ export type RawExchange = {
 /**
  * Sends raw bytes to a server on this machine, including requests that an HTTP client would not send.
  *
- * @param parts sent in order, each after the previous one was written
+ * @param parts sent in order, each after the previous one was written; a promise is waited for
  * @param responsesMax resolves after this many responses, or when the server closes the connection
  */
 export function exchangeRaw(
   port: number,
-  parts: ReadonlyArray<string | Uint8Array>,
+  parts: ReadonlyArray<string | Uint8Array | Promise<unknown>>,
   responsesMax = 1,
 ): Promise<RawExchange> {
   const { promise, resolve, reject } = Promise.withResolvers<RawExchange>()
@@ -29,6 +29,10 @@ export function exchangeRaw(
     socket: {
       async open(socket) {
         for (const part of parts) {
+          if (part instanceof Promise) {
+            await part
+            continue
+          }
           const bytes = typeof part === 'string' ? Buffer.from(part, 'latin1') : part
           for (let sent = 0; sent < bytes.length;) {
             if (done) return

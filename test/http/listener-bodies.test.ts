@@ -144,6 +144,10 @@ describe('a body', () => {
     raw.expectError(await raw.request(...parts), 401, { code: 'UNAUTHENTICATED' })
     const waiting = send(`Content-Length: ${body.length}`, 'Expect: 100-continue')
     raw.expectError(await raw.request(waiting, body), 401, { code: 'UNAUTHENTICATED' })
+    for (const expectation of ['200-ok', '100-continue, 200-ok']) {
+      const asking = send(`Content-Length: ${body.length}`, `Expect: ${expectation}`)
+      raw.expectError(await raw.request(asking, body), 417, { code: 'EXPECTATION_FAILED' })
+    }
   })
 
   test('that is cut off is 400 and not reported as a bug', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { listen, type Listener } from '../../src/http/listener.ts'
+import type { CompletedRequest } from '../../src/http/request-log.ts'
 import { exchangeRaw } from '../helpers/raw-http.ts'
 import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
 import { createGate } from '../helpers/webhook-receiver.ts'
@@ -52,6 +53,30 @@ describe('the listener', () => {
         'The server failed unexpectedly. Retry; if it fails again, report the traceId to the operator.',
     })
     expect(bugs).toHaveLength(1)
+    await own.stop(0)
+  })
+
+  test('reports a request that takes effect but is not answered, because another one follows on its connection', async () => {
+    const [started, gate, reported] = [createGate(), createGate(), createGate()]
+    const calls: CompletedRequest[] = []
+    const app = new Elysia().post('/', async () => {
+      started.open()
+      await gate.opened
+      return 'done'
+    })
+    const onResponse = (completed: CompletedRequest) => {
+      calls.push(completed)
+      reported.open()
+    }
+    const own = listen({ host: '127.0.0.1', port: 0 }, app, { ...needs, onResponse })
+    const post = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n'
+    const pipelined = await exchangeRaw(parsePort(own), [post, started.opened, post])
+    gate.open()
+    await reported.opened
+    expect(pipelined).toEqual({ responses: [], closed: true })
+    expect(calls).toMatchObject([{ status: 200, isUnanswered: true }])
+    await exchangeRaw(parsePort(own), [post])
+    expect(calls[1]).not.toHaveProperty('isUnanswered')
     await own.stop(0)
   })
 

@@ -76,6 +76,13 @@ describe('an unknown path', () => {
 })
 
 describe('a method that a path does not support', () => {
+  test('is 404 on a misspelt path that is no id', async () => {
+    for (const path of ['/v1/otp/sned', '/v1/otp/verify-code', '/v1/projects/new', '/v1/users/search']) {
+      const { response } = await apiTester.callUnknownRoute('POST', path)
+      expect([path, response.status]).toEqual([path, 404])
+    }
+  })
+
   test('is 405 and lists the supported methods, without authentication', async () => {
     for (const { path, methods, otherRouteMethods } of listPaths()) {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'get']) {

@@ -76,6 +76,10 @@ const descriptions: Record<ErrorCode, Description> = {
     meaning: 'The body is not `application/json` in UTF-8, or is compressed.',
     remedy: 'Send `content-type: application/json`, without `content-encoding`.',
   },
+  EXPECTATION_FAILED: {
+    meaning: 'The header `Expect` asks for something other than `100-continue`.',
+    remedy: 'Send the request without it.',
+  },
   IDEMPOTENCY_KEY_REUSED: {
     meaning: 'The idempotency key was used with a different body within 24 hours.',
     remedy: 'Use a new key for a new call, and the same body for a retry.',

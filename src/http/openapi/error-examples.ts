@@ -28,10 +28,15 @@ export const errorExamples = {
   ),
   REPEATED_PARAMETER: example(
     'INVALID_ARGUMENT',
-    'Invalid request. A query parameter is repeated. Send it once.',
+    'Invalid request. limit: The query parameter is repeated. Send it once.',
     {
       details: [
-        { in: 'query', path: '', code: 'REPEATED', message: 'A query parameter is repeated. Send it once.' },
+        {
+          in: 'query',
+          path: 'limit',
+          code: 'REPEATED',
+          message: 'The query parameter is repeated. Send it once.',
+        },
       ],
     },
   ),
@@ -211,6 +216,10 @@ export const errorExamples = {
   UNSUPPORTED_MEDIA_TYPE: example(
     'UNSUPPORTED_MEDIA_TYPE',
     'Unsupported media type. Send the body as application/json, in UTF-8.',
+  ),
+  EXPECTATION_FAILED: example(
+    'EXPECTATION_FAILED',
+    'The only expectation that this server meets is 100-continue. Send the request without the header expect.',
   ),
   IDEMPOTENCY_KEY_REUSED: example(
     'IDEMPOTENCY_KEY_REUSED',

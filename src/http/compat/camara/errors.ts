@@ -79,6 +79,11 @@ const errors: Record<ErrorCode, CamaraError> = {
     code: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'Unsupported media type. Send the body as application/json, in UTF-8.',
   },
+  EXPECTATION_FAILED: {
+    status: 417,
+    code: 'EXPECTATION_FAILED',
+    message: 'The only expectation that can be met is 100-continue.',
+  },
   RATE_LIMITED: {
     status: 429,
     code: 'TOO_MANY_REQUESTS',

@@ -25,6 +25,7 @@ const errors: Partial<Record<ErrorCode, OAuthError>> = {
     status: 415,
     description: 'Send the body as application/x-www-form-urlencoded.',
   },
+  EXPECTATION_FAILED: { ...invalid, status: 417, description: 'The only expectation is 100-continue.' },
   RATE_LIMITED: { status: 429, error: 'temporarily_unavailable', description: 'Too many requests.' },
   INTERNAL: serverError,
   UNAVAILABLE: { status: 503, error: 'temporarily_unavailable', description: 'Service unavailable. Retry.' },

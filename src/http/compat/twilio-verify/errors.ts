@@ -13,7 +13,7 @@ const forbidden = { status: 403, code: 20403, message: 'Forbidden' }
 const maxChecks = { status: 429, code: 60202, message: 'Max check attempts reached' }
 const maxSends = { status: 429, code: 60203, message: 'Max send attempts reached' }
 
-/** Errors as Twilio Verify documents them. Codes 20004, 20409 to 20415 and 20422 are not Twilio's. */
+/** Errors as Twilio Verify documents them. Codes 20004, 20409 to 20417 and 20422 are not Twilio's. */
 const errors: Record<ErrorCode, TwilioError> = {
   UNAUTHENTICATED: { status: 401, code: 20003, message: 'Authenticate' },
   FORBIDDEN: { status: 403, code: 20005, message: 'Account not active' },
@@ -28,6 +28,7 @@ const errors: Record<ErrorCode, TwilioError> = {
     code: 20415,
     message: 'Unsupported media type. Send the body as application/x-www-form-urlencoded.',
   },
+  EXPECTATION_FAILED: { status: 417, code: 20417, message: 'Expectation failed' },
   INVALID_ARGUMENT: invalid,
   MALFORMED_JSON: invalid,
   INVALID_CODE: invalid,

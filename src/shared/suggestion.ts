@@ -10,7 +10,7 @@ export function suggest(name: string, candidates: readonly string[]): string | u
 
 /**
  * Matches typing mistakes, other spellings of the same words, a key in a wrong table, also misspelt or with the name of its
- * table before it, and prefixes.
+ * table before it, and prefixes, either way.
  */
 export function isNear(name: string, candidate: string): boolean {
   const [actual, expected] = [normalize(name), normalize(candidate)]
@@ -18,6 +18,7 @@ export function isNear(name: string, candidate: string): boolean {
   return (
     distanceOf(actual, expected) <= Math.min(3, Math.floor(expected.length / 4)) ||
     expected.startsWith(actual) ||
+    (expected.length > 3 && actual.startsWith(expected)) ||
     distanceOf(key, expectedKey) <= Math.min(2, Math.floor(expectedKey.length / 5)) ||
     key === expected.replaceAll('.', '') ||
     expected.startsWith(`${key}.`)
