@@ -46,7 +46,11 @@ const guides = await renderGuides()
 // Always the same path, because it is in the executable.
 const guideFolder = join(root, 'dist/.guides')
 mkdirSync(guideFolder, { recursive: true })
-for (const [name, text] of Object.entries(guides)) writeFileSync(join(guideFolder, name), text)
+for (const [name, text] of Object.entries(guides)) {
+  const path = join(guideFolder, name)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, Bun.gzipSync(text, { level: 9 }))
+}
 
 /** Module in the place of `src/docs/guide-files.ts`: the guides are files of the executable, and not in memory. */
 const guideModule = () => {

@@ -34,8 +34,8 @@ export function addDocsCommand(program: Command, runCommand: RunCommand) {
 }
 
 async function readText(file: string): Promise<string> {
-  const { loadGuideFiles } = await import('../../src/docs/guide-files.ts')
-  return (await (await loadGuideFiles())[file]?.text()) ?? '[]'
+  const { readGuideFile } = await import('../../src/docs/read-guide-file.ts')
+  return (await readGuideFile(file)) ?? '[]'
 }
 
 async function readGuides(): Promise<Guide[]> {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { contents } from './contents.ts'
 import { fileName, renderArticle, type Guide } from './markdown.ts'
 import { renderPage } from './page.ts'
+import { scalarFiles } from './scalar.ts'
 import { commandReference } from './reference/commands.ts'
 import { errorReference } from './reference/errors.ts'
 import { eventReference } from './reference/events.ts'
@@ -83,14 +84,26 @@ export async function renderGuides(): Promise<Record<string, string>> {
     ),
     'guides.json': JSON.stringify(guides),
     'search.json': buildSearchIndex(pages),
-    'guides.css': readFileSync(join(import.meta.dir, 'site/guides.css'), 'utf8'),
-    'theme.js': readFileSync(join(import.meta.dir, 'site/theme.js'), 'utf8'),
-    'guides.js': await bundleScript(),
+    ...(await siteFiles()),
+    ...scalarFiles(),
   }
 }
 
-async function bundleScript(): Promise<string> {
-  const entrypoints = [join(import.meta.dir, 'site/guides.js')]
+const site = join(import.meta.dir, 'site')
+const siteFile = (name: string) => readFileSync(join(site, name), 'utf8')
+
+async function siteFiles() {
+  return {
+    'site.css': siteFile('site.css'),
+    'guides.css': siteFile('guides.css'),
+    'theme.js': siteFile('theme.js'),
+    'site.js': await bundleScript('site.js'),
+    'guides.js': await bundleScript('guides.js'),
+  }
+}
+
+async function bundleScript(name: string): Promise<string> {
+  const entrypoints = [join(site, name)]
   const { outputs } = await Bun.build({ entrypoints, target: 'browser', minify: true })
   return (await outputs[0]?.text()) ?? ''
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A package that has code in the executable. */
@@ -18,7 +18,7 @@ export type BundledPackage = {
 const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense']
 
 /**
- * Packages that contain one file with others bundled into it, which their manifest names. The values are the licences of the
+ * Packages whose files have others bundled into them, which their manifest names. The values are the licences of the
  * others that are not MIT.
  */
 const prebuiltPackages: Record<string, Record<string, string>> = {
@@ -39,7 +39,13 @@ export function listBundledPackages(root: string, metafile: Bun.BuildMetafile): 
       return folder === undefined || bytesInOutput === 0 ? [] : [folder]
     }),
   )
-  const packages = [...new Set(folders)].flatMap((folder) => readPackages(join(root, folder)))
+  // The guides contain their files as data, which the metafile does not list.
+  const prebuilt = Object.keys(prebuiltPackages)
+    .map((name) => `node_modules/${name}`)
+    .filter((folder) => existsSync(join(root, folder)))
+  const packages = [...new Set([...folders, ...prebuilt])].flatMap((folder) =>
+    readPackages(join(root, folder)),
+  )
   const refused = packages.filter(({ licence }) => !isAllowed(licence))
   if (refused.length > 0)
     throw new Error(

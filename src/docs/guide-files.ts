@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** The rendered guides: pages, their style and scripts, pictures, and the search index, by file name. */
+/** The site: pages, their style and scripts, pictures, and the search index, compressed with gzip, by file name. */
 export type GuideFiles = Readonly<Record<string, Blob>>
 
 let files: Promise<GuideFiles> | undefined
@@ -15,5 +15,7 @@ async function renderInProcess(): Promise<GuideFiles> {
   const script = join(import.meta.dir, '../../cli/guides/render.ts')
   const child = Bun.spawn([process.execPath, script], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
   const rendered: Record<string, string> = JSON.parse(await child.stdout.text())
-  return Object.fromEntries(Object.entries(rendered).map(([name, text]) => [name, new Blob([text])]))
+  return Object.fromEntries(
+    Object.entries(rendered).map(([name, text]) => [name, new Blob([Bun.gzipSync(text)])]),
+  )
 }

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { loadGuideFiles } from '../docs/guide-files.ts'
 import { routeNotFound } from './route-errors.ts'
+import { fileResponse } from './static-file.ts'
 
 const hiddenRoute = { detail: { hide: true } }
 
@@ -30,14 +31,18 @@ export function guideRoutes() {
       },
       hiddenRoute,
     )
-    .get('/docs', ({ path }) => (path.endsWith('/') ? findFile('index') : redirectToGuides()), hiddenRoute)
+    .get(
+      '/docs',
+      ({ path, request }) => (path.endsWith('/') ? findFile(request, 'index') : redirectToGuides()),
+      hiddenRoute,
+    )
     .get(
       '/docs/:file',
       async ({ params: { file: name }, request }) => {
-        const found = name === notFoundName ? undefined : await findFile(name)
+        const found = otherPages.includes(name) ? undefined : await findFile(request, name)
         if (found) return found
         if (!wantsPage(request)) throw routeNotFound()
-        return notFoundPage()
+        return findFile(request, notFoundName, 404)
       },
       hiddenRoute,
     )
@@ -51,22 +56,19 @@ const wantsPage = (request: Request) => request.headers.get('accept')?.includes(
 /** Name of the page that lists the guides where there is no page. */
 const notFoundName = 'not-found'
 
-async function notFoundPage(): Promise<Response> {
-  const page = await findFile(notFoundName)
-  return new Response(page?.body ?? null, { status: 404, headers: page?.headers ?? {} })
-}
+/** Pages that are no guides. */
+const otherPages = [notFoundName, 'reference']
 
 /** @param name a guide, or a file with its ending */
-async function findFile(name: string): Promise<Response | undefined> {
+async function findFile(request: Request, name: string, status = 200): Promise<Response | undefined> {
   const files = await loadGuideFiles()
   const fileName = name.includes('.') ? name : `${name}.html`
-  const file = Object.hasOwn(files, fileName) ? files[fileName] : undefined
-  if (!file || (fileName === name && name.endsWith('.html'))) return undefined
-  return new Response(file, {
-    headers: {
-      'content-type': contentTypes[fileName.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
-      'content-security-policy': pagePolicy,
-      'cache-control': 'max-age=300',
-    },
-  })
+  const zipped = Object.hasOwn(files, fileName) ? files[fileName] : undefined
+  if (!zipped || (fileName === name && name.endsWith('.html'))) return undefined
+  const headers = {
+    'content-type': contentTypes[fileName.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+    'content-security-policy': pagePolicy,
+    'cache-control': 'max-age=300',
+  }
+  return await fileResponse(request, { zipped, headers }, status)
 }

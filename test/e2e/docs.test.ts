@@ -10,12 +10,14 @@ test('the executable contains the guides, the docs page, their scripts and style
   for (const [path, type, sizeMin] of [
     ['/docs/', 'text/html; charset=utf-8', 3000],
     ['/docs/errors', 'text/html; charset=utf-8', 20_000],
+    ['/docs/site.css', 'text/css; charset=utf-8', 1000],
     ['/docs/guides.css', 'text/css; charset=utf-8', 3000],
-    ['/docs/guides.js', 'text/javascript; charset=utf-8', 10_000],
+    ['/docs/site.js', 'text/javascript; charset=utf-8', 10_000],
+    ['/docs/guides.js', 'text/javascript; charset=utf-8', 500],
     ['/docs/search.json', 'application/json', 100_000],
     ['/v1/docs', 'text/html; charset=utf-8', 300],
-    ['/v1/docs/start.js', 'text/javascript; charset=utf-8', 50],
-    ['/v1/docs/scalar.js', 'text/javascript; charset=utf-8', 1_000_000],
+    ['/docs/reference.js', 'text/javascript; charset=utf-8', 50],
+    ['/docs/standalone.esm.js', 'text/javascript; charset=utf-8', 500_000],
   ] as const) {
     const response = await fetch(server.url + path)
     expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])

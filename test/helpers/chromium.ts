@@ -127,17 +127,19 @@ export async function openPage(
   const features = [{ name: 'prefers-color-scheme', value: view.isDark ? 'dark' : 'light' }]
   await call('Emulation.setEmulatedMedia', { features })
   // The page polls the expression itself, once per animation frame.
-  const waitFor = async (condition: string) =>
-    void (await evaluate(
-      `new Promise((done) => { const look = () => (${condition}) ? done() : requestAnimationFrame(look); look() })`,
-    ))
+  const waitFor = async (condition: string) => {
+    const isTrue = `location.href !== 'about:blank' && document.body && (${condition})`
+    const wait = `new Promise((done) => { const look = () => (${isTrue}) ? done(true) : requestAnimationFrame(look); look() })`
+    // A page that loads takes the place of the one that was asked.
+    while ((await evaluate(wait).catch(() => false)) !== true);
+  }
   const open = async (address: string) => {
     // Another address that differs only in its fragment would not be loaded.
     await call('Page.navigate', { url: 'about:blank' })
     await call('Page.navigate', { url: address })
   }
   await open(url)
-  await waitFor(readyWhen).catch(() => undefined)
+  await waitFor(readyWhen)
 
   return {
     requests,

@@ -159,7 +159,8 @@ export const importRules: readonly ImportRule[] = [
   {
     area: 'src/http/docs.ts',
     dynamic: ['src/http/openapi/build.ts'],
-    packages: /^(elysia|#scalar|node:crypto)$/,
+    imports: ['src/docs', 'src/http'],
+    packages: /^elysia$/,
   },
   // The OpenAPI document describes the routes from their schemas, and their errors from the domain's.
   {

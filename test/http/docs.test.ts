@@ -48,7 +48,7 @@ describe('the reference page', () => {
     expect(rules).toEqual({
       'default-src': "'none'",
       'script-src': "'self'",
-      'style-src': "'unsafe-inline'",
+      'style-src': "'self' 'unsafe-inline'",
       'img-src': "'self' data:",
       'connect-src': "'self'",
       'base-uri': "'none'",
@@ -58,7 +58,7 @@ describe('the reference page', () => {
   })
 
   test('and all its files have the security headers', async () => {
-    for (const path of ['/v1/docs', '/v1/openapi.json', '/v1/docs/start.js', '/v1/docs/scalar.js']) {
+    for (const path of ['/v1/docs', '/v1/openapi.json', '/docs/reference.js', '/docs/standalone.esm.js']) {
       for (const method of ['GET', 'HEAD']) {
         const { status, headers } = await fetch(new URL(path, listener.url), { method })
         expect([path, status, headers.get('x-content-type-options')]).toEqual([path, 200, 'nosniff'])
@@ -67,31 +67,34 @@ describe('the reference page', () => {
     }
   })
 
-  test.each(['/v1/openapi.json', '/v1/docs/scalar.js'])('%s is compressed, and sent once', async (path) => {
-    const request = (headers: Record<string, string>) =>
-      fetch(new URL(path, listener.url), { headers, decompress: false })
-    const plain = await request({ 'accept-encoding': 'identity' })
-    const text = await plain.text()
-    expect(plain.headers.get('content-encoding')).toBeNull()
-    for (const accepted of ['gzip', 'gzip, deflate, br', 'br;q=1, gzip;q=0.5']) {
-      const zipped = await request({ 'accept-encoding': accepted })
-      expect(zipped.headers.get('content-encoding')).toBe('gzip')
-      const bytes = await zipped.bytes()
-      expect(bytes.byteLength).toBeLessThan(text.length / 3)
-      expect(Buffer.from(Bun.gunzipSync(new Uint8Array(bytes))).toString()).toBe(text)
-    }
-    const refused = await request({ 'accept-encoding': 'gzip;q=0' })
-    expect(refused.headers.get('content-encoding')).toBeNull()
-    const etag = plain.headers.get('etag') ?? ''
-    expect(etag).toMatch(/^"[\w-]{22}"$/)
-    expect(plain.headers.get('vary')).toBe('Accept-Encoding')
-    expect(plain.headers.get('cache-control')).toBe('no-cache')
-    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const unchanged = await request({ 'if-none-match': known })
-      expect([unchanged.status, await unchanged.text()]).toEqual([304, ''])
-    }
-    expect((await request({ 'if-none-match': '"other"' })).status).toBe(200)
-  })
+  test.each(['/v1/openapi.json', '/docs/standalone.esm.js', '/docs/search.json'])(
+    '%s is compressed, and sent once',
+    async (path) => {
+      const request = (headers: Record<string, string>) =>
+        fetch(new URL(path, listener.url), { headers, decompress: false })
+      const plain = await request({ 'accept-encoding': 'identity' })
+      const text = await plain.text()
+      expect(plain.headers.get('content-encoding')).toBeNull()
+      for (const accepted of ['gzip', 'gzip, deflate, br', 'br;q=1, gzip;q=0.5']) {
+        const zipped = await request({ 'accept-encoding': accepted })
+        expect(zipped.headers.get('content-encoding')).toBe('gzip')
+        const bytes = await zipped.bytes()
+        expect(bytes.byteLength).toBeLessThan(text.length / 3)
+        expect(Buffer.from(Bun.gunzipSync(new Uint8Array(bytes))).toString()).toBe(text)
+      }
+      const refused = await request({ 'accept-encoding': 'gzip;q=0' })
+      expect(refused.headers.get('content-encoding')).toBeNull()
+      const etag = plain.headers.get('etag') ?? ''
+      expect(etag).toMatch(/^"[\w-]{22}"$/)
+      expect(plain.headers.get('vary')).toBe('Accept-Encoding')
+      expect(plain.headers.get('cache-control')).toBe(path.startsWith('/docs/') ? 'max-age=300' : 'no-cache')
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const unchanged = await request({ 'if-none-match': known })
+        expect([unchanged.status, await unchanged.text()]).toEqual([304, ''])
+      }
+      expect((await request({ 'if-none-match': '"other"' })).status).toBe(200)
+    },
+  )
 
   test('names the public address of the server in the document', async () => {
     const { services } = service
@@ -124,8 +127,22 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
       )
       try {
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view.width)
+        expect(await page.evaluate("document.body.innerText.includes('Loading')")).toBe(false)
         await page.waitFor(`document.body.classList.contains('${view.isDark ? 'dark' : 'light'}-mode')`)
         expect(page.consoleErrors).toEqual([])
+        const transferred =
+          'performance.getEntriesByType("resource").reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)'
+        expect(await page.evaluate(transferred)).toBeLessThan(900_000)
+        const guides = `[...document.querySelectorAll('header.site a')].at(-1)`
+        expect(await page.evaluate(`${guides}.checkVisibility() && ${guides}.href`)).toBe(
+          `${listener.url}/docs/`,
+        )
+        await page.evaluate(
+          "const input = document.querySelector('#search'); input.value = 'resend'; input.dispatchEvent(new Event('input'))",
+        )
+        await page.waitFor(
+          "document.querySelector('#results a')?.href.startsWith(`${location.origin}/docs/`)",
+        )
         const hosts = page.requests
           .filter((url) => !url.startsWith('data:'))
           .map((url) => new URL(url).origin)
@@ -156,7 +173,7 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
     const application = await service.createApplication(developer, { environment: 'test' })
     const { clientId, clientSecret, apiKey, projectId } = application
     const idToken = developer.headers['authorization']?.replace('Bearer ', '') ?? ''
-    const fields = `[...document.querySelectorAll('input')].filter(({ placeholder }) => /^Token$|^QUxM/.test(placeholder))`
+    const fields = `[...document.querySelectorAll('input')].filter(({ placeholder }) => /^Token$|^value$/.test(placeholder))`
     const findButton = (text: string) =>
       `[...document.querySelectorAll('button')].find(({ innerText }) => innerText.replace(/\\s+/g, '').startsWith('${text.replaceAll(' ', '')}'))`
     const page = await openPage(`${listener.url}/v1/docs#tag/otp/POST/v1/otp/send`, `${fields}.length === 4`)

@@ -1,4 +1,0 @@
-declare module '#scalar' {
-  const path: string
-  export default path
-}
