@@ -153,7 +153,7 @@ function requireIntegrity(connection: SqliteConnection, path: string): void {
 }
 
 /** Bytes of the pages that hold data, which is the size of a copy. */
-function usedBytes(connection: SqliteConnection): number {
+export function usedBytes(connection: SqliteConnection): number {
   const [pages, free, size] = ['page_count', 'freelist_count', 'page_size'].map((name) =>
     queryNumber(connection, `PRAGMA ${name}`),
   )

@@ -1,13 +1,10 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { eq } from 'drizzle-orm'
 import type { OnStep } from '../../shared/progress.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
-import { computeFileMac, writeMacFile } from './backup-mac.ts'
-import { copyDatabase, fsyncPath } from './backup.ts'
 import { createDataKeys, openDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
@@ -22,6 +19,7 @@ import {
 } from '../engine/migrate.ts'
 import { requireNotMoved } from './moved.ts'
 import { requireOwnSchema } from './schema.ts'
+import { copyBeforeMigration, endUpgrade } from './upgrade-copy.ts'
 import { connect } from '../engine/sqlite.ts'
 
 /** How long to wait for an operator command that holds the database. */
@@ -87,7 +85,7 @@ function bringUpToDate(
     if (!isNew && !options.migrate) {
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
-    if (!isNew) backup = backUpBeforeMigration(dataDir, options)
+    if (!isNew) backup = copyBeforeMigration(connection, dataDir, { ...options, pending })
     const beforeCommit = () => {
       createDataKeys(connection, options.masterKey, options.now)
       if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
@@ -99,31 +97,10 @@ function bringUpToDate(
     const onStep = isNew ? undefined : options.onStep
     migrateSqlite(connection, options.now, sqliteMigrations, beforeCommit, onStep)
   }
+  endUpgrade(dataDir)
   // A new database is not reported as migrated.
   const migrated = isNew ? [] : pending.map(({ name }) => name)
   return { isNew, migrated, backup }
-}
-
-/** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */
-function backUpBeforeMigration(
-  dataDir: string,
-  { masterKey, now, onStep }: { masterKey: Uint8Array; now: number; onStep?: OnStep | undefined },
-): string {
-  const { database, backups: folder } = dataFiles(dataDir)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
-  const path = join(folder, `before-migration-${stamp}.db`)
-  const draft = join(folder, 'before-migration.part')
-  try {
-    rmSync(draft, { force: true })
-    copyDatabase(database, draft, onStep)
-    writeMacFile(path, computeFileMac(draft, masterKey, onStep))
-    renameSync(draft, path)
-    fsyncPath(folder)
-  } finally {
-    rmSync(draft, { force: true })
-  }
-  return path
 }
 
 /** Converts a known error of the database or its directory to a StartRefused; returns other errors unchanged. */
@@ -147,7 +124,10 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   if (code.startsWith('SQLITE_BUSY')) {
     return new StartRefused(`another process holds ${database}`, 'Wait until it finishes, or stop it.', error)
   }
-  if (/^SQLITE_(CANTOPEN|READONLY|FULL|IOERR)/.test(code)) {
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC') {
+    return new StartRefused(`the disk of ${dataDir} is full`, 'Make room on it, then start again.', error)
+  }
+  if (/^SQLITE_(CANTOPEN|READONLY|IOERR)/.test(code)) {
     return new StartRefused(
       `${database} cannot be written to (${code})`,
       'Check the permissions of the data directory and the free space on its disk.',

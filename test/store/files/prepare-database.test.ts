@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTestFile } from '../../helpers/databases.ts'
+import { readFixture, unpackDatabase } from '../../upgrade/fixture.ts'
 import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
@@ -66,6 +67,56 @@ describe('a database that was changed outside of otpd', () => {
     connection.close()
     expect(prepareDatabase(dataDir, options).migrated).toEqual([])
   })
+})
+
+test('an upgrade that fails again and again leaves one copy, and a new one only if the database has changed', () => {
+  const folder = join(dataDir, 'old')
+  unpackDatabase('0.1.0', folder)
+  const old = join(folder, 'data')
+  const masterKey = Buffer.from(readFixture('0.1.0').masterKey, 'hex')
+  const copies = () => readdirSync(dataFiles(old).backups).toSorted()
+  const attempt = (now: number, failsAt?: string) =>
+    prepareDatabase(old, {
+      masterKey,
+      migrate: true,
+      now,
+      onStep({ step }) {
+        if (failsAt !== undefined && step.includes(failsAt)) throw new Error('interrupted')
+      },
+    })
+
+  expect(() => attempt(1, 'copying')).toThrow('interrupted')
+  expect(copies()).toEqual([])
+  for (const now of [2, 3, 4]) expect(() => attempt(now, '0022')).toThrow('interrupted')
+  const nameOf = (now: number) => `before-migration-1970-01-01T00-00-00-00${now}Z.db`
+  expect(copies()).toEqual([nameOf(2), `${nameOf(2)}.hmac`, 'before-migration.json'])
+
+  const connection = connect(dataFiles(old).database, 0)
+  connection.run('update developers set updated_at = updated_at + 1')
+  connection.close()
+  expect(() => attempt(5, '0022')).toThrow('interrupted')
+  expect(copies()).toEqual([nameOf(5), `${nameOf(5)}.hmac`, 'before-migration.json'])
+
+  expect(attempt(6).backup).toEndWith(nameOf(5))
+  expect(copies()).toEqual([nameOf(5), `${nameOf(5)}.hmac`])
+})
+
+const canMount =
+  Bun.spawnSync(['unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()], { stderr: 'ignore' })
+    .exitCode === 0
+
+test.skipIf(!canMount)('an upgrade says how much free space it needs before it copies anything', () => {
+  unpackDatabase('0.1.0', dataDir)
+  const script = `mount -t tmpfs -o size=1m,mode=700 tmpfs '${dataDir}/disk' && cp '${dataDir}/data/otpd.db' '${dataDir}/disk' &&
+    '${process.execPath}' '${join(import.meta.dir, '../../../cli/main.ts')}' migrate up --data-dir '${dataDir}/disk'; ls '${dataDir}/disk/backups'`
+  mkdirSync(join(dataDir, 'disk'), { mode: 0o700 })
+  const { stdout, stderr } = Bun.spawnSync(['unshare', '-rm', 'sh', '-c', `umask 077; ${script}`], {
+    env: { PATH: process.env.PATH ?? '', HOME: dataDir, OTPD_MASTER_KEY: readFixture('0.1.0').masterKey },
+  })
+  expect(stderr.toString()).toMatch(
+    /^Error: The upgrade needs 2 MB of free space in \S+, and there are 1 MB\.\n {2}Make room on that disk/,
+  )
+  expect(stdout.toString()).toBe('')
 })
 
 test('a clean stop is told from a crash, also while a program that copies the database keeps its write-ahead log', async () => {
