@@ -18,13 +18,14 @@ const budgetsMax = 10_000
 
 type Waiter = { start(): void; refuse(error: ServiceError): void }
 
-/** Waiting tasks by network, in the order of turns: a network whose task starts goes to the end. */
+/** Waiting tasks by network, at least one of each, in the order of turns: a network whose task starts goes to the end. */
 type Lane = Map<string, Waiter[]>
 
 /**
  * Creates a fair queue (round robin): each network gets the next slot in turn, however many of its tasks wait, and
- * networks that logged in before come first. A full queue admits a newcomer at the cost of the network that has most
- * tasks in it. So a flood delays others by one task per network at most, and memory and CPU stay bounded. Per process.
+ * networks that logged in before come first. A network whose task ends gives its slot to another one that waits, so a flood
+ * from one network delays others by the task that runs, not by a turn more. A full queue admits a newcomer at the cost of the network that has most
+ * tasks in it, so memory and CPU stay bounded. Per process.
  *
  * @returns a function that runs a task when it is its network's turn. It throws UNAVAILABLE when too many wait, and
  *   RATE_LIMITED (LOGIN_ATTEMPTS) when the network has used up its budget.
@@ -55,9 +56,11 @@ export function createHashQueue(limits: HashQueueLimits, clock: Clock) {
 
   /** Removes a task of the stranger that has most of them, if it has more than `count`. */
   function displaceStranger(count: number): boolean {
-    const [longest = []] = [...strangers.values()].toSorted((one, other) => other.length - one.length)
-    if (longest.length <= count) return false
-    longest.pop()?.refuse(tooManyWaiting())
+    const [longest] = [...strangers].toSorted(([, one], [, other]) => other.length - one.length)
+    if (!longest || longest[1].length <= count) return false
+    const [network, waiters] = longest
+    waiters.pop()?.refuse(tooManyWaiting())
+    if (waiters.length === 0) strangers.delete(network)
     waiting -= 1
     return true
   }
@@ -74,19 +77,20 @@ export function createHashQueue(limits: HashQueueLimits, clock: Clock) {
     await turn.promise
   }
 
-  /** Passes the slot of a finished task on, so `running` changes only if no task waits. */
-  function startNext() {
-    for (const lane of [known, strangers])
-      for (const [network, waiters] of lane) {
-        lane.delete(network)
-        const waiter = waiters.shift()
-        if (waiters.length > 0) lane.set(network, waiters)
-        if (!waiter) continue
-        waiting -= 1
-        waiter.start()
-        return
-      }
-    running -= 1
+  /** Passes the slot of a network's finished task on, so `running` changes only if no task waits. */
+  function startNext(finished: string) {
+    const lane = known.size > 0 ? known : strangers
+    const network = lane.keys().find((other) => other !== finished) ?? finished
+    const waiters = lane.get(network) ?? []
+    const waiter = waiters.shift()
+    lane.delete(network)
+    if (waiters.length > 0) lane.set(network, waiters)
+    if (!waiter) {
+      running -= 1
+      return
+    }
+    waiting -= 1
+    waiter.start()
   }
 
   return async <T>(turn: Turn, task: () => Promise<T>): Promise<T> => {
@@ -96,7 +100,7 @@ export function createHashQueue(limits: HashQueueLimits, clock: Clock) {
     try {
       return await task()
     } finally {
-      startNext()
+      startNext(turn.network)
     }
   }
 }

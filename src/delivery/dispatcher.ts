@@ -17,9 +17,7 @@ import type { MessageRenderer } from './text/message-renderer.ts'
 const dispatchMsDefault = 8_000
 /** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
-/** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
-const inFlightPerProviderMax = 200
-/** Delay before a provider at its in-flight limit is tried again. */
+/** Delay before a provider that had no place for the developer is tried again. */
 const busyRetryMs = 1_000
 
 /** Writes a line to the operator's log. The fields must never hold phone numbers, codes or message texts. */
@@ -83,11 +81,12 @@ export function createDispatcher(needs: DispatcherNeeds) {
         excludeCandidates(openState.failure, candidate, candidates, excluded)
         continue
       }
-      if (signal.aborted || now >= deadline || handle.inFlight >= inFlightPerProviderMax) {
+      const leave = signal.aborted || now >= deadline ? undefined : handle.places.take(job.request)
+      if (!leave) {
         waitMs = Math.min(waitMs, busyRetryMs)
         continue
       }
-      const outcome = await tryProvider(handle, candidate, job, signal)
+      const outcome = await tryProvider(handle, candidate, job, signal).finally(leave)
       tries.push(toTry(candidate, outcome, now, clock.now()))
       if (outcome.kind === 'accepted') return { ...outcome, candidate, tries }
       if (outcome.kind === 'uncertain') return { ...outcome, candidate, tries }

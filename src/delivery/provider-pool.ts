@@ -1,7 +1,11 @@
+import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.ts'
 import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { Provider } from './kit/provider.ts'
+
+/** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
+const inFlightPerProviderMax = 400
 
 /** A configured provider with its circuit breaker. */
 export type ProviderHandle = {
@@ -11,6 +15,8 @@ export type ProviderHandle = {
   readonly breaker: CircuitBreaker
   /** Number of `send` calls under way. */
   inFlight: number
+  /** Places for these calls, which developers share. */
+  readonly places: FairPlaces
 }
 
 export type ProviderPool = ReturnType<typeof createProviderPool>
@@ -34,7 +40,9 @@ export function createProviderPool(needs: {
     if (!providerKind) throw new Error(`unknown provider kind ${kind}`)
     const provider = providerKind.create(values, needs.provider)
     provider.listen?.((receipt) => needs.onReceipt(name, receipt))
-    return { name, kind: providerKind, provider, breaker: createCircuitBreaker(), inFlight: 0, settings }
+    const breaker = createCircuitBreaker()
+    const places = createFairPlaces(inFlightPerProviderMax, 1)
+    return { name, kind: providerKind, provider, breaker, inFlight: 0, places, settings }
   }
 
   async function closeIfIdle(handle: ProviderHandle) {

@@ -1,8 +1,9 @@
 import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import { createFairPlaces } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 
-/** More than one provider's in-flight limit (200), so that one that hangs leaves room for the others. */
-const inFlightMax = 300
+/** More than one provider's in-flight limit, so that one that hangs leaves room for the others. */
+const inFlightMax = 600
 
 /**
  * Background retries: sends queued messages that no provider accepted at first, that were reported
@@ -21,21 +22,25 @@ export function createDeliveryWorker(needs: {
   pollMs?: number | undefined
 }) {
   const { attempts, ownsAllLeases, onError, pollMs = 1_000 } = needs
+  const places = createFairPlaces(inFlightMax, 1)
   const inFlight = new Set<Promise<unknown>>()
   let poll: ReturnType<typeof setInterval> | undefined
   let isStarted = false
   const { wake, running } = createCoalescingRunner(sendRound)
 
   async function sendRound(): Promise<boolean> {
-    const capacity = isStarted ? inFlightMax - inFlight.size : 0
-    if (capacity === 0) return false
+    if (!isStarted || places.free() === 0) return false
     try {
-      const claimed = await attempts.claimDue(capacity)
+      const claimed = await attempts.claimDue(places)
       for (const claim of claimed) {
-        const done = attempts.attempt(claim).finally(() => inFlight.delete(done))
+        const leave = places.take(claim)
+        const done = attempts.attempt(claim).finally(() => {
+          inFlight.delete(done)
+          leave?.()
+        })
         inFlight.add(done)
       }
-      return claimed.length === capacity
+      return claimed.length > 0
     } catch (error) {
       // The next poll retries.
       onError(error)

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
-import type { ClaimedMessage, Message, MessageKey } from '../domain/model/message.ts'
+import type { Message, MessageKey, PlacedMessage } from '../domain/model/message.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
@@ -33,6 +33,9 @@ export const toMessage = (row: Row): Message => ({
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
 })
+
+/** Due messages that a claim gives an order. An outage leaves many more, which must not all be read for each claim. */
+const rankedMax = 2_000
 
 /** Stores the outbox of OTP messages, which workers lease. */
 export function createOtpDeliveryStore(
@@ -100,9 +103,9 @@ export function createOtpDeliveryStore(
 
     list: (requestId) => andThen(list({ requestId }), (rows) => rows.map(toMessage)),
 
-    async claim({ owner, now, leaseUntil, limit }) {
-      const due = await executor
-        .select({ requestId: messages.requestId, message: messages.message })
+    async claim({ owner, now, leaseUntil, places }) {
+      const waiting = executor
+        .select()
         .from(messages)
         .where(
           and(
@@ -113,9 +116,20 @@ export function createOtpDeliveryStore(
           ),
         )
         .orderBy(asc(messages.nextAttemptAt))
-        .limit(limit)
-      const claimed: ClaimedMessage[] = []
-      for (const key of due) {
+        .limit(rankedMax)
+        .as('waiting')
+      const { developerId } = otpRequests
+      const turn = sql`row_number() over (partition by ${developerId} order by ${waiting.nextAttemptAt})`
+      const due = await executor
+        .select({ requestId: waiting.requestId, message: waiting.message, developerId })
+        .from(waiting)
+        .leftJoin(otpRequests, eq(otpRequests.id, waiting.requestId))
+        .orderBy(turn, asc(waiting.nextAttemptAt))
+      const claimed: PlacedMessage[] = []
+      for (const { developerId, ...key } of due) {
+        const use = { developerId: developerId ?? '' }
+        const leave = places.take(use)
+        if (!leave) continue
         const [row] = await executor
           .update(messages)
           .set({ leaseOwner: owner, leaseUntil, attempts: sql`${messages.attempts} + 1` })
@@ -129,7 +143,8 @@ export function createOtpDeliveryStore(
             ),
           )
           .returning({ attempt: messages.attempts })
-        if (row) claimed.push({ ...key, owner, attempt: row.attempt })
+        if (row) claimed.push({ ...key, ...use, owner, attempt: row.attempt })
+        else leave()
       }
       return claimed
     },

@@ -65,7 +65,7 @@ export function createWebhookWorker(needs: {
   const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
-  const places = createFairPlaces(inFlightMax)
+  const places = createFairPlaces(inFlightMax, 1 / 3)
   /** Deliveries with a place, which the next microtask sends. */
   const queue: PlacedDelivery[] = []
   const inFlight = new Set<Promise<void>>()

@@ -35,14 +35,20 @@ describe('the queue of hashes', () => {
     expect(await Promise.all(all)).toEqual(['a', 'b', 'c'])
   })
 
-  test('lets a newcomer wait for one task of each network, not for all of them', async () => {
-    const { addMany, started, finish } = createQueue()
-    addMany('flood', 'flood', 'flood', 'flood', 'flood', 'flood', 'victim')
-    await finish(2)
-    expect(started).toEqual(['flood', 'flood', 'flood', 'victim'])
-    await finish(5)
-    expect(started).toHaveLength(7)
-  })
+  test.each([
+    { runningMax: 1, flood: 5 },
+    { runningMax: 2, flood: 6 },
+  ])(
+    'lets a newcomer wait for one running task of a flood, $runningMax at a time',
+    async ({ runningMax, flood }) => {
+      const { addMany, started, finish } = createQueue({ runningMax })
+      addMany(...Array.from({ length: flood }, () => 'flood'), 'victim')
+      await finish(1)
+      expect(started.slice(runningMax)).toEqual(['victim'])
+      await finish(flood)
+      expect(started).toHaveLength(flood + 1)
+    },
+  )
 
   test('serves known networks first, in turn', async () => {
     const { addMany, started, finish } = createQueue()

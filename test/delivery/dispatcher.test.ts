@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { DeliveryJob } from '../../src/domain/model/delivery.ts'
+import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { createDeliveryService } from '../../src/delivery/delivery-service.ts'
 import { createFailure } from '../../src/delivery/kit/failures.ts'
 import { defineKind } from '../../src/delivery/kit/provider-kinds.ts'
@@ -32,8 +33,8 @@ async function createDispatchFixture(provider: Pick<Provider, 'send' | 'close'>)
   return { clock, circuits, service, dispatch: () => service.delivery.dispatch(job) }
 }
 
-const createJob = (now: number): DeliveryJob => ({
-  request: createPendingRequest(now),
+const createJob = (now: number, changes: Partial<OtpRequest> = {}): DeliveryJob => ({
+  request: createPendingRequest(now, changes),
   code: '012345',
   application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
   channels: ['sms'],
@@ -109,4 +110,24 @@ test('a process that was paused while a provider refused a message offers it to 
   pausedMs = 8_000
   expect(await delivery.dispatch(job)).toMatchObject({ kind: 'deferred' })
   expect(offered).toEqual(['main'])
+})
+
+test('a developer whose messages hang at a provider leaves half of its places to others', async () => {
+  const answers: ((outcome: SendOutcome) => void)[] = []
+  const { clock, service } = await createDispatchFixture({
+    send: () => new Promise((resolve) => answers.push(resolve)),
+  })
+  const { dispatch } = service.delivery
+  const sendAs = (developerId: string) => dispatch(createJob(clock.now(), { developerId }))
+  const hanging = Array.from({ length: 200 }, () => sendAs('dev_flood'))
+  // Retried after a second.
+  expect(await sendAs('dev_flood')).toMatchObject({ kind: 'deferred', waitMs: 1_000, tries: [] })
+  const others = ['dev_a', 'dev_b', 'dev_c'].map(sendAs)
+  expect(answers).toHaveLength(203)
+  for (const answer of answers.toReversed()) answer(accepted('id'))
+  for (const { kind } of await Promise.all([...hanging, ...others])) expect(kind).toBe('accepted')
+  expect(await Promise.all([sendAs('dev_flood'), answers.at(-1)?.(accepted('id'))])).toMatchObject([
+    { kind: 'accepted' },
+    undefined,
+  ])
 })

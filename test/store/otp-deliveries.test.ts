@@ -6,6 +6,7 @@ import {
   type ClaimedMessage,
   type MessageKey,
 } from '../../src/domain/model/message.ts'
+import { createFairPlaces, type FairPlaces } from '../../src/domain/model/fair-places.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import {
@@ -18,6 +19,7 @@ import {
   type OtpOperations,
 } from '../helpers/otp-operations.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
+import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 
 describeEachDatabase('the outbox of messages', (database) => {
@@ -45,7 +47,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   const findRequest = ({ requestId }: MessageKey) => store.read.otpRequests.find(requestId)
   const claim = (owner: string, key: MessageKey) =>
     worker(owner)
-      .claimDue(100)
+      .claimDue(unsharedPlaces())
       .then((claimed) => claimed.find(({ requestId }) => requestId === key.requestId))
 
   test('leases a pending message to exactly one of many workers, and no leased one', async () => {
@@ -54,9 +56,30 @@ describeEachDatabase('the outbox of messages', (database) => {
     await otp.attempt(waiting, deferred)
     expect(await find(waiting)).toMatchObject({ status: 'pending', leaseOwner: null })
     service.clock.advance(2_000)
-    const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(100)))
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(unsharedPlaces())),
+    )
     expect(claims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
     expect((await find(leased))?.attempts).toBe(1)
+  })
+
+  test('gives developers turns, whose places are limited', async () => {
+    const other = await service.createDeveloper()
+    const otherApplication = await service.services.appAuth.authenticate(
+      await service.createApplication(other),
+    )
+    const busy = [await send(), await send(), await send(), await send()]
+    const { requestId } = await otp.send(otherApplication, { phone: '+14155550177' })
+    for (const claim of [...busy, { requestId, message: 0, owner: 'me', attempt: 1 }]) {
+      service.clock.advance(1)
+      await otp.attempt(claim, deferred)
+    }
+    service.clock.advance(2_000)
+    const claimIds = async (places: FairPlaces) =>
+      (await worker('other').claimDue(places)).map((claimed) => claimed.requestId)
+    expect(await claimIds(unsharedPlaces(2))).toEqual([busy[0]?.requestId ?? '', requestId])
+    expect(await claimIds(createFairPlaces(4, 1))).toEqual(busy.slice(1, 3).map((one) => one.requestId))
+    expect(await claimIds(unsharedPlaces())).toHaveLength(1)
   })
 
   test('hands over nothing of a worker that was paused until another had the lease, or nearly so', async () => {

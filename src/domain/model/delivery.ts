@@ -76,7 +76,7 @@ export const candidateKey = ({ channel, provider }: Candidate) => `${channel}/${
 /** Fields of a request that lead and make up its message. */
 export type RoutedRequest = Pick<
   OtpRequest,
-  'id' | 'appId' | 'environment' | 'phone' | 'country' | 'locale' | 'ownText' | 'expiresAt'
+  'id' | 'developerId' | 'appId' | 'environment' | 'phone' | 'country' | 'locale' | 'ownText' | 'expiresAt'
 >
 
 /** One attempt to send a message. */

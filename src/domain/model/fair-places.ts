@@ -2,7 +2,7 @@
 export type PlaceUse = {
   developerId: string
   /** Whether it is an event or a message of a `test` application. */
-  isTest: boolean
+  isTest?: boolean | undefined
 }
 
 export type FairPlaces = {
@@ -22,11 +22,12 @@ export type FairPlaces = {
  * Shares a limited number of places among developers, without a queue: a developer gets another place only while it
  * holds less than `share` of the free ones (dynamic thresholds, Choudhury and Hahne 1998). With a third, one developer
  * alone holds at most a quarter of all places; n developers hold equal parts, and 3 / (3 + n) stays free for the next
- * one. What belongs to `test` applications gets a place only below half of that threshold.
+ * one; with 1 these are a half and 1 / (1 + n). What belongs to `test` applications gets a place only below half of that
+ * threshold.
  *
  * @param max number of places
  */
-export const createFairPlaces = (max: number, share = 1 / 3) => createPlaces(max, share, new Map())
+export const createFairPlaces = (max: number, share: number) => createPlaces(max, share, new Map())
 
 function createPlaces(free: number, share: number, heldBefore: ReadonlyMap<string, number>): FairPlaces {
   const heldBy = new Map(heldBefore)

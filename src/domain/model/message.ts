@@ -1,3 +1,4 @@
+import type { PlaceUse } from './fair-places.ts'
 import type { Candidate, FailureClass } from './delivery.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { Channel, DeliveryStatus, OtpRequest } from './request.ts'
@@ -41,6 +42,9 @@ export type MessageKey = { requestId: string; message: number }
  * writes.
  */
 export type ClaimedMessage = MessageKey & { attempt: number; owner: string }
+
+/** A claimed message, with the developer who has a place for it. */
+export type PlacedMessage = ClaimedMessage & PlaceUse
 
 export type Message = MessageKey & {
   /** Channels that it may take, in order. */

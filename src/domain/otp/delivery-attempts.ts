@@ -9,10 +9,12 @@ import {
   type ClaimedMessage,
   type Message,
   type MessageKey,
+  type PlacedMessage,
 } from '../model/message.ts'
 import { readClosable } from './lifecycle.ts'
 import { isLeasedBy, settle, type SettleFacts } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
+import type { FairPlaces } from '../model/fair-places.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import { resultChanges } from '../limits/idempotency.ts'
@@ -166,11 +168,12 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
     attempt,
 
-    /** Leases due messages. */
-    claimDue: (limit: number): Promise<ClaimedMessage[]> =>
+    /** Leases due messages for which there is a place. */
+    claimDue: (places: FairPlaces): Promise<PlacedMessage[]> =>
       store.write(async (tx) => {
         const now = await tx.leases.now()
-        return tx.otpDeliveries.claim({ owner, now, leaseUntil: now + messageLeaseMs, limit })
+        const leaseUntil = now + messageLeaseMs
+        return tx.otpDeliveries.claim({ owner, now, leaseUntil, places: places.fork() })
       }),
 
     /**

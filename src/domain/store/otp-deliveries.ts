@@ -1,4 +1,5 @@
-import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
+import type { FairPlaces } from '../model/fair-places.ts'
+import type { MessageKey, Message, LoadedMessage, PlacedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 
@@ -11,8 +12,16 @@ export type OtpDeliveryStore = {
   /** Lists the messages of one request, oldest first. The caller has locked the request. */
   list(requestId: string): Awaitable<Message[]>
 
-  /** Leases due messages, the longest waiting first, exclusively until `leaseUntil`. */
-  claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
+  /**
+   * Leases due messages exclusively until `leaseUntil`, while `places` has one for their developer. Developers take turns,
+   * each with the message that has waited longest.
+   */
+  claim(request: {
+    owner: string
+    now: number
+    leaseUntil: number
+    places: FairPlaces
+  }): Promise<PlacedMessage[]>
 
   /** Finds the message of a receipt: by the provider's message id, otherwise by request id. */
   findForReceipt(

@@ -23,14 +23,14 @@ test.each([
   { developers: 5, each: 25 },
   { developers: 17, each: 10 },
 ])('$developers developers get equal parts, and the next one a place', ({ developers, each }) => {
-  const places = createFairPlaces(200)
+  const places = createFairPlaces(200, 1 / 3)
   const names = Array.from({ length: developers }, (_, index) => `dev_${index}`)
   expect(takeAll(places, names)).toEqual(names.map(() => each))
   expect(places.canTake(live('dev_next'))).toBe(true)
 })
 
 test('is equal also for developers that come late', () => {
-  const places = createFairPlaces(200)
+  const places = createFairPlaces(200, 1 / 3)
   const leaves = Array.from({ length: 300 }, () => places.take(live('early'))).flatMap((leave) => leave ?? [])
   expect(leaves).toHaveLength(50)
   const late = takeAll(places, ['late'])
@@ -42,7 +42,7 @@ test('is equal also for developers that come late', () => {
 })
 
 test('leaves what belongs to test applications half of that, within the part of the developer', () => {
-  const places = createFairPlaces(200)
+  const places = createFairPlaces(200, 1 / 3)
   const tests = Array.from({ length: 300 }, () => places.take({ developerId: 'dev_1', isTest: true }))
   expect(tests.filter((leave) => leave !== undefined)).toHaveLength(29)
   expect(takeAll(places, ['dev_1'])).toEqual([50 - 29])
@@ -53,7 +53,7 @@ test('leaves what belongs to test applications half of that, within the part of 
 })
 
 test('plans with a copy', () => {
-  const places = createFairPlaces(4)
+  const places = createFairPlaces(4, 1 / 3)
   expect(takeAll(places.fork(), ['dev_1', 'dev_2'])).toEqual([1, 1])
   expect(places.free()).toBe(4)
 })

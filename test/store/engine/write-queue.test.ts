@@ -143,6 +143,15 @@ describe('calls in the write queue', () => {
     expect(second.told).toEqual(['decide b', 'write b', 'committed'])
   })
 
+  test('share a batch with those that came before them while another one runs', async () => {
+    const first = call({ name: 'first' })
+    await new Promise(setImmediate)
+    const flood = Array.from({ length: 200 }, (_, index) => call({ name: `flood ${index}` }))
+    await call({ name: 'late' })
+    expect(group.told.filter((one) => one === 'committed')).toHaveLength(2)
+    await Promise.all([first, ...flood])
+  })
+
   test('more than a batch holds are ended batch by batch', async () => {
     await Promise.all(Array.from({ length: 600 }, (_, i) => call({ name: `n${i}` })))
     expect(group.told.filter((one) => one.startsWith('write'))).toHaveLength(3)
