@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
+import type { Host } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../context.ts'
-import { printable } from '../terminal/text.ts'
+import type { Context, RunCommand } from '../context.ts'
+import { exitCodes } from '../terminal/errors.ts'
+import { printable, shortPath } from '../terminal/text.ts'
 
 /** Registers the commands for one phone number: unlock its limits, erase it everywhere. */
 export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
@@ -17,13 +19,16 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
     .action((target: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const result = await withHost(context, options, 'write', (host) => host.unlock(target))
+        const { result, place } = await withHost(context, options, 'write', async (host) => ({
+          result: await host.unlock(target),
+          place: describePlace(host, context),
+        }))
         output.printResult(JSON.stringify({ data: result }), () => {
           const displayTarget = output.paint.bold(printable(target))
           const hadCounts = result.checkBudgets + result.admissions > 0
           return hadCounts
             ? `${output.paint.green('✓')} Unlocked ${displayTarget}`
-            : `${displayTarget} was not locked: no attempts were counted.`
+            : `${displayTarget} was not locked: no attempts were counted in ${place}.`
         })
       }),
     )
@@ -42,13 +47,24 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
             name: phone,
           }),
         })
-        const erasure = await withHost(context, options, 'write', (host) => host.erase(phone))
-        output.printResult(
-          JSON.stringify({ data: erasure }),
-          () =>
-            `${output.paint.green('✓')} Erased ${output.paint.bold(printable(phone))} from OTP requests (${erasure.otpRequests}), log entries (${erasure.logEntries}) and users (${erasure.users})`,
-        )
+        const { erasure, place } = await withHost(context, options, 'write', async (host) => ({
+          erasure: await host.erase(phone),
+          place: describePlace(host, context),
+        }))
+        const { otpRequests, logEntries, users } = erasure
+        const isFound = otpRequests + logEntries + users > 0
+        output.printResult(JSON.stringify({ data: erasure }), () => {
+          const displayPhone = output.paint.bold(printable(phone))
+          return isFound
+            ? `${output.paint.green('✓')} Erased ${displayPhone} from OTP requests (${otpRequests}), log entries (${logEntries}) and users (${users})`
+            : `${output.paint.yellow('▲')} Nothing found for ${displayPhone} in ${place}`
+        })
+        if (!isFound) return exitCodes.negative
         output.note('Backups made earlier still contain it: delete them, or let them expire.')
+        return exitCodes.done
       }),
     )
 }
+
+const describePlace = ({ dataDir }: Host, { io }: Context) =>
+  dataDir === null ? 'the database' : printable(shortPath(dataDir, io.homeDirectory))

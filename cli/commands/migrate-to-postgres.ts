@@ -4,6 +4,7 @@ import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
+import { nameDataDir } from '../host/name-data-dir.ts'
 import type { ProgressStep } from '../../src/shared/progress.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatFacts } from '../terminal/text.ts'
@@ -23,7 +24,8 @@ export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
     .action((options: MoveFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const { config, target } = await loadMoveConfig(options)
+        const { source, config, target } = await loadMoveConfig(options)
+        await nameDataDir(context, source)
         const { moveDataDir } = await import('../../src/server/bundle.ts')
         const result = await withProgress(context, (onStep) =>
           moveDataDir(

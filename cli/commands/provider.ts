@@ -9,6 +9,7 @@ import { examples } from '../help.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
+import { nameDataDir } from '../host/name-data-dir.ts'
 import { describeRunning, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord, type Paint } from '../terminal/text.ts'
@@ -40,6 +41,7 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const loaded = await loadServerConfig(flags)
         const config = requireConfig(loaded, exitCodes.usage)
+        await nameDataDir(context, loaded)
         const running = await findRunning(loaded)
         const configured =
           running?.providers ?? (await withProviders(config, (providers) => providers.list()))

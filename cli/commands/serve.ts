@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { Flags } from '../../src/config/config.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
-import { runServer } from '../host/run-server.ts'
+import { runServer, type ServeFlags } from '../host/run-server.ts'
 import { addConfigFlags } from '../host/config.ts'
 
 /** Registers the serve command. */
 export function addServeCommand(program: Command, runCommand: RunCommand) {
   addConfigFlags(program.command('serve').description('run the server'))
+    .option('--new', 'create a database where files of an earlier one are left; keeps the files')
     .addHelpText(
       'after',
       examples(
@@ -17,5 +17,7 @@ export function addServeCommand(program: Command, runCommand: RunCommand) {
         'otpd serve --dev --log-format json',
       ),
     )
-    .action((flags: Flags, command: Command) => runCommand(command, (context) => runServer(context, flags)))
+    .action((flags: ServeFlags, command: Command) =>
+      runCommand(command, (context) => runServer(context, flags)),
+    )
 }

@@ -114,7 +114,10 @@ function masterKeyCheck(
 }
 
 function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayPath }: DataDirInfo): Check[] {
-  if (database.state === 'missing') return [ok('database', 'none yet; the first start creates it')]
+  if (database.state === 'missing')
+    return database.isNew
+      ? [ok('database', 'none yet; the first start creates it')]
+      : [fault('database', database.message, database.remedy)]
   const restore = `Restore a backup: otpd restore FILE; backups are in ${displayPath}/backups`
   if (database.state === 'unreadable') {
     return [

@@ -7,6 +7,7 @@ import type { Output } from '../terminal/output.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { fieldFaults } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
+import { nameDataDir } from './name-data-dir.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
 
@@ -24,15 +25,17 @@ export const addHostFlags = (command: Command) =>
  * @throws CliError with the code that the API would use
  */
 export async function withHost<T>(
-  { output }: Context,
+  context: Context,
   flags: HostFlags,
   access: 'read' | 'write',
   work: (host: Host) => Promise<T>,
 ): Promise<T> {
-  const config = requireConfig(await loadServerConfig(flags, 'host command'), exitCodes.usage)
+  const loaded = await loadServerConfig(flags, 'host command')
+  const config = requireConfig(loaded, exitCodes.usage)
+  await nameDataDir(context, loaded)
   const { openHost } = await import('../../src/server/bundle.ts')
   try {
-    const host = await openHost({ config, access, warn: output.warn })
+    const host = await openHost({ config, access, warn: context.output.warn })
     try {
       return await work(host)
     } finally {
@@ -49,17 +52,19 @@ export async function withHost<T>(
  * @throws CliError for an expected failure
  */
 export async function withDataDir<T>(
-  { output }: Context,
+  context: Context,
   flags: HostFlags,
   work: (
     host: typeof import('../../src/server/bundle.ts'),
     needs: { config: Config; warn: Output['warn'] },
   ) => Promise<T>,
 ): Promise<T> {
-  const config = requireConfig(await loadServerConfig(flags, 'migration'), exitCodes.usage)
+  const loaded = await loadServerConfig(flags, 'migration')
+  const config = requireConfig(loaded, exitCodes.usage)
+  await nameDataDir(context, loaded)
   const host = await import('../../src/server/bundle.ts')
   try {
-    return await work(host, { config, warn: output.warn })
+    return await work(host, { config, warn: context.output.warn })
   } catch (error) {
     throw asCliError(error)
   }

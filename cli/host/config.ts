@@ -55,12 +55,14 @@ export async function loadServerConfig(flags: Flags, use: ConfigUse = 'serve'): 
  *
  * @throws CliError CONFIG_INVALID with every problem as a hint
  */
-export async function loadMoveConfig(flags: Flags): Promise<{ config: Config; target: DatabaseConfig }> {
+export async function loadMoveConfig(
+  flags: Flags,
+): Promise<{ source: LoadedConfig; config: Config; target: DatabaseConfig }> {
   const server = await import('../../src/server/bundle.ts')
   const { source, target, problems } = server.loadMoveConfig(server.processInput(flags))
   const config = requireConfig({ ...source, config: target && source.config, problems }, exitCodes.usage)
   if (target === null) throw new Error('a missing database is a problem')
-  return { config, target }
+  return { source, config, target }
 }
 
 /**

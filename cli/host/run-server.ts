@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Config, Flags, LoadedConfig } from '../../src/config/config.ts'
 import type { DevLine, Log, RunningServer } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
-import { exitCodes, type ExitCode } from '../terminal/errors.ts'
+import { exitCodes, usageError, type ExitCode } from '../terminal/errors.ts'
 import { startRefusedError } from './commands.ts'
 import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
@@ -13,16 +13,25 @@ import { createProgress } from '../terminal/progress.ts'
 import { localTime, formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
+/** Flags of `otpd serve`: settings, and what is for one start only. */
+export type ServeFlags = Flags & { new?: true }
+
 /**
  * Runs the server until a signal ends it. Once it is ready, writes one thing to stdout: the banner, or with
  * `--log-format json` the line `{"level":"info","msg":"ready","url":…}`. The log goes to stderr.
  *
  * @returns 0 after a graceful shutdown, 1 if the server failed
  */
-export async function runServer(context: Context, flags: Flags): Promise<ExitCode> {
+export async function runServer(context: Context, flags: ServeFlags): Promise<ExitCode> {
   const { io, output } = context
   const loaded = await loadServerConfig(flags)
   const config = requireConfig(loaded, exitCodes.startRefused)
+  const mustBeNew = flags.new === true
+  if (mustBeNew && config.dataDir === null)
+    throw usageError(
+      '--new creates a database in a data directory, and this server has none.',
+      'Leave it out.',
+    )
   const { startServer, createLog, descriptorSink } = await import('../../src/server/bundle.ts')
   const clock = { now: io.now }
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
@@ -36,6 +45,7 @@ export async function runServer(context: Context, flags: Flags): Promise<ExitCod
     log,
     version,
     settings,
+    mustBeNew,
     onStep,
     onDevLine,
     command: selfCommand(),

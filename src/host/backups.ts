@@ -10,6 +10,7 @@ import type { OnStep } from '../shared/progress.ts'
 import { backUpDatabase, type Backup } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
 import { readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { requireDatabase } from '../store/files/missing-database.ts'
 
 export type HostBackup = Backup & { pruned: string[] }
 export type HostStoredBackup = Omit<StoredBackup, 'at'> & { at: string }
@@ -43,10 +44,11 @@ export async function backUpToTarget(
   { config, onStep = () => {} }: BackupNeeds,
   { dataDir, masterKey, prune }: { dataDir: string; masterKey: Uint8Array; prune: boolean },
 ): Promise<HostBackup> {
+  requireDatabase(dataDir)
   const { database, backups: ownFolder } = dataFiles(dataDir)
   const { to, keep } = config.backup
   const now = Date.now()
-  if (existsSync(database)) mkdirSync(ownFolder, { recursive: true, mode: 0o700 })
+  mkdirSync(ownFolder, { recursive: true, mode: 0o700 })
   removeOldDrafts(ownFolder, now)
   // Before the pruning, which may fail: the backup is there, and the next one is due later.
   const record = ({ file, bytes }: Backup) => writeLastBackup(dataDir, { file, at: now, bytes })
@@ -65,7 +67,7 @@ export async function backUpToTarget(
   } else {
     const folder = folderOf(to, dataDir)
     // Made here, it could be the place where a disk is to be mounted.
-    if (!existsSync(folder) && existsSync(database))
+    if (!existsSync(folder))
       throw new OperationRefused(
         'FILE_NOT_WRITABLE',
         `there is no folder ${folder}`,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { decodeMasterKeyFile } from '../config/secrets.ts'
-import { backUpDatabase, noDatabaseError, withReadonlyConnection } from '../store/files/backup.ts'
+import { backUpDatabase, withReadonlyConnection } from '../store/files/backup.ts'
 import { findBackup, verifySource, withOpenedBackup, type HostVerifiedBackup } from './backup-source.ts'
 import { backUpToTarget, listStoredBackups, type HostBackup, type HostBackupList } from './backups.ts'
 import {
@@ -17,6 +17,7 @@ import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-ke
 import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
 import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
+import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 
@@ -138,7 +139,7 @@ export async function restore(
 /**
  * Lists the applied and the pending migrations.
  *
- * @throws StartRefused when the database is damaged, newer, or from another build
+ * @throws OperationRefused NO_DATABASE; StartRefused when the database is damaged, newer, or from another build
  */
 export async function migrationStatus({ config }: Needs): Promise<HostMigrationStatus> {
   if (config.database) {
@@ -146,6 +147,7 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
     return postgresMigrationStatus(config.database.url)
   }
   const dataDir = requireDataDir(config)
+  requireDatabase(dataDir)
   try {
     return readMigrationStatus(dataFiles(dataDir).database)
   } catch (error) {
@@ -158,7 +160,7 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
  * backup.
  *
  * @param onDrain called with the name of a migration that waits until older nodes have drained
- * @throws OperationRefused SERVER_RUNNING; StartRefused
+ * @throws OperationRefused NO_DATABASE, SERVER_RUNNING; StartRefused
  */
 export async function migrateUp(
   { config, warn = () => {}, onStep }: Needs,
@@ -169,6 +171,7 @@ export async function migrateUp(
     return { migrated: await migratePostgresUp(config.database.url, onDrain), backup: null }
   }
   const dataDir = requireDataDir(config)
+  requireDatabase(dataDir)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
@@ -188,8 +191,8 @@ export async function verifyAudit({ config, onStep }: Needs): Promise<HostAuditV
     return toHostVerification(await verifySharedAudit({ ...config, database: config.database }, onStep))
   }
   const dataDir = requireDataDir(config)
+  requireDatabase(dataDir)
   const { database } = dataFiles(dataDir)
-  if (!existsSync(database)) throw noDatabaseError(database)
   try {
     const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
     return toHostVerification(readAuditTrail(database, masterKeys, onStep))
@@ -203,16 +206,15 @@ const toHostVerification = ({ provedSince, ...verification }: AuditVerification)
   provedSince: provedSince === null ? null : new Date(provedSince).toISOString(),
 })
 
-/** Reads the master key that authenticates backups. @throws StartRefused there is none */
+/** Reads the master key that authenticates backups. @throws OperationRefused NO_DATABASE; StartRefused there is none */
 function readBackupKey(config: Config): Uint8Array {
   const dataDir = requireDataDir(config)
-  const { database } = dataFiles(dataDir)
+  requireDatabase(dataDir)
   const candidates = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
-  const masterKey = existsSync(database)
-    ? withReadonlyConnection(database, (connection) => findMasterKey(connection, candidates))
-    : candidates[0]
+  const masterKey = withReadonlyConnection(dataFiles(dataDir).database, (connection) =>
+    findMasterKey(connection, candidates),
+  )
   if (masterKey) return masterKey
-  if (!existsSync(database)) throw noDatabaseError(database)
   throw new StartRefused(
     'the master key of the database is not here, and backups are authenticated with it',
     'Restore master.key, or point OTPD_MASTER_KEY_FILE to it.',

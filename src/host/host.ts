@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditEntry } from '../domain/model/audit.ts'
@@ -13,15 +12,18 @@ import { requireDataDir } from './data.ts'
 import type { SharedInspection } from './inspect-shared.ts'
 import { hostClock, openStore } from './open.ts'
 import type { SharedConfig } from './shared.ts'
-import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
+import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import {
   inspectDataDir,
   readMigrationStatus,
   type Inspection,
   type InspectionOptions,
 } from '../store/files/inspection.ts'
+import { isLocked } from '../store/files/lock.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
+import { hasDatabase, requireDatabase } from '../store/files/missing-database.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
+import { readDatabase } from '../store/files/open-readonly.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
 import { prepareDatabase, toStartError } from '../store/files/prepare-database.ts'
 import { connect } from '../store/engine/sqlite.ts'
@@ -67,8 +69,8 @@ export type Host = Awaited<ReturnType<typeof openHost>>
  * Opens the database for the host commands (`otpd admin …`), which work with or without a running server. Each call
  * is one short transaction, except an erasure, which uses many; they wait for the server's own transactions.
  *
- * @param options.access `read` changes nothing on disk, and needs an existing database; every write then fails. `write`
- *   creates the directory, the master key and the database if they are missing, and migrates an older database.
+ * @param options.access `read` changes nothing on disk, and every write then fails; `write` migrates an older database.
+ *   Both need an existing database.
  * @param options.config provides the data directory, the identity provider and the plans
  * @param options.warn called with a warning about a directory that other users can read
  * @throws StartRefused when the directory cannot be used, or when its database has another version; OperationRefused
@@ -89,6 +91,9 @@ export async function openHost(options: {
 
   return {
     ...createHostAccounts(config, needs),
+
+    /** Null with a PostgreSQL database. */
+    dataDir: config.dataDir,
 
     /** Erases a person's data in every account, also while a server runs. @throws INVALID_PHONE_NUMBER */
     async erase(phone: string): Promise<HostErasureResult> {
@@ -140,6 +145,25 @@ export async function openHost(options: {
 }
 
 /**
+ * Tells whether a data directory has an account. Read-only; never throws.
+ *
+ * @param subject who a login's token is for: the id of the account, or its subject at an external provider
+ * @returns null if the database cannot be read
+ */
+export function hasDeveloper(dataDir: string, subject: string): boolean | null {
+  try {
+    if (!hasDatabase(dataDir)) return false
+    const query = 'select 1 from developers where id = ?1 or subject = ?1'
+    return readDatabase(
+      dataFiles(dataDir).database,
+      (connection) => connection.query(query).get(subject) !== null,
+    )
+  } catch {
+    return null
+  }
+}
+
+/**
  * Inspects the data directory with the permissions of this user. Read-only; never throws.
  *
  * @param config null if the configuration has problems; the master key is then not inspected
@@ -165,7 +189,7 @@ export async function inspectShared(config: Config & SharedConfig): Promise<Shar
 function openDirectory(config: Config, access: 'read' | 'write', warn: (message: string) => void) {
   const dataDir = requireDataDir(config)
   if (access === 'read') requireCurrentDatabase(dataDir)
-  else ensureDatabase(dataDir, config, hostClock().now(), warn)
+  else bringDatabaseUpToDate(dataDir, config, hostClock().now(), warn)
   return openStore(dataDir, config, access)
 }
 
@@ -175,28 +199,27 @@ function openDirectory(config: Config, access: 'read' | 'write', warn: (message:
  * @throws OperationRefused (NO_DATABASE); StartRefused the database is damaged, older or newer
  */
 function requireCurrentDatabase(dataDir: string): void {
-  const { database } = dataFiles(dataDir)
-  if (!existsSync(database)) {
-    throw new OperationRefused(
-      'NO_DATABASE',
-      `there is no database in ${dataDir}`,
-      'Name the data directory of your server with --data-dir, or start a server there: otpd serve',
-    )
-  }
+  requireDatabase(dataDir)
   try {
-    if (readMigrationStatus(database).pending.length === 0) return
+    if (readMigrationStatus(dataFiles(dataDir).database).pending.length === 0) return
   } catch (error) {
     throw toStartError(error, dataDir)
   }
   throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
 }
 
-/** Creates what is missing, or waits until the server that holds the lock has created it. */
-function ensureDatabase(dataDir: string, config: Config, now: number, warn: (message: string) => void): void {
+/** Migrates an older database, or waits until the server that holds the lock has created or migrated it. */
+function bringDatabaseUpToDate(
+  dataDir: string,
+  config: Config,
+  now: number,
+  warn: (message: string) => void,
+): void {
+  if (!isLocked(dataFiles(dataDir).lock)) requireDatabase(dataDir)
   prepareDataDir(dataDir, warn)
   const lock = lockDataDir(dataDir)
   try {
-    if (!lock) waitForMigrations(dataFiles(dataDir).database)
+    if (!lock) waitForMigrations(dataDir)
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     prepareDatabase(dataDir, { masterKey, migrate: config.migrate, now })
   } finally {
@@ -208,9 +231,9 @@ const waitMaxMs = 5000
 const pollMs = 20
 
 /** Waits for a server at its first start, which holds the lock before its tables exist. */
-function waitForMigrations(database: string): void {
+function waitForMigrations(dataDir: string): void {
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += pollMs) {
-    const applied = listAppliedMigrations(database)
+    const applied = hasDatabase(dataDir) ? listAppliedMigrations(dataFiles(dataDir).database) : []
     if (applied.length >= sqliteMigrations.length) return
     if (applied.length > 0) {
       throw new StartRefused(
@@ -237,7 +260,6 @@ function truncateWal(database: string): void {
 }
 
 function listAppliedMigrations(database: string) {
-  if (!existsSync(database)) return []
   const connection = connect(database, waitMaxMs)
   try {
     return readAppliedMigrations(connection)

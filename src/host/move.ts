@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
 import type { Config, DatabaseConfig } from '../config/config.ts'
-import { noDatabaseError } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
 import { readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
 import { connect } from '../store/engine/sqlite.ts'
 import { moveToPostgres, type MoveResult, type MoveStep } from '../store/move/to-postgres.ts'
@@ -27,8 +26,8 @@ export async function moveDataDir(
   options: { dryRun: boolean; restart: boolean; onStep(step: MoveStep): void },
 ): Promise<HostMove> {
   const dataDir = requireDataDir(config)
+  requireDatabase(dataDir)
   const { database } = dataFiles(dataDir)
-  if (!existsSync(database)) throw noDatabaseError(database)
   prepareDataDir(dataDir, warn)
   try {
     return await withLock(dataDir, async () => {

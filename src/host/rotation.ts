@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
-import { noDatabaseError } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
 import { readMigrationStatus } from '../store/files/inspection.ts'
+import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
 import {
   finishRotation,
@@ -69,8 +68,8 @@ const stepTexts = {
 } as const satisfies Record<(typeof rotationSteps)[number], string>
 
 function requireMigrated(dataDir: string): void {
+  requireDatabase(dataDir)
   const { database } = dataFiles(dataDir)
-  if (!existsSync(database)) throw noDatabaseError(database)
   let isOlder: boolean
   try {
     isOlder = readMigrationStatus(database).pending.length > 0

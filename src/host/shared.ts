@@ -26,9 +26,9 @@ export const commandName = ({ node }: Pick<Config, 'node'>) => `otpd-command/${n
 /**
  * Opens a shared database for a host command, also while nodes serve it.
  *
- * @param access `read` needs an existing database of this version, and every write then fails; `write` migrates an empty
- *   or older database, as a node does
- * @throws StartRefused; OperationRefused (NO_DATABASE) there is nothing to read
+ * @param access `read` needs a database of this version, and every write then fails; `write` migrates an older one, as a
+ *   node does
+ * @throws StartRefused; OperationRefused (NO_DATABASE) it is empty
  */
 export async function openSharedStore(config: SharedConfig, access: 'read' | 'write') {
   const { url, isUnsafe } = config.database
@@ -40,7 +40,7 @@ export async function openSharedStore(config: SharedConfig, access: 'read' | 'wr
     statements: 'unnamed',
     isUnsafe,
     migrate: access === 'write' && config.migrate,
-    mustExist: access === 'read',
+    mustExist: true,
     waitMs: 0,
     now: clock.now,
   })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { createDatabase } from '../store/files/create-database.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
@@ -21,7 +22,7 @@ import type { Storage, StorageNeeds } from './storage.ts'
 const lockWaitMs = 1_000
 
 /**
- * Locks the data directory, reads the master key, migrates the database if needed and opens it with its keys. Keys that
+ * Locks the data directory, creates or migrates its database if needed, and opens it with its keys. Keys that
  * a host command replaces are read again before the next write.
  *
  * @throws StartRefused with the cause and a remedy
@@ -41,7 +42,7 @@ export async function openDataDir(
 function openIn(
   dataDir: string,
   config: Pick<Config, 'dataDir' | 'secrets' | 'migrate'>,
-  { log, clock, cleanups, onFault, onStep }: StorageNeeds,
+  { log, clock, cleanups, mustBeNew, onFault, onStep }: StorageNeeds,
 ): Storage {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
@@ -56,9 +57,11 @@ function openIn(
   cleanups.push(lock.release)
   cleanups.push(() => removeServerRecord(dataDir))
 
-  const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
+  const { masterKey: configured } = config.secrets
+  const isNew = createDatabase(dataDir, { configured, isForced: mustBeNew, now: clock.now() })
+  const masterKey = readMasterKey(dataDir, configured)
   const hadWal = hasWal(dataDir)
-  const { isNew, migrated, backup } = prepareDatabase(dataDir, {
+  const { migrated, backup } = prepareDatabase(dataDir, {
     masterKey,
     migrate: config.migrate,
     now: clock.now(),
@@ -68,7 +71,7 @@ function openIn(
 
   const keyring = openKeyring(
     files.database,
-    () => readMasterKeyCandidates(dataDir, config.secrets.masterKey),
+    () => readMasterKeyCandidates(dataDir, configured),
     () => log.info('the keys were replaced, and were read again'),
   )
   const database = openSqlite(files.database, { onDiskFault: onFault, onForeignCommit: keyring.refresh })

@@ -62,6 +62,8 @@ export type ServerNeeds = {
   clock?: Clock
   /** Called in development mode with each request and each code in an inbox. */
   onDevLine?: (line: DevLine) => void
+  /** Create a database next to files of an earlier one, and refuse one that exists; false by default. */
+  mustBeNew?: boolean
   /** Called as a migration goes on. */
   onStep?: OnStep
   /** Starts this program, for the backups of the schedule. Without it there are none. */
@@ -81,7 +83,7 @@ const setupTokenCheckMs = 10_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { version, settings = [], onStep = () => {} } = needs
+  const { version, settings = [], mustBeNew = false, onStep = () => {} } = needs
   let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
@@ -99,7 +101,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
   let storage: Storage | undefined
   try {
-    storage = await openStorage(config, { log, version, clock: nodeClock, cleanups, onFault, onStep })
+    const storageNeeds = { log, version, clock: nodeClock, cleanups, mustBeNew, onFault, onStep }
+    storage = await openStorage(config, storageNeeds)
     const { database, keyring, clock } = storage
     if (storage.isShared) log = withoutOutages(log)
     // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the

@@ -39,6 +39,8 @@ export type StorageNeeds = {
   clock: Clock
   /** Receives what closes the database. */
   cleanups: Cleanups
+  /** Create a database next to files of an earlier one, and refuse one that exists. */
+  mustBeNew: boolean
   /** Called as a migration goes on. */
   onStep: OnStep
   /** Called when the server must exit, because it may lose writes or has no key for the database any more. */

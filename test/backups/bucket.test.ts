@@ -11,7 +11,7 @@ import {
   sendSealedBackup,
 } from '../../src/backups/sealed.ts'
 import { headerBytes } from '../../src/backups/sealed-format.ts'
-import { prepareDatabase } from '../../src/store/files/prepare-database.ts'
+import { createDatabase } from '../../src/store/files/create-database.ts'
 import { dataFiles } from '../../src/store/files/data-dir.ts'
 import { connect } from '../../src/store/engine/sqlite.ts'
 import { s3Error, startS3Server } from '../helpers/s3-server.ts'
@@ -46,7 +46,7 @@ const open = ({ bucket = 'backups', endpoint = service.url, answerMs = 30_000 } 
 function makeDatabase(size: 'small' | 'large' = 'small') {
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)
-  prepareDatabase(dataDir, { masterKey, migrate: true, now })
+  createDatabase(dataDir, { configured: masterKey, isForced: false, now })
   const { database } = dataFiles(dataDir)
   const connection = connect(database, 0)
   connection.run(`insert into meta (name, value) values ('filler', ?)`, [

@@ -1,7 +1,19 @@
+import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createProgram } from '../../cli/program.ts'
+import { processIo } from '../../cli/terminal/terminal.ts'
 import { runBinary, startServer } from '../helpers/binary.ts'
 
 let home: string
@@ -29,34 +41,97 @@ const stateOf = (folder: string) => [
     }),
 ]
 
+/** Arguments of every command that works on a data directory, but of those that may create a database. */
+const hostCommands: Record<string, string[]> = {
+  'admin audit': [],
+  'admin create': ['--email', 'ada@example.com', '--password-stdin'],
+  'admin delete': ['ada@example.com', '--yes'],
+  'admin disable': ['ada@example.com', '--yes'],
+  'admin enable': ['ada@example.com'],
+  'admin erase': ['+14155550100', '--yes'],
+  'admin list': [],
+  'admin reset-password': ['ada@example.com', '--password-stdin'],
+  'admin reset-totp': ['ada@example.com'],
+  'admin rotate-master-key': ['--yes'],
+  'admin rotate-signing-key': [],
+  'admin set-plan': ['ada@example.com', 'free'],
+  'admin setup-token': [],
+  'admin token': ['ada@example.com'],
+  'admin unlock': ['+14155550100'],
+  'audit verify': [],
+  backup: [],
+  'backup list': [],
+  'backup verify': ['latest'],
+  'config check': [],
+  'config show': [],
+  doctor: [],
+  'guard status': [],
+  'migrate status': [],
+  'migrate to-postgres': ['--dry-run'],
+  'migrate up': [],
+  'provider list': [],
+  'provider test': ['main', '+14155550100'],
+  version: [],
+}
+/** These say something without a database. */
+const needNone = [
+  'backup list',
+  'backup verify',
+  'config check',
+  'config show',
+  'doctor',
+  'provider list',
+  'provider test',
+  'version',
+]
+
+const listHostCommands = (command: Command, path: string[] = []): string[] => [
+  ...(command.options.some(({ long }) => long === '--data-dir') ? [path.join(' ')] : []),
+  ...command.commands.flatMap((sub) => listHostCommands(sub, [...path, sub.name()])),
+]
+
 describe('a directory without a database', () => {
-  test.each([0o1777, 0o755])(
-    'of mode %o is an error for commands that read, and stays as it is',
-    async (mode) => {
-      const shared = join(home, 'shared')
-      mkdirSync(shared)
-      chmodSync(shared, mode)
-      const before = stateOf(shared)
-      for (const args of readers) {
-        const { exitCode, stderr } = await run(args, shared)
-        expect([args, exitCode, JSON.parse(stderr).error.code]).toEqual([args, 5, 'NO_DATABASE'])
+  test('every command that works on a data directory is tried', () => {
+    const found = listHostCommands(createProgram(processIo(), async () => {}))
+    expect(found.toSorted()).toEqual([...Object.keys(hostCommands), 'restore', 'serve'].toSorted())
+  })
+
+  test.each(['is there, for everyone', 'is missing', 'has lost its database'])(
+    'that %s stays as it is',
+    async (state) => {
+      const dataDir = join(home, 'shared')
+      if (state !== 'is missing') mkdirSync(dataDir)
+      if (state.startsWith('is there')) chmodSync(dataDir, 0o1777)
+      if (state.startsWith('has lost'))
+        for (const name of ['otpd.db-wal', 'master.key', 'otpd.db'])
+          writeFileSync(join(dataDir, name), name === 'otpd.db' ? '' : 'acknowledged', { mode: 0o600 })
+      const before = state === 'is missing' ? [] : stateOf(dataDir)
+      const env = { OTPD_DATABASE_URL: 'postgres://postgres@127.0.0.1:1/otpd' }
+      for (const [path, rest] of Object.entries(hostCommands)) {
+        const args = [...path.split(' '), ...rest, '--json']
+        const result = await runBinary(home, args, {
+          input: 'correct horse battery',
+          env: { OTPD_DATA_DIR: dataDir, ...(path === 'migrate to-postgres' && env) },
+        })
+        if (needNone.includes(path)) continue
+        const error = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '').error
+        expect([path, result.exitCode, error.code]).toEqual([path, 5, 'NO_DATABASE'])
+        if (state.startsWith('has lost')) {
+          expect(error.message).toContain('otpd.db is empty, next to master.key and otpd.db-wal')
+          expect(error.hint).toMatch(/otpd restore latest.*otpd serve --new/)
+        }
       }
-      for (const args of others) await run(args, shared)
-      expect(stateOf(shared)).toEqual(before)
+      if (state === 'is missing') expect(existsSync(dataDir)).toBe(false)
+      else expect(stateOf(dataDir)).toEqual(before)
     },
   )
-
-  test('is not created', async () => {
-    const missing = join(home, 'missing', 'data')
-    for (const args of [...readers, ...others]) await run(args, missing)
-    expect(existsSync(join(home, 'missing'))).toBe(false)
-  })
 })
 
 test('commands that read change nothing in the directory of a stopped server, and see the same with a running one', async () => {
   const dataDir = join(home, 'data')
   mkdirSync(dataDir)
   chmodSync(dataDir, 0o755)
+  await (await startServer({ home, dataDir })).stop()
   const create = ['admin', 'create', '--email', 'ada@example.com', '--name', 'Ada', '--password-stdin']
   await runBinary(home, create, { env: { OTPD_DATA_DIR: dataDir }, input: 'correct horse battery' })
   expect(statSync(dataDir).mode & 0o7777).toBe(0o755)
@@ -78,6 +153,20 @@ test('commands that read change nothing in the directory of a stopped server, an
 
   const server = await startServer({ home, dataDir })
   expect(await answers()).toEqual(stopped)
+
+  const login = ['login', '--server', server.url, '--email', 'ada@example.com', '--password-stdin']
+  await runBinary(home, login, { input: 'correct horse battery' })
+  chmodSync(dataDir, 0o700)
+  const erase = ['admin', 'erase', '+14155550100', '--yes']
+  const own = await runBinary(home, [...erase, '--data-dir', 'data'])
+  expect(own).toEqual({ exitCode: 8, stdout: '▲ Nothing found for +14155550100 in ~/data\n', stderr: '' })
+  // The default of root is a directory of the machine.
+  const other = process.getuid?.() === 0 ? '/var/lib/otpd' : '~/.local/share/otpd'
+  const { stderr } = await runBinary(home, ['admin', 'list'])
+  expect(stderr.split('\n').slice(0, 2)).toEqual([
+    `Data directory: ${other} (the default; --data-dir names another).`,
+    `Warning: the server that you are logged in to, ${server.url}, uses another data directory: your account there, ada@example.com, is not in ${other}.`,
+  ])
   await server.stop()
 })
 

@@ -53,6 +53,7 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
   })
 
   test('manage accounts that every node knows', async () => {
+    await json(['migrate', 'up'])
     const input = 'correct horse battery'
     await json(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'], { input })
     const nodes = await Promise.all(['a', 'b'].map((name) => shared.startNode({ env: { OTPD_NODE: name } })))
@@ -68,7 +69,11 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
       }
       expect(await json(['admin', 'list'])).toMatchObject([{ email: 'ada@example.com' }])
       expect(await json(['admin', 'unlock', '+14155550100'])).toMatchObject({ checkBudgets: 0 })
-      expect(await json(['admin', 'erase', '+14155550100', '--yes'])).toMatchObject({ otpRequests: 0 })
+      const erased = await run(['admin', 'erase', '+14155550100', '--yes'])
+      expect(erased).toMatchObject({
+        exitCode: 8,
+        stdout: '▲ Nothing found for +14155550100 in the database\n',
+      })
       expect(await json(['guard', 'status'])).toMatchObject({ mode: 'monitor' })
       expect(await json(['audit', 'verify'])).toMatchObject({ isUnbroken: true })
       const actions = (await json(['admin', 'audit'])).map(({ action }: { action: string }) => action)

@@ -6,6 +6,8 @@ import { readLastBackup } from '../../src/backups/last-backup.ts'
 import { backupFileName, timeInFileName } from '../../src/backups/names.ts'
 import { openHost } from '../../src/host/host.ts'
 import { backUp } from '../../src/host/data.ts'
+import { createDatabase } from '../../src/store/files/create-database.ts'
+import { prepareDataDir } from '../../src/store/files/data-dir.ts'
 import { loadEnv, requireConfig } from '../helpers/config.ts'
 
 let folder: string
@@ -15,6 +17,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 test('a backup counts as made if the pruning after it fails, so that the next one is not due at once', async () => {
   const dataDir = join(folder, 'data')
   const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir, OTPD_BACKUP_KEEP: '1' }))
+  prepareDataDir(dataDir, () => {})
+  createDatabase(dataDir, { configured: null, isForced: false, now: Date.now() })
   const host = await openHost({ config, access: 'write' })
   await host.createSetupToken()
   await host.close()

@@ -8,7 +8,8 @@ import { hostOrigin } from '../../src/domain/model/audit.ts'
 import { deriveKeys } from '../../src/domain/model/keys.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { openHost, type Host } from '../../src/host/host.ts'
-import { dataFiles } from '../../src/store/files/data-dir.ts'
+import { createDatabase } from '../../src/store/files/create-database.ts'
+import { dataFiles, prepareDataDir } from '../../src/store/files/data-dir.ts'
 import { acquireLock } from '../../src/store/files/lock.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
@@ -39,12 +40,14 @@ afterEach(async () => {
 async function open(changes: Partial<Config> = {}): Promise<Host> {
   await host?.close()
   const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir }))
+  prepareDataDir(dataDir, () => {})
+  createDatabase(dataDir, { configured: null, isForced: false, now: Date.now() })
   host = await openHost({ config: { ...config, ...changes }, access: 'write' })
   return host
 }
 
-describe('on a directory that does not exist yet', () => {
-  test('creates an account, and the directory, the key and the database without access for other users', async () => {
+describe('an account', () => {
+  test('is created on files without access for other users', async () => {
     const createdAccount = await (
       await open()
     ).createAccount({ email: 'Ada@example.com', name: 'Ada', password })
@@ -63,7 +66,7 @@ describe('on a directory that does not exist yet', () => {
     expect(await (await open()).listAccounts()).toEqual([createdAccount])
   })
 
-  test('refuses development mode, which has no directory', async () => {
+  test('needs a data directory, which development mode does not have', async () => {
     await expect(open({ dataDir: null })).rejects.toMatchObject({ name: 'StartRefused' })
   })
 })

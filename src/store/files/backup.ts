@@ -14,6 +14,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import type { OnStep } from '../../shared/progress.ts'
 import { systemErrorCode, OperationRefused } from './data-dir.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
+import { requireDatabase } from './missing-database.ts'
 import { driverCode } from '../engine/errors.ts'
 
 /** A finished backup, with the number of rows by noun. */
@@ -38,7 +39,7 @@ export async function backUpDatabase(
   masterKey: Uint8Array,
   onStep: OnStep = () => {},
 ): Promise<Backup> {
-  if (!existsSync(database)) throw noDatabaseError(database)
+  requireDatabase(dirname(database))
   if (existsSync(file)) throw fileExistsError(file)
   const draft = draftFile(file)
   try {
@@ -66,7 +67,7 @@ export async function copyForBackup(
   onStep: OnStep = () => {},
   options: { isTemporary?: boolean } = {},
 ): Promise<Omit<Backup, 'file'>> {
-  if (!existsSync(database)) throw noDatabaseError(database)
+  requireDatabase(dirname(database))
   const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
   copyDatabase(database, file, onStep, options)
   const rows = withReadonlyConnection(file, (connection) => {
@@ -213,9 +214,6 @@ export function toOperationError(error: unknown, database: string, file: string)
   }
   return error
 }
-
-export const noDatabaseError = (database: string) =>
-  new OperationRefused('NO_DATABASE', `there is no ${database}`, 'Give the right directory with --data-dir.')
 
 const fileExistsError = (file: string) =>
   new OperationRefused('FILE_EXISTS', `${file} already exists and is not overwritten`, 'Choose another name.')

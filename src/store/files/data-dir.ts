@@ -29,6 +29,7 @@ export class OperationRefused extends Error {
 /** Paths of the files in a data directory. */
 export const dataFiles = (dataDir: string) => ({
   database: join(dataDir, 'otpd.db'),
+  newDatabase: join(dataDir, 'otpd.db.new'),
   lock: join(dataDir, 'otpd.lock'),
   masterKey: join(dataDir, 'master.key'),
   newMasterKey: join(dataDir, 'master.key.new'),

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { OnStep } from '../../shared/progress.ts'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
@@ -12,6 +12,7 @@ import { readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
+import { describeMissing, hasDatabase, type MissingDatabase } from './missing-database.ts'
 import { inspectSeals, isSealed, type SealInspection } from './seal-inspection.ts'
 import {
   readAppliedMigrations,
@@ -50,7 +51,7 @@ export type Inspection =
     }
 
 export type DatabaseInspection =
-  | { state: 'missing' }
+  | ({ state: 'missing' } & MissingDatabase)
   | { state: 'unreadable'; cause: string }
   | {
       state: 'readable'
@@ -187,7 +188,9 @@ function inspectDatabase(
   listMasterKeys: () => readonly Uint8Array[],
   options: InspectionOptions,
 ): { database: DatabaseInspection; keyChecks: string[] } {
-  if (!existsSync(path)) return { database: { state: 'missing' }, keyChecks: [] }
+  const dataDir = dirname(path)
+  if (!hasDatabase(dataDir))
+    return { database: { state: 'missing', ...describeMissing(dataDir) }, keyChecks: [] }
   let connection: SqliteConnection | undefined
   try {
     connection = openReadonly(path)

@@ -3,7 +3,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  linkSync,
   openSync,
   readFileSync,
   renameSync,
@@ -14,27 +13,25 @@ import { dirname } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
 import { fsyncPath } from './backup.ts'
-import { dataFiles, requirePrivate, StartRefused, systemErrorCode } from './data-dir.ts'
+import { dataFiles, requirePrivate, StartRefused } from './data-dir.ts'
 import { findMasterKey, listMasterKeyChecks } from './data-keys.ts'
+import { hasDatabase } from './missing-database.ts'
 
 /**
- * Returns the configured master key, or the data directory's, which the first start creates. Completes the replacement of
- * the key file if that was interrupted.
+ * Returns the configured master key, or the data directory's. Completes the replacement of the key file if that was
+ * interrupted.
  *
- * @throws StartRefused the key file is missing while a database exists, is readable by other users, or holds no key
+ * @throws StartRefused the key file is missing, is readable by other users, or holds no key
  */
 export function readMasterKey(dataDir: string, configured: Uint8Array | null): Uint8Array {
   if (configured) return configured
   const files = dataFiles(dataDir)
   if (existsSync(files.newMasterKey)) finishInterruptedReplacement(dataDir)
   if (!existsSync(files.masterKey)) {
-    if (existsSync(files.database)) {
-      throw new StartRefused(
-        `the master key ${files.masterKey} is missing, and the database was created with it`,
-        'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
-      )
-    }
-    makeMasterKey(files.masterKey)
+    throw new StartRefused(
+      `the master key ${files.masterKey} is missing, and the database was created with it`,
+      'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
+    )
   }
   return readKeyFile(files.masterKey)
 }
@@ -62,28 +59,23 @@ function readNewKeyFile(path: string): Uint8Array | undefined {
   }
 }
 
-function readKeyFile(path: string): Uint8Array {
+/** Reads a key file. @throws StartRefused it is readable by other users, or holds no key */
+export function readKeyFile(path: string): Uint8Array {
   requirePrivate(path)
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
   if (key.length === masterKeyBytes) return key
   throw new StartRefused(`${path} does not hold a master key`, 'Restore the right file: 32 bytes in base64.')
 }
 
-/**
- * Creates the key atomically: two processes that start at once end up with the same key, because a link never
- * replaces a file.
- */
-function makeMasterKey(path: string): void {
+/** Makes a master key. */
+export const newMasterKey = (): Uint8Array => randomBytes(masterKeyBytes)
+
+/** Writes the key file that a directory does not have yet, whole or not at all. */
+export function writeMasterKey(path: string, key: Uint8Array): void {
   const draft = `${path}.${process.pid}`
   rmSync(draft, { force: true })
-  writeKeyFile(draft, randomBytes(masterKeyBytes))
-  try {
-    linkSync(draft, path)
-  } catch (error) {
-    if (systemErrorCode(error) !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft, { force: true })
-  }
+  writeKeyFile(draft, key)
+  renameSync(draft, path)
   fsyncPath(dirname(path))
 }
 
@@ -116,8 +108,8 @@ function isKeyOf(connection: SqliteConnection, path: string): boolean {
 }
 
 function finishInterruptedReplacement(dataDir: string): void {
+  if (!hasDatabase(dataDir)) return
   const { database } = dataFiles(dataDir)
-  if (!existsSync(database)) return
   const connection = new SqliteConnection(database)
   try {
     connection.run('PRAGMA busy_timeout = 5000')

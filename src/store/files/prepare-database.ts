@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { eq } from 'drizzle-orm'
 import type { OnStep } from '../../shared/progress.ts'
@@ -17,6 +17,7 @@ import {
   pendingMigrations,
   sqliteMigrations,
 } from '../engine/migrate.ts'
+import { requireDatabase } from './missing-database.ts'
 import { requireNotMoved } from './moved.ts'
 import { requireOwnSchema } from './schema.ts'
 import { copyBeforeMigration, endUpgrade } from './upgrade-copy.ts'
@@ -26,25 +27,24 @@ import { connect } from '../engine/sqlite.ts'
 const busyTimeoutMs = 5_000
 
 /**
- * Creates the database of a data directory, or backs it up and migrates it to this version, and checks that it
- * belongs to the master key. Closes it again. The caller must hold the lock of the data directory.
+ * Backs up the database of a data directory and migrates it to this version, and checks that it belongs to the master
+ * key. Closes it again. The caller must hold the lock of the data directory.
  *
  * @param options.migrate false: refuse an older database
- * @returns the migrations applied to an existing database, and the path of its backup
- * @throws StartRefused the database is damaged, newer than this otpd, older while `migrate` is false, of another
+ * @returns the migrations that were applied, and the path of the backup
+ * @throws StartRefused the database is missing, damaged, newer than this otpd, older while `migrate` is false, of another
  *   master key, or readable by other users
  */
 export function prepareDatabase(
   dataDir: string,
   options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
-): { isNew: boolean; migrated: string[]; backup: string | undefined } {
+): { migrated: string[]; backup: string | undefined } {
   const files = dataFiles(dataDir)
   requirePrivate(files.database)
   let connection: SqliteConnection | undefined
   try {
-    if (existsSync(files.database)) requireOtpdDatabase(files.database)
-    // SQLite would create a file that other users can read, and an interrupted first start would leave it like that.
-    else closeSync(openSync(files.database, 'wx', 0o600))
+    requireDatabase(dataDir)
+    requireOtpdDatabase(files.database)
     connection = connect(files.database, busyTimeoutMs)
     return bringUpToDate(connection, dataDir, options)
   } catch (error) {
@@ -57,19 +57,24 @@ export function prepareDatabase(
 /**
  * Checks the file before `connect` opens it for writing, because that changes it (journal mode).
  *
- * @throws MigrationError the database belongs to another program
+ * @throws MigrationError the database belongs to another program, or has no tables
  */
 function requireOtpdDatabase(path: string): void {
   const connection = new SqliteConnection(path)
   try {
     connection.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    readAppliedMigrations(connection)
+    if (readAppliedMigrations(connection).length > 0) return
+    throw new MigrationError(
+      `${path} has no tables`,
+      'Restore a backup: otpd restore latest. To begin with an empty database, move it away first: otpd serve --new',
+    )
   } finally {
     connection.close()
   }
 }
 
-function bringUpToDate(
+/** As `prepareDatabase`, on a connection. A database without tables is new. */
+export function bringUpToDate(
   connection: SqliteConnection,
   dataDir: string,
   options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
@@ -100,7 +105,7 @@ function bringUpToDate(
   endUpgrade(dataDir)
   // A new database is not reported as migrated.
   const migrated = isNew ? [] : pending.map(({ name }) => name)
-  return { isNew, migrated, backup }
+  return { migrated, backup }
 }
 
 /** Converts a known error of the database or its directory to a StartRefused; returns other errors unchanged. */

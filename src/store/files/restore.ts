@@ -8,6 +8,7 @@ import { requireOwnSchema, SchemaError } from './schema.ts'
 import { connect } from '../engine/sqlite.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
 import { dataFiles, systemErrorCode, OperationRefused } from './data-dir.ts'
+import { hasDatabase } from './missing-database.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
   readAppliedMigrations,
@@ -175,14 +176,13 @@ function replaceDatabase(
   { masterKey, now, onStep }: RestoreOptions,
 ): string | null {
   const files = dataFiles(dataDir)
-  const exclusiveConnection = existsSync(files.database) ? openExclusively(files.database) : undefined
+  // SQLite would delete the log of an empty database.
+  const exclusiveConnection = hasDatabase(dataDir) ? openExclusively(files.database) : undefined
   try {
-    const keptAs = existsSync(files.database) ? keepPreviousDatabase(dataDir, now) : null
+    const keptAs = keepPreviousDatabase(dataDir, now)
     // A damaged database cannot be restored anyway.
     if (keptAs !== null && exclusiveConnection)
       writeMacFile(keptAs, computeFileMac(keptAs, masterKey, onStep))
-    // The old database's WAL must never be applied to the new database.
-    for (const log of walFiles(files.database)) rmSync(log, { force: true })
     fsyncPath(dataDir)
     renameSync(draft, files.database)
     fsyncPath(dataDir)
@@ -220,29 +220,33 @@ function openExclusively(database: string): SqliteConnection | undefined {
   }
 }
 
-/** Keeps the old database under a second name with a hard link, so that a database exists at every moment. */
-function keepPreviousDatabase(dataDir: string, now: number): string {
+/**
+ * Keeps the old database under a second name with a hard link, so that a database exists at every moment. Moves its logs
+ * there, which hold commits and must never be applied to the new database.
+ *
+ * @returns its path, or that of a log without a database; null if there is neither
+ */
+function keepPreviousDatabase(dataDir: string, now: number): string | null {
   const files = dataFiles(dataDir)
+  const hasOld = existsSync(files.database)
+  const logs = ['-wal', '-journal'].filter((suffix) => existsSync(files.database + suffix))
+  rmSync(`${files.database}-shm`, { force: true })
+  if (!hasOld && logs.length === 0) return null
   mkdirSync(files.backups, { recursive: true, mode: 0o700 })
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
   const keptPath = join(files.backups, `before-restore-${stamp}.db`)
   try {
-    linkSync(files.database, keptPath)
+    if (hasOld) linkSync(files.database, keptPath)
   } catch (error) {
     if (systemErrorCode(error) === 'EEXIST') throw error
     // The file system has no hard links.
     copyFileSync(files.database, keptPath)
     fsyncPath(keptPath)
   }
-  const [wal = '', ...otherFiles] = walFiles(files.database)
-  if (existsSync(wal)) renameSync(wal, `${keptPath}-wal`)
-  for (const other of otherFiles) rmSync(other, { force: true })
+  for (const suffix of logs) renameSync(files.database + suffix, keptPath + suffix)
   fsyncPath(files.backups)
-  return keptPath
+  return hasOld ? keptPath : `${keptPath}${logs[0]}`
 }
-
-/** The write-ahead log first, then the files that SQLite can recreate. */
-const walFiles = (database: string) => [`${database}-wal`, `${database}-shm`]
 
 const invalidBackup = (name: string, cause?: unknown) =>
   new OperationRefused(

@@ -142,7 +142,12 @@ describe('a data directory', () => {
   )
 
   test('without a database yet has no fault', () => {
-    expect(findProblems({ masterKey: 'missing', database: { state: 'missing' } })).toEqual([])
+    const missing = { state: 'missing', isNew: true, message: 'there is no database', remedy: '' } as const
+    expect(findProblems({ masterKey: 'missing', database: missing })).toEqual([])
+    const lost = { ...missing, isNew: false, message: 'there is no database, but master.key' }
+    expect(findProblems({ masterKey: 'unchecked', database: lost })).toMatchObject([
+      { name: 'database', status: 'fault', message: lost.message },
+    ])
   })
 
   test('with an older database is a warning, and a fault if automatic migration is off', () => {

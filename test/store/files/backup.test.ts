@@ -20,7 +20,7 @@ import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { readMigrationStatus } from '../../../src/store/files/inspection.ts'
 import { masterKeyCheck } from '../../../src/domain/model/keys.ts'
 import { migrateSqlite, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
-import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
@@ -43,7 +43,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 function makeDataDir(name: string, key = masterKey) {
   const directory = join(folder, name)
   mkdirSync(directory)
-  prepareDatabase(directory, { masterKey: key, migrate: true, now })
+  createDatabase(directory, { configured: key, isForced: false, now })
   write(dataFiles(directory).database, name, rows)
   return directory
 }

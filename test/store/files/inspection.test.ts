@@ -3,10 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataFiles, prepareDataDir } from '../../../src/store/files/data-dir.ts'
-import { readMasterKey } from '../../../src/store/files/master-key.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { acquireLock } from '../../../src/store/files/lock.ts'
-import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { migrateSqlite, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
@@ -19,8 +18,7 @@ beforeEach(() => {
   dataDir = join(folder, 'data')
   files = dataFiles(dataDir)
   prepareDataDir(dataDir, () => {})
-  const masterKey = readMasterKey(dataDir, null)
-  prepareDatabase(dataDir, { masterKey, migrate: true, now: 0 })
+  createDatabase(dataDir, { configured: null, isForced: false, now: 0 })
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTestFile } from '../../helpers/databases.ts'
 import { readFixture, unpackDatabase } from '../../upgrade/fixture.ts'
-import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
+import { createDatabase } from '../../../src/store/files/create-database.ts'
+import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 import {
@@ -15,22 +16,13 @@ import {
 } from '../../../src/store/files/prepare-database.ts'
 
 const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
+const create = () => createDatabase(dataDir, { configured: options.masterKey, isForced: false, now: 0 })
 let dataDir: string
 
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'otpd-prepare-'))
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
-
-test('a first start that a disk error interrupts does not block later ones', () => {
-  const { database } = dataFiles(dataDir)
-  // A directory at the path of the journal makes SQLite's first write fail.
-  mkdirSync(`${database}-journal`)
-  expect(() => prepareDatabase(dataDir, options)).toThrow(StartRefused)
-  expect(statSync(database).mode & 0o777).toBe(0o600)
-  rmdirSync(`${database}-journal`)
-  expect(prepareDatabase(dataDir, options)).toEqual({ isNew: true, migrated: [], backup: undefined })
-})
 
 describe('a database that was changed outside of otpd', () => {
   const plant = 'create trigger planted after insert on login_failures begin delete from login_failures; end'
@@ -48,7 +40,7 @@ describe('a database that was changed outside of otpd', () => {
     ],
     ['an escape sequence', 'create table "a\u001b[2J" (a)', 'a table that otpd did not make: a?[2J'],
   ])('is refused with %s', (_, sql, message) => {
-    prepareDatabase(dataDir, options)
+    create()
     const connection = connect(dataFiles(dataDir).database, 0)
     for (const statement of sql.split(';\n')) connection.run(statement)
     connection.close()
@@ -59,7 +51,7 @@ describe('a database that was changed outside of otpd', () => {
   })
 
   test('may have the tables of ANALYZE and Litestream', () => {
-    prepareDatabase(dataDir, options)
+    create()
     const connection = connect(dataFiles(dataDir).database, 0)
     connection.run('analyze')
     connection.run('create table _litestream_seq (id integer primary key, seq integer)')
@@ -120,7 +112,7 @@ test.skipIf(!canMount)('an upgrade says how much free space it needs before it c
 })
 
 test('a clean stop is told from a crash, also while a program that copies the database keeps its write-ahead log', async () => {
-  prepareDatabase(dataDir, options)
+  create()
   const { database } = dataFiles(dataDir)
   const copier = connect(database, 0)
   copier.run('begin')
@@ -136,7 +128,7 @@ test('a clean stop is told from a crash, also while a program that copies the da
 })
 
 test('a stop and a start wait for a program that writes for a moment, such as Litestream at a checkpoint', async () => {
-  prepareDatabase(dataDir, options)
+  create()
   const { database } = dataFiles(dataDir)
   const hold = `const db = new (require('bun:sqlite').Database)(process.argv[1]); db.run('begin immediate');
     console.log('holds it'); setTimeout(() => db.run('rollback'), 300)`

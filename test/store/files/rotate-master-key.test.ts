@@ -7,6 +7,7 @@ import { backUpDatabase } from '../../../src/store/files/backup.ts'
 import { dataFiles, prepareDataDir } from '../../../src/store/files/data-dir.ts'
 import { openKeyring } from '../../../src/store/files/live-keyring.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../../../src/store/files/master-key.ts'
+import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
 import { finishRotation, rotateMasterKey, rotationSteps } from '../../../src/store/files/rotate-master-key.ts'
@@ -25,6 +26,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 /** Does what a start does. */
 function start(configured: Uint8Array | null = null): Keys {
   prepareDataDir(dataDir, () => {})
+  createDatabase(dataDir, { configured, isForced: false, now })
   const masterKey = readMasterKey(dataDir, configured)
   prepareDatabase(dataDir, { masterKey, migrate: true, now })
   return openRing(configured).keys
