@@ -108,8 +108,10 @@ const outcomes = {
 } as const
 
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
-function attemptText({ channel = 'sms', provider = '', outcome = 'uncertain', error, latencyMs }: LogEntry) {
-  const reason = error ? ` (${error.replaceAll('_', ' ')})` : ''
+function attemptText(entry: LogEntry) {
+  const { channel = 'sms', provider = '', outcome = 'uncertain', error, providerReply, latencyMs } = entry
+  const said = providerReply ? `: ${providerReply}` : ''
+  const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
   return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}`
 }

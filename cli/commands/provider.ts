@@ -158,10 +158,10 @@ function listText(providers: ListedProvider[], { paint, formatTable, formatTime 
 }
 
 function testText(
-  { provider, channel, outcome, messageId, failure, tookMs }: ProviderTestResult,
+  { provider, channel, outcome, messageId, failure, tookMs, late }: ProviderTestResult,
   paint: Paint,
 ) {
-  const mark = outcome === 'accepted' ? paint.green('✓') : paint.red('✗')
+  const mark = outcome !== 'accepted' ? paint.red('✗') : late ? paint.yellow('▲') : paint.green('✓')
   return [
     `${mark} ${printable(provider)}: ${outcome}`,
     formatFacts(
@@ -173,7 +173,11 @@ function testText(
           failure && `${failure.class}${failure.permanent ? ' (permanent)' : ''}, affects the ${failure.at}`,
         ],
         ['Provider error', failure?.providerCode ? printable(failure.providerCode) : null],
-        ['Took', `${tookMs} ms`],
+        ['Provider said', failure?.reply ? printable(failure.reply) : null],
+        [
+          'Took',
+          `${tookMs} ms${late ? ', too long: a send waits 8 s and then takes the message as uncertain' : ''}`,
+        ],
       ],
       paint,
     ),

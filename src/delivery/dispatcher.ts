@@ -14,7 +14,7 @@ import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
 
 /** Deadline of one dispatch, over all providers that it tries; bounds how long a send request waits. */
-const dispatchMsDefault = 8_000
+export const dispatchMsDefault = 8_000
 /** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
 /** Delay before a provider that had no place for the developer is tried again. */
@@ -122,8 +122,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
     onProviderTried?.(name, outcome.kind, logFields.tookMs)
     if (outcome.kind === 'accepted') report('info', 'message accepted', logFields)
     else {
-      const { class: failure, at, permanent, providerCode } = outcome.failure
-      report('warn', `message ${outcome.kind}`, { ...logFields, failure, at, permanent, providerCode })
+      const { class: failure, at, permanent, providerCode, reply } = outcome.failure
+      const cause = { failure, at, permanent, providerCode, ...(reply != null && { reply }) }
+      report('warn', `message ${outcome.kind}`, { ...logFields, ...cause })
     }
     if (transition) reportCircuitChange(name, transition, breaker.openState(now), now)
     return outcome
@@ -209,6 +210,7 @@ const toTry = (candidate: Candidate, outcome: SendOutcome, at: number, now: numb
   messageId: outcome.kind === 'accepted' ? outcome.messageId : null,
   outcome: outcome.kind,
   error: outcome.kind === 'accepted' ? null : outcome.failure.class,
+  reply: outcome.kind === 'accepted' ? null : (outcome.failure.reply ?? null),
   latencyMs: Math.max(0, now - at),
 })
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/model/clock.ts'
-import { scrub } from './redact.ts'
+import { scrub } from '../shared/redact.ts'
 import { createLineQueue, type Sink } from './sink.ts'
 import { safeLogValue, type LogValue } from './value.ts'
 

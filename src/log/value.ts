@@ -1,4 +1,4 @@
-import { redacted, classifyField, redactPhone, scrub } from './redact.ts'
+import { redacted, classifyField, redactPhone, scrub } from '../shared/redact.ts'
 
 export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
 

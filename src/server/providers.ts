@@ -1,12 +1,13 @@
 import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
+import { dispatchMsDefault } from '../delivery/dispatcher.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import type { SendOutcome } from '../delivery/kit/provider.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
 import { parsePhone } from '../domain/model/phone.ts'
-import { systemClock } from '../domain/model/clock.ts'
+import { systemClock, type Clock } from '../domain/model/clock.ts'
 
 export type ConfiguredProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
 
@@ -16,15 +17,27 @@ export type ProviderTestResult = {
   channel: Channel
   outcome: SendOutcome['kind']
   messageId: string | null
-  failure: { class: string; permanent: boolean; at: string; providerCode: string | null } | null
+  failure: {
+    class: string
+    permanent: boolean
+    at: string
+    providerCode: string | null
+    /** First 200 characters of what the provider said, redacted. */
+    reply: string | null
+  } | null
   tookMs: number
+  /** Whether a send would have given up before: it waits 8 s, and then counts the message as uncertain. */
+  late: boolean
 }
 
 const testTimeoutMs = 20_000
 
 /** Opens the configured providers for commands, without server, routes or database. */
-export function openProviders(config: Pick<Config, 'delivery'>, version: string) {
-  const clock = systemClock(Date.now, () => performance.now(), uptime)
+export function openProviders(
+  config: Pick<Config, 'delivery'>,
+  version: string,
+  clock: Clock = systemClock(Date.now, () => performance.now(), uptime),
+) {
   const http = createProviderHttp({ version })
   const { providers } = config.delivery
   const openProvider = ({ kind, values }: (typeof providers)[number]) => {
@@ -84,26 +97,12 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
           AbortSignal.timeout(testTimeoutMs),
         )
         const tookMs = clock.now() - startedAt
-        if (outcome.kind === 'accepted') {
-          return {
-            provider: name,
-            channel,
-            outcome: 'accepted',
-            messageId: outcome.messageId,
-            failure: null,
-            tookMs,
-          }
-        }
-        const { class: failureClass, permanent, at, providerCode } = outcome.failure
-        const failureDetails = { class: failureClass, permanent, at, providerCode }
-        return {
-          provider: name,
-          channel,
-          outcome: outcome.kind,
-          messageId: null,
-          failure: failureDetails,
-          tookMs,
-        }
+        const common = { provider: name, channel, tookMs, late: tookMs > dispatchMsDefault }
+        if (outcome.kind === 'accepted')
+          return { ...common, outcome: outcome.kind, messageId: outcome.messageId, failure: null }
+        const { class: failureClass, permanent, at, providerCode, reply = null } = outcome.failure
+        const failure = { class: failureClass, permanent, at, providerCode, reply }
+        return { ...common, outcome: outcome.kind, messageId: null, failure }
       } finally {
         await provider.close?.()
       }

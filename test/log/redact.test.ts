@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { redactPhone, scrub } from '../../src/log/redact.ts'
+import { redactPhone, scrub } from '../../src/shared/redact.ts'
 import { jsonLine, textLine } from '../helpers/log.ts'
 
 const hex = '0123456789abcdef0123456789abcdef0123456789abcdef'

@@ -55,6 +55,7 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
       event.error ?? '',
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
       event.providerMessageId ?? '',
+      event.providerReply ?? '',
     ]
     return [`${event.channel}${by}: ${event.outcome}`, details.filter(Boolean).join('  ')]
   }

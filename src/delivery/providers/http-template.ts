@@ -3,8 +3,11 @@ import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/fail
 import { urlOriginPattern, channelsField, readChannels } from './generic-http.ts'
 import type { HttpResponse, HttpRequest } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { basicAuth } from '../kit/message-fields.ts'
+import { readReply } from '../kit/reply-text.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import {
+  type Credentials,
   escapers,
   fillTemplate,
   headersPattern,
@@ -119,6 +122,7 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
   const credentials = { username: settings.username ?? '', password: settings.password ?? '' }
   const escapeBody = bodyEscapers[bodyType] ?? escapers.none
   const rules = readRules(settings)
+  const secrets = listSecrets(settings, credentials)
   return {
     channels: readChannels(settings.channels),
 
@@ -136,10 +140,27 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
         ...(hasBody && { body: fill(settings.body ?? '', escapeBody) }),
       }
       const result = await http.request(request, signal)
-      return outcomeFromResult(result, (response) => readResponse(response, rules))
+      const outcome = outcomeFromResult(result, (response) => readResponse(response, rules))
+      if (outcome.kind === 'accepted' || result.kind !== 'response') return outcome
+      const reply = readReply(result.text, message, secrets)
+      return { ...outcome, failure: { ...outcome.failure, reply } }
     },
   }
 }
+
+/** Lists what a reply must not repeat: the credentials, and words of the templates that are as long as a key. */
+function listSecrets(
+  { url, headers = '', body = '' }: Settings,
+  { username, password }: Credentials,
+): string[] {
+  const words = [headers, url.slice(url.indexOf('?') + 1), body].flatMap((template) =>
+    template.replaceAll(/\{\{[^}]*\}\}/g, ' ').split(/[^\w.~+/-]+/),
+  )
+  const keys = words.filter((word) => word.length >= keyLengthMin)
+  return [username, password, basicAuth(username, password), ...keys]
+}
+
+const keyLengthMin = 12
 
 const readMethod = (method: string): HttpRequest['method'] =>
   method === 'GET' || method === 'PUT' ? method : 'POST'

@@ -31,6 +31,8 @@ export type Failure = {
   at: 'number' | 'route' | 'account'
   /** The provider's own error code; goes to the operator's log, never to a caller. */
   providerCode: string | null
+  /** Text of the refusal, without codes, phone numbers and credentials, if it is of use to people. */
+  reply?: string | null
   /** Present if the provider asked for a delay. */
   retryAfterSeconds?: number
 }
@@ -107,6 +109,8 @@ export type DeliveryTry = {
   /** `uncertain`: the provider may have the message. */
   outcome: 'accepted' | 'refused' | 'uncertain'
   error: FailureClass | null
+  /** Text of the refusal, see `Failure`; null if there is none. */
+  reply: string | null
   latencyMs: number
 }
 

@@ -72,8 +72,9 @@ export function formatEntry(
 
 /** Writes a delivery attempt as a line of the history of its request. */
 export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: DeliveryTry): string {
-  const { at, channel, provider, outcome, error, latencyMs, messageId } = one
+  const { at, channel, provider, outcome, error, latencyMs, messageId, reply } = one
   const fields = [at - createdAt, latencyMs, channel, escape(provider), error ?? '', escape(messageId ?? '')]
+  if (reply !== null) fields.push(escape(reply))
   return `${tryCode}${outcomeCodes[outcome]},${fields.join(',')}\n`
 }
 
@@ -110,7 +111,7 @@ export function parseHistory({
 }
 
 function parseTry(line: number, outcomeCode: string, fields: string[], createdAt: number): HistoryEntry[] {
-  const [delta, latencyMs, channel, provider = '', error = '', messageId = ''] = fields
+  const [delta, latencyMs, channel, provider = '', error = '', messageId = '', reply = ''] = fields
   const outcome = outcomes.get(outcomeCode)
   if (outcome === undefined) return []
   return [
@@ -124,12 +125,13 @@ function parseTry(line: number, outcomeCode: string, fields: string[], createdAt
       messageId: messageId === '' ? null : decodeURIComponent(messageId),
       outcome,
       error: error === '' ? null : (error as FailureClass),
+      reply: reply === '' ? null : decodeURIComponent(reply),
       latencyMs: Number(latencyMs),
     },
   ]
 }
 
-/** Removes the providers' ids of messages, which lead to a phone number. */
+/** Removes the providers' ids of messages, which lead to a phone number, and what providers said. */
 export const withoutMessageIds = (history: string): string =>
   history.replaceAll(new RegExp(`^(${tryCode}(?:[^,\n]*,){6})[^\n]+$`, 'gm'), '$1')
 

@@ -49,7 +49,7 @@ export function settle(
     kind: 'try',
     requestId: request.id,
     // The number was erased meanwhile, to which the provider's id of the message leads.
-    attempt: isAnonymous ? { ...attempt, messageId: null } : attempt,
+    attempt: isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt,
   }))
   // Another sender has the lease by now.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }

@@ -74,6 +74,14 @@ export const logEntry = object(
         }),
       ),
     ),
+    providerReply: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            'Of `delivery.attempted`: the first 200 characters of what the provider said in a refusal, without codes, phone numbers and credentials; null if otpd does not know it.',
+        }),
+      ),
+    ),
     latencyMs: Type.Optional(
       Type.Integer({
         description: "Of `delivery.attempted`: milliseconds until the provider's response.",
@@ -108,6 +116,7 @@ const presentDelivery = (delivery: DeliveryTry) => ({
   providerMessageId: delivery.messageId,
   outcome: delivery.outcome,
   error: delivery.error,
+  providerReply: delivery.reply,
   latencyMs: delivery.latencyMs,
 })
 

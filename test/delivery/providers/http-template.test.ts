@@ -178,6 +178,27 @@ describe('a response', () => {
     })
   })
 
+  test('is kept without the code, the phone and credentials, in any encoding', async () => {
+    start({
+      username: 'acme',
+      password: 's3cret pass',
+      headers: 'X-Key: 7f9a1c2b3d4e',
+      successText: 'OK',
+    })
+    const said = 'ERR 17: no route to +31 6 12345678 (31612345678, 0612345678) for acme/s3cret%20pass '
+    const more = `key 7f9a1c2b3d4e\r\n"code": "4-8 2,9 1 3" <b>${'x'.repeat(30)}</b> `
+    api.setResponse(200, said + more + JSON.stringify(trickyText) + 'and so on '.repeat(100))
+    const outcome = await api.send()
+    const reply = outcome.kind === 'refused' ? (outcome.failure.reply ?? '') : ''
+    expect(reply).toStartWith(
+      'ERR 17: no route to [hidden] ([hidden], [hidden]) for [hidden]/[hidden] key [hidden] ',
+    )
+    expect(reply).toHaveLength(200)
+    expect(reply).not.toMatch(/482913|612345678|acme|s3cret|7f9a|xxx|\n/)
+    api.setResponse(500, ' ')
+    expect(await api.send()).toMatchObject({ failure: { reply: null } })
+  })
+
   test('contains the delay that the gateway asks for', async () => {
     start()
     api.setResponse(429, '', { 'retry-after': '3' })

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { createLog } from '../../../src/log/log.ts'
-import { scrub } from '../../../src/log/redact.ts'
+import { scrub } from '../../../src/shared/redact.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'

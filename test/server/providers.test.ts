@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test'
+import { openProviders } from '../../src/server/providers.ts'
+import { testClock } from '../helpers/clock.ts'
+
+test('the test of a provider says what it answered, and when that was too late for a send', async () => {
+  const clock = testClock()
+  let takesMs = 8_000
+  const gateway = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch() {
+      clock.advance(takesMs)
+      return takesMs > 8_000 ? new Response('ERR 17: unknown sender ACME') : new Response('OK')
+    },
+  })
+  const values = {
+    url: gateway.url.href,
+    method: 'GET',
+    bodyType: 'json',
+    successStatus: '2xx',
+    successText: 'OK',
+  }
+  const providers = openProviders(
+    { delivery: { providers: [{ name: 'main', kind: 'http-template', values }], routes: [] } },
+    '0',
+    clock,
+  )
+  try {
+    const test = () => providers.test('main', '+447700900123')
+    expect(await test()).toMatchObject({ outcome: 'accepted', tookMs: 8_000, late: false })
+    takesMs = 8_001
+    expect(await test()).toMatchObject({
+      outcome: 'refused',
+      failure: { providerCode: 'HTTP 200', reply: 'ERR 17: unknown sender ACME' },
+      late: true,
+    })
+  } finally {
+    providers.close()
+    await gateway.stop(true)
+  }
+})
