@@ -11,6 +11,7 @@ import { addCompleteCommand, addCompletionCommand } from './commands/completion.
 import { addConfigCommands } from './commands/config.ts'
 import { addConsoleCommand, openConsoleOrHintAtHelp } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
+import { addDemoCommand } from './commands/demo.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
@@ -162,6 +163,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
   {
     heading: 'More:',
     files: [
+      { names: ['demo'], register: (...args) => addDemoCommand(...args, runCommandLine) },
       { names: ['docs'], register: addDocsCommand },
       { names: ['api'], register: addApiCommand },
       // Without a name, so that these build the whole tree: the script and the page list every command.

@@ -1,4 +1,5 @@
 import { render } from 'ink'
+import { PassThrough } from 'node:stream'
 import { createContext, type Context } from '../context.ts'
 import { exitCodes, usageError, type ExitCode } from '../terminal/errors.ts'
 import { App } from './App.tsx'
@@ -55,6 +56,49 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
     ink.unmount()
     await ink.waitUntilExit().catch(() => {})
     releaseProcessEvents()
+  }
+}
+
+/** Longest that a picture waits for its text. */
+const drawMsMax = 5000
+
+/**
+ * Draws the console's first screen without opening it. @returns the lines of the screen
+ *
+ * @param until text that the screen shows once its data is there
+ */
+export async function drawConsole(context: Context, until: RegExp): Promise<string> {
+  const connection = context.connect(undefined, { waitsForLimits: false })
+  const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
+  const exit = Promise.withResolvers<ExitCode>()
+  const options = { isReadOnly: true, isAscii: false }
+  const { console, stop } = createConsole({ context, connection, developer, options, exit })
+  let frame = ''
+  const isDrawn = Promise.withResolvers<void>()
+  const stdout = Object.assign(new PassThrough(), { columns: context.output.columns() ?? 80, rows: 24 })
+  stdout.on('data', (chunk: Buffer) => {
+    frame = chunk.toString()
+    if (until.test(Bun.stripANSI(frame))) isDrawn.resolve()
+  })
+  const stdin = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: () => stdin,
+    ref: () => stdin,
+    unref: () => stdin,
+  })
+  const ink = render(
+    <ConsoleContext value={console}>
+      <App />
+    </ConsoleContext>,
+    // In debug mode Ink writes whole frames, and each one at once.
+    { stdout, stdin, debug: true, exitOnCtrlC: false, patchConsole: false, interactive: true },
+  )
+  try {
+    await Promise.race([isDrawn.promise, exit.promise, context.io.sleep(drawMsMax)])
+    return frame.trimEnd()
+  } finally {
+    stop()
+    ink.unmount()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
@@ -254,6 +254,23 @@ describe('on a terminal:', () => {
       await run.waitFor(/Ctrl\+C to quit/)
       run.type('\u0003')
       expect(await run.waitForExit()).toBe(130)
+    }
+  })
+
+  test('otpd demo leaves nothing behind, also when it is interrupted', async () => {
+    const folder = join(server.home, 'temporary')
+    mkdirSync(folder)
+    for (const [signal, code] of [
+      [null, 0],
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+      ['SIGHUP', 129],
+    ] as const) {
+      const run = runInTerminal(server.home, ['demo'], { env: { TMPDIR: folder } })
+      await run.waitFor(/\$ otpd app create/)
+      expect(readdirSync(folder)).not.toEqual([])
+      if (signal !== null) run.kill(signal)
+      expect([signal, await run.waitForExit(), readdirSync(folder)]).toEqual([signal, code, []])
     }
   })
 

@@ -12,6 +12,17 @@ export const commandCases: [
 ][] = [
   ['version', () => ({ args: [], stdout: /^otpd \d+\.\d+\.\d+ \(.+\)\n$/, json: 'own' })],
   ['docs', () => ({ args: [], stdout: /^GUIDE +TITLE\n/, stderr: nextHint('otpd docs'), json: 'own' })],
+  [
+    'demo',
+    () => ({
+      args: [],
+      stdout:
+        /\$ otpd inbox\n.*CODE[^]*\$ otpd otp verify (otp_\w+) \d{6} --env-file \.env\.otpd\n✓ \+14155550132 is verified[^]*\$ otpd otp get \1[^]*→ otp\.sent[^]*✓ otp\.verified[^]*\$ otpd console\n[^]*1 Overview[^]* 100%/,
+      stderr:
+        /^A server of its own on a free port.*\n\nThe server is stopped, and its data removed\.\nNext: otpd serve\n/,
+      json: 'own',
+    }),
+  ],
   ['man', () => ({ args: [], stdout: /^\.TH OTPD 1 "/, json: 'same', isWide: true })],
   ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
   [
