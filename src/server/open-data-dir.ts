@@ -90,6 +90,7 @@ function openIn(
     isShared: false,
     dataDir,
     setupTokenFile: files.setupToken,
+    disk: { isFull: false },
     async watch() {
       const wasClean = await takeCleanStop(database)
       if (hadWal && !wasClean) cleanups.push(checkIntegrity(files.database, log))

@@ -13,6 +13,8 @@ import type { Storage, StorageNeeds } from './storage.ts'
 /** How long a start waits for a server that is away. */
 const awayMaxMs = 30_000
 
+const diskFullCode = '53100'
+
 /**
  * Checks the PostgreSQL server, migrates the database if needed and opens it with its keys. Other nodes may do the same at
  * once.
@@ -45,13 +47,18 @@ export async function openSharedDatabase(
     )
 
   const clock = databaseClock(() => performance.now(), nodeClock.now() + clockAheadMs)
+  const disk = { isFull: false }
+  const reportOutage = createOutageReporter(log, nodeClock)
   try {
     const database = openPostgres(url, {
       connections,
       statements,
       keepsOptions,
       applicationName,
-      onUnavailable: createOutageReporter(log, nodeClock),
+      onUnavailable(code) {
+        disk.isFull ||= code === diskFullCode
+        reportOutage(code)
+      },
     })
     cleanups.push(database.close)
     const { keyring, isNew } = await openSharedKeyring(database, masterKey, {
@@ -77,6 +84,7 @@ export async function openSharedDatabase(
       isShared: true,
       dataDir: null,
       setupTokenFile: null,
+      disk,
       watch: async () => {},
       writeRecord,
       toStartError,

@@ -8,12 +8,19 @@ const probeMaxMs = secondMs
 
 /**
  * Checks readiness with a real database write, at most once per second; probes in between share the result. It renews the
- * lease of the node, so that nodes do not wait for each other's row.
+ * lease of the node, so that nodes do not wait for each other's row. After a write that found the disk full, it also needs
+ * new pages: that lease is written again and again in the room that it has.
+ *
+ * @param disk see `Storage`
  */
 export function createReadiness(
   store: Store<'leases'>,
   { clock, node }: { clock: Clock; node: string },
-  { isDraining, lacksCertificate }: { isDraining: () => boolean; lacksCertificate: () => boolean },
+  {
+    isDraining,
+    lacksCertificate,
+    disk,
+  }: { isDraining: () => boolean; lacksCertificate: () => boolean; disk: { isFull: boolean } },
 ) {
   let startedAt = -Infinity
   /** A write that does not end must not be followed by more. */
@@ -25,6 +32,10 @@ export function createReadiness(
     try {
       // Changes a row: a statement that changes nothing would succeed on a full disk.
       await store.write((tx) => tx.leases.renewNode(node, nodeLeaseMs))
+      if (disk.isFull) {
+        await store.write((tx) => tx.leases.takePages(node))
+        disk.isFull = false
+      }
       return true
     } catch {
       return false

@@ -210,7 +210,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       : undefined
     const isDraining = () => shutdownPromise !== undefined
     const lacksCertificate = () => tls?.isReady() === false
-    const readiness = createReadiness(store, { clock, node: node.name }, { isDraining, lacksCertificate })
+    const { disk } = storage
+    const readiness = createReadiness(
+      store,
+      { clock, node: node.name },
+      { isDraining, lacksCertificate, disk },
+    )
     if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const { onDevLine } = needs
     const listener = startListener({

@@ -24,6 +24,8 @@ export type Storage = {
   dataDir: string | null
   /** File for the token of the first account; null without a data directory. */
   setupTokenFile: string | null
+  /** Set by writes that find the disk of a shared database full, and reset by the probe of readiness. */
+  disk: { isFull: boolean }
   /** Starts what follows the start of the server, such as checks in the background. */
   watch(): Promise<void>
   /** Writes what the server says of itself where host commands find it. It is removed when the server stops. */

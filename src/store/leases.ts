@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { and, eq, like, lte, sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
 import type { LeaseStore } from '../domain/store/leases.ts'
@@ -6,6 +7,8 @@ import { transactionTime } from './transaction-time.ts'
 
 /** The lease of a node. Its owner is the node, so a process that takes the place of a lost one need not wait. */
 const nodePrefix = 'node/'
+/** More than a send writes into all of its tables and indexes. */
+const pagesBytes = 256 * 1024
 
 /** Stores the leases that nodes hold. @param clock see `transactionTime` */
 export function createLeaseStore(
@@ -53,6 +56,14 @@ export function createLeaseStore(
 
     async renewNode(node, durationMs) {
       await acquire({ name: nodePrefix + node, owner: node, durationMs })
+    },
+
+    async takePages(node) {
+      const name = `pages/${node}`
+      // Random, since a text that can be compressed would fit into one page.
+      const owner = randomBytes(pagesBytes).toString('base64')
+      await executor.insert(leases).values({ name, owner, until: 0, epoch: 0 })
+      await executor.delete(leases).where(eq(leases.name, name))
     },
 
     async deleteLostNodes() {

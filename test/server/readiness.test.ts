@@ -12,11 +12,13 @@ function createProbe(database: Database, node: string) {
   const store = createStore(database, { keys: testKeys })
   let isDraining = false
   let lacksCertificate = false
-  const states = { isDraining: () => isDraining, lacksCertificate: () => lacksCertificate }
+  const disk = { isFull: false }
+  const states = { isDraining: () => isDraining, lacksCertificate: () => lacksCertificate, disk }
   const probe = createReadiness(store, { clock, node }, states)
   return {
     clock,
     probe,
+    disk,
     drain: () => void (isDraining = true),
     setLacksCertificate: (lacks: boolean) => void (lacksCertificate = lacks),
   }
@@ -97,5 +99,27 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
       if (performance.now() - startedAt > 3_000) throw new Error('the old session is still in use')
       await new Promise(setImmediate)
     }
+  })
+
+  test('needs new pages after a write that found the disk full', async () => {
+    const { clock, probe, disk } = createProbe(opened.database, 'a')
+    const admin = new Client(opened.url)
+    await admin.connect()
+    await admin.query(`create function refuse() returns trigger language plpgsql
+      as $$ begin raise 'No space left on device' using errcode = '53100'; end $$`)
+    await admin.query(`create trigger refuse before insert on leases for each row
+      when (length(new.owner) > 8192) execute function refuse()`)
+    expect(await probe()).toBe('ready')
+    disk.isFull = true
+    for (let i = 0; i < 2; i++) {
+      clock.advance(1_000)
+      expect(await probe()).toBe('database')
+    }
+    await admin.query('drop trigger refuse on leases')
+    clock.advance(1_000)
+    expect([await probe(), disk.isFull]).toEqual(['ready', false])
+    const { rows } = await admin.query(`select name from leases where length(owner) > 8192`)
+    expect(rows).toEqual([])
+    await admin.end()
   })
 })

@@ -20,6 +20,8 @@ export type LeaseStore = {
   release(lease: HeldLease): Promise<void>
   /** Renews the lease that says that a node lives. Always changes a row, so it also proves that the disk takes writes. */
   renewNode(node: string, durationMs: number): Promise<void>
+  /** Writes a row of many pages and deletes it: on a full disk a row may still fit into a page that has room. */
+  takePages(node: string): Promise<void>
   /** Deletes the leases of nodes that have run out. @returns the nodes whose lease lasts */
   deleteLostNodes(): Promise<string[]>
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { serverUser, startPostgresServer, type PostgresServer } from '../../helpers/postgres-server.ts'
 import { logIn, type TestApp } from '../../helpers/webhook-client.ts'
-import { countStatuses, violationUnless, waitUntil } from '../calls.ts'
+import { callApi, countStatuses, violationUnless, waitUntil } from '../calls.ts'
 import type { Trial } from '../family.ts'
 import { defineNodeFamily, startCluster, type Cluster } from './cluster.ts'
 import { duringOf, isExpected, startNodeLoad } from './node-load.ts'
@@ -24,6 +24,8 @@ type Limit = {
   canRead: boolean
   /** Whether a part of the writes may succeed. */
   isPartial?: true
+  /** Whether nodes are not ready meanwhile. */
+  isUnready?: true
 }
 
 export const serverLimits = defineNodeFamily({
@@ -69,6 +71,7 @@ function limitsOf(postgres: PostgresServer, disk: SmallDisk | undefined): Limit[
       begin: () => setReadOnly('on'),
       end: () => setReadOnly('off'),
       canRead: true,
+      isUnready: true,
     },
     {
       name: 'sessions begin while the database is read-only',
@@ -78,6 +81,7 @@ function limitsOf(postgres: PostgresServer, disk: SmallDisk | undefined): Limit[
       },
       end: async () => void (await asAdmin('alter role otpd reset default_transaction_read_only')),
       canRead: true,
+      isUnready: true,
     },
     {
       name: 'the server takes no more connections',
@@ -87,6 +91,7 @@ function limitsOf(postgres: PostgresServer, disk: SmallDisk | undefined): Limit[
       },
       end: async () => void (await asAdmin('alter role otpd connection limit -1')),
       canRead: false,
+      isUnready: true,
     },
     ...(disk
       ? [
@@ -97,6 +102,7 @@ function limitsOf(postgres: PostgresServer, disk: SmallDisk | undefined): Limit[
             canRead: true,
             // Rows still fit into pages that have room.
             isPartial: true as const,
+            isUnready: true as const,
           },
         ]
       : []),
@@ -183,6 +189,7 @@ async function tryLimit(trial: Trial, cluster: Cluster, token: string, app: Test
   const from = performance.now()
   await Bun.sleep(faultMs)
   const until = performance.now()
+  const probes = await Promise.all(nodes.map(({ url }) => callApi('GET', `${url}/v1/health/ready`)))
   await limit.end()
   const endedAt = performance.now()
   const lines = nodes.map(({ log }, i) => countLines(log()) - (linesBefore[i] ?? 0))
@@ -214,12 +221,17 @@ async function tryLimit(trial: Trial, cluster: Cluster, token: string, app: Test
     figures: {
       writes: countStatuses(writes),
       lists: countStatuses(lists),
+      'readiness before the end': countStatuses(probes),
       'log lines a node': lines.join(', '),
       'back after ms': backMs,
     },
     violations: [
       ...violationUnless(refused.length > 0, 'the limit was not reached: nothing was refused'),
       ...violationUnless(limit.isPartial || accepted.length === 0, `${accepted.length} writes succeeded`),
+      ...violationUnless(
+        !limit.isUnready || probes.every(({ status }) => status === 503),
+        `readiness was ${countStatuses(probes)}`,
+      ),
       ...violationUnless(unexpected.length === 0, `unexpected answers: ${countStatuses(unexpected)}`),
       ...violationUnless(
         withoutRetryAfter.length === 0,
