@@ -1,4 +1,5 @@
 import { splitHosts, targetServer } from '../shared/database-hosts.ts'
+import { suggest } from '../shared/suggestion.ts'
 import type { ConfigInput, Reader } from './reader.ts'
 import { decodeText } from './secrets.ts'
 import { readSecretFile, reportExposed } from './secret-files.ts'
@@ -110,6 +111,20 @@ export function parseDatabaseUrl(text: string): Parsed<string> {
   return { value: text }
 }
 
+/** Parameters of a URL that the driver follows. It ignores all others, also those that libpq knows. */
+const parameters = [
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'host',
+  'port',
+  'user',
+  'password',
+  'application_name',
+  'options',
+]
+
 const fail = (fault: string, remedy = urlRemedy) => ({ fault, remedy })
 
 /** Parses the URL of one server. */
@@ -126,6 +141,11 @@ function parseServerUrl(text: string): Parsed<string> {
   const host = url.searchParams.get('host') ?? decodeURIComponent(url.hostname)
   if (host === '') return fail('There is no host.')
   if (url.pathname.length < 2) return fail('There is no database name.')
+  const unknown = [...url.searchParams.keys()].find((name) => !parameters.includes(name))
+  if (unknown !== undefined) {
+    const known = `Known are ${parameters.join(', ')} and target_session_attrs.`
+    return fail('The URL has an unknown parameter.', `${suggest(unknown, parameters) ?? ''} ${known}`.trim())
+  }
   const mode = url.searchParams.get('sslmode')
   const isLocal = host.startsWith('/') || isLoopbackListen(host.replace(/^\[(.*)\]$/, '$1'))
   if (mode === 'verify-full' || mode === 'disable' || (mode === null && isLocal)) return { value: text }

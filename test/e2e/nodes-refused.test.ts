@@ -101,6 +101,11 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
       { OTPD_DATABASE_URL: withPassword('127.0.0.1,db.example/otpd?target_session_attrs=read-write') },
       [sslmode],
     ],
+    [
+      'an unknown parameter',
+      { OTPD_DATABASE_URL: withPassword('127.0.0.1/otpd?sslrootcrt=/etc/ca.pem') },
+      ['The URL has an unknown parameter.', 'Did you mean sslrootcert? Known are sslmode, sslrootcert,'],
+    ],
     ['too few connections', { OTPD_DATABASE_CONNECTIONS: '3' }, ['Use a whole number from 4 to 100.']],
     ['another kind of statements', { OTPD_DATABASE_STATEMENTS: 'none' }, ['Use named or unnamed.']],
     ['the name of a node with spaces', { OTPD_NODE: 'node one' }, ['"node one" is not the name of a node.']],
@@ -140,6 +145,7 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
     test.each([
       ['28P01', '', ['refused the user name or the password']],
       ['3D000', '', ['has no database of that name']],
+      ['42501', '', ['may not connect to the database', 'grant connect on database NAME to ROLE']],
       ['28000', '?sslmode=verify-full', ['The database does not support TLS.']],
       [
         '28000',

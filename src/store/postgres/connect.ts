@@ -32,13 +32,19 @@ export async function connectClient(
     try {
       return await tryConnect(url, { application_name: applicationName })
     } catch (error) {
-      const refused = toStartError(error)
+      const refused = driverCode(error) === '42501' ? mayNotConnect() : toStartError(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
       onWaiting(awayCause(error) ?? 'no server takes writes')
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }
 }
+
+const mayNotConnect = () =>
+  new StartRefused(
+    'the role of the database URL may not connect to the database (42501)',
+    'Grant it as the owner of the database: grant connect on database NAME to ROLE.',
+  )
 
 type ConnectionSettings = Pick<ClientConfig, 'application_name' | 'options'>
 
@@ -178,6 +184,12 @@ const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: s
 /** Reasons for which TLS does not trust a certificate. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH/
 
+const unreachable = (code: string) =>
+  new DatabaseUnreachable(
+    `the database cannot be reached (${code})`,
+    'Start it, or correct host and port in the URL of the database.',
+  )
+
 /**
  * Converts an error of the driver, a connection or a migration to a StartRefused; returns other errors unchanged. Neither
  * text has anything from the URL.
@@ -187,16 +199,13 @@ export function toStartError(error: unknown): unknown {
   if (error instanceof MigrationError) return new StartRefused(error.message, error.remedy, error)
   const cause = error instanceof Error && error.name === 'ServiceError' ? error.cause : error
   const away = awayCause(cause)
-  if (away !== undefined) {
-    return new DatabaseUnreachable(
-      `the database cannot be reached (${away})`,
-      'Start it, or correct host and port in the URL of the database.',
-    )
-  }
+  if (away !== undefined) return unreachable(away)
   const code = driverCode(cause)
   for (const [codes, message, remedy] of refusals) {
     if (code !== undefined && codes.test(code)) return new StartRefused(`${message} (${code})`, remedy)
   }
+  // A node that starts while the database does not answer in time, or is lost again.
+  if (cause !== error && code !== undefined) return unreachable(code)
   if (code !== undefined && certificateCodes.test(code)) {
     return new StartRefused(
       `the certificate of the database is not trusted (${code})`,

@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
 import { OperationRefused } from '../files/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
+import { requirePrivileges } from './privileges.ts'
 import {
   measureClock,
   readServerFacts,
@@ -18,7 +19,7 @@ export type PrepareOptions = {
   isUnsafe: boolean
   /** False: refuses an older database. */
   migrate: boolean
-  /** True: refuses an empty database. */
+  /** True: refuses an empty database, and needs no privilege but to read. */
   mustExist?: boolean
   /** How long to wait for a server that is away. */
   waitMs: number
@@ -64,6 +65,7 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
       migrate: options.migrate,
       connect: () => connectTo(url),
     })
+    if (!options.mustExist) await requirePrivileges(client)
     const keepsOptions = isNamed && (await keepsStartupOptions(url, applicationName))
     return { migrated: isNew ? [] : migrated, clockAheadMs, clockWarning, keepsOptions }
   } catch (error) {

@@ -8,6 +8,8 @@ export type ServerFacts = {
   version: number
   isInRecovery: boolean
   isReadOnly: boolean
+  /** Whether the role may use the schema of the tables. */
+  hasSchema: boolean
   fsync: string
   synchronousCommit: string
   /** Standbys that a commit waits for; empty: none. */
@@ -20,6 +22,7 @@ export async function readServerFacts(client: ClientBase): Promise<ServerFacts> 
     current_setting('server_version_num')::int as "version",
     pg_is_in_recovery() as "isInRecovery",
     current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
+    current_schema() is not null as "hasSchema",
     current_setting('fsync') as "fsync",
     current_setting('synchronous_commit') as "synchronousCommit",
     coalesce(current_setting('synchronous_standby_names', true), '') as "synchronousStandbys"`)
@@ -54,6 +57,12 @@ export function requireSafeServer(facts: ServerFacts, isUnsafe: boolean): void {
     throw new StartRefused(
       'the database accepts no writes (default_transaction_read_only=on)',
       'Turn it off: alter database NAME set default_transaction_read_only = off.',
+    )
+  }
+  if (!facts.hasSchema) {
+    throw new StartRefused(
+      'the role of the database URL may not use the schema of the tables',
+      'Grant it as the owner of the schema: grant usage on schema public to ROLE.',
     )
   }
   if (isUnsafe) return

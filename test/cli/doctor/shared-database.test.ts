@@ -21,6 +21,7 @@ const healthy: Open = {
     version: 150_018,
     isInRecovery: false,
     isReadOnly: false,
+    hasSchema: true,
     fsync: 'on',
     synchronousCommit: 'on',
     synchronousStandbys: 'any 1 (b, c)',

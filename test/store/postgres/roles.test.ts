@@ -6,6 +6,7 @@ import { migratePostgres } from '../../../src/store/engine/migrate-postgres.ts'
 import { postgresMigrations } from '../../../src/store/engine/migrate.ts'
 import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
+import { requirePrivileges } from '../../../src/store/postgres/privileges.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import { testPostgresUrl } from '../../helpers/postgres.ts'
 import { createPurger } from '../../helpers/retention.ts'
@@ -104,6 +105,24 @@ describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
   ])('a node cannot: %s', async (statement) => {
     const failure: unknown = await node.query(statement).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: expect.stringMatching(/^(42501|P0001)$/) })
+  })
+
+  test('a node starts with just these privileges, and names those that it lacks', async () => {
+    await requirePrivileges(node)
+    const lacking = `revoke insert, delete on phones from otpd_node_${suffix};
+      revoke usage on sequence phones_keys from otpd_node_${suffix};
+      revoke execute on function otpd_drop_partition from otpd_node_${suffix}`
+    await owner.query(lacking)
+    try {
+      const failure: unknown = await requirePrivileges(node).catch((error: unknown) => error)
+      expect(failure).toMatchObject({
+        name: 'StartRefused',
+        message:
+          'the role of the database URL lacks privileges: execute on otpd_drop_partition; insert, delete on phones; usage on phones_keys',
+      })
+    } finally {
+      await owner.query(lacking.replaceAll('revoke', 'grant').replaceAll(' from ', ' to '))
+    }
   })
 
   test('a node does not migrate, and says who may', async () => {

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { unavailable } from '../../../src/store/engine/errors.ts'
 import { StartRefused } from '../../../src/store/files/data-dir.ts'
+import { toStartError } from '../../../src/store/postgres/connect.ts'
 import {
   requireSafeServer,
   requireSameTime,
@@ -10,6 +12,7 @@ const good: ServerFacts = {
   version: 150_018,
   isInRecovery: false,
   isReadOnly: false,
+  hasSchema: true,
   fsync: 'on',
   synchronousCommit: 'on',
   synchronousStandbys: '',
@@ -18,6 +21,7 @@ const good: ServerFacts = {
 test.each<[Partial<ServerFacts>, string]>([
   [{ version: 130_022 }, 'the server is PostgreSQL 13, and otpd needs 14 or later'],
   [{ isInRecovery: true }, 'the server is a standby, which accepts no writes'],
+  [{ hasSchema: false }, 'the role of the database URL may not use the schema of the tables'],
   [{ isReadOnly: true }, 'the database accepts no writes (default_transaction_read_only=on)'],
 ])('refuses a server with %p, also for tests', (facts, message) => {
   for (const isUnsafe of [false, true])
@@ -38,6 +42,17 @@ test.each<[Partial<ServerFacts>, string]>([
 test('accepts every other level of synchronous_commit', () => {
   for (const synchronousCommit of ['on', 'local', 'remote_write', 'remote_apply'])
     requireSafeServer({ ...good, version: 140_000, synchronousCommit }, false)
+})
+
+test('tells a supervisor to try again when the database is lost during the start', () => {
+  for (const code of ['POSTGRES_CONNECT_TIMEOUT', '40001', '57P01'])
+    expect(toStartError(unavailable(code))).toMatchObject({
+      message: `the database cannot be reached (${code})`,
+      isUnreachable: true,
+    })
+  expect(toStartError(unavailable('25006'))).toMatchObject({
+    message: 'the database accepts no writes (25006)',
+  })
 })
 
 test('warns of clocks that differ by more than a second, and refuses more than 30', () => {
