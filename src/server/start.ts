@@ -3,7 +3,6 @@ import { uptime } from 'node:os'
 import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
-import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
 import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -25,6 +24,7 @@ import { openStorage } from './open-storage.ts'
 import type { Storage } from './storage.ts'
 import { startListener } from './start-listener.ts'
 import { openTls } from './tls.ts'
+import { watchEvents } from './watch-events.ts'
 import { startWorkers } from './workers.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
@@ -210,12 +210,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       : undefined
     const isDraining = () => shutdownPromise !== undefined
     const lacksCertificate = () => tls?.isReady() === false
-    const { disk } = storage
-    const readiness = createReadiness(
-      store,
-      { clock, node: node.name },
-      { isDraining, lacksCertificate, disk },
-    )
+    const states = { isDraining, lacksCertificate, disk: storage.disk }
+    const readiness = createReadiness(store, { clock, node: node.name }, states)
     if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
     const { onDevLine } = needs
     const listener = startListener({
@@ -258,20 +254,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     // A disk fault can occur in any of these steps.
     throw storage?.toStartError(error) ?? error
   }
-}
-
-/** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
-function watchEvents(store: Store, { logStreams }: Services, webhookWorker: WebhookWorker, log: Log) {
-  const look = createEventWatch({
-    store,
-    isNeeded: () => logStreams.isInUse() || webhookWorker.hasPending(),
-    async onEntries(developerIds) {
-      if (developerIds === undefined) logStreams.wake()
-      else for (const id of developerIds) logStreams.wake(id)
-      await webhookWorker.wakeIfDue()
-    },
-  })
-  return startPeriodicTask(eventWatchMs, log, look)
 }
 
 /**

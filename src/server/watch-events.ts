@@ -1,0 +1,25 @@
+import { createEventWatch, eventWatchMs } from '../domain/log/event-watch.ts'
+import type { Store } from '../domain/store/store.ts'
+import type { Log } from '../log/log.ts'
+import type { WebhookWorker } from '../webhooks/worker.ts'
+import { startPeriodicTask } from './periodic-tasks.ts'
+import type { Services } from './services.ts'
+
+/** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
+export function watchEvents(
+  store: Store,
+  { logStreams }: Pick<Services, 'logStreams'>,
+  webhookWorker: Pick<WebhookWorker, 'hasPending' | 'wakeIfDue'>,
+  log: Log,
+) {
+  const look = createEventWatch({
+    store,
+    isNeeded: () => logStreams.isInUse() || webhookWorker.hasPending(),
+    async onEntries(developerIds) {
+      if (developerIds === undefined) logStreams.wake()
+      else for (const id of developerIds) logStreams.wake(id)
+      await webhookWorker.wakeIfDue()
+    },
+  })
+  return startPeriodicTask(eventWatchMs, log, look)
+}
