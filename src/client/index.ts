@@ -159,8 +159,8 @@ export class Otpd {
     } catch (cause) {
       if (options.signal?.aborted) throw cause
       throw timeout.aborted
-        ? new TimeoutError('otpd did not answer in time.', { status: 0, code: 'TIMEOUT', cause })
-        : new ConnectionError('otpd cannot be reached.', { status: 0, code: 'CONNECTION', cause })
+        ? new TimeoutError(`${url} did not answer in time.`, { status: 0, code: 'TIMEOUT', cause })
+        : new ConnectionError(`${url} cannot be reached.`, { status: 0, code: 'CONNECTION', cause })
     }
     const answer = parse(text)
     if (response.ok && answer?.data !== undefined) return answer.data as T

@@ -65,4 +65,9 @@ export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled
 /** Result of a check. */
 export type OtpCheck =
   | ({ verified: true } & VerifiedOtp)
-  | { verified: false; reason: CheckReason; attemptsRemaining: number | undefined }
+  | {
+      verified: false
+      reason: CheckReason
+      /** Attempts left after a wrong code; 0 after the last one: send a new code. Undefined for other reasons. */
+      attemptsRemaining: number | undefined
+    }

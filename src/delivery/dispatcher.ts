@@ -229,4 +229,4 @@ function excludeCandidates(
 
 const jobLogFields = ({ request, attempt }: DeliveryJob) => ({ requestId: request.id, attempt })
 
-const noRoute: Failure = { class: 'unknown', permanent: true, at: 'route', providerCode: null }
+const noRoute: Failure = { class: 'no_route', permanent: true, at: 'route', providerCode: null }

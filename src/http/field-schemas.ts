@@ -1,4 +1,11 @@
-import { Type, type TOptional, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import {
+  FormatRegistry,
+  Type,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+} from '@sinclair/typebox'
 import {
   mapProperties,
   type FieldDefinition,
@@ -26,15 +33,29 @@ export const optionalSchemas = <F extends FieldDefinitions>(fields: F) =>
 /** Creates the schemas of fields in responses. They state no range, which a later version may extend. */
 export const responseSchemas = <F extends FieldDefinitions>(fields: F) =>
   mapSchemas(fields, (field) => {
-    if (field.default === null) return requestSchema(field)
+    if (field.default === null) return requestSchema(withoutFormat(field))
     return field.kind === 'text' ? Type.String() : Type.Integer()
   })
+
+function withoutFormat(field: FieldDefinition): FieldDefinition {
+  if (field.kind !== 'text') return field
+  const { format: _, ...others } = field
+  return others
+}
+
+const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
+
+// A language that messages have no text in is replaced by another one, which must not happen to a misspelt tag.
+FormatRegistry.Set('language-tag', (tag) => {
+  const language = /^[A-Za-z]{2,3}(?=-|$)/.exec(tag)?.[0]
+  return language !== undefined && languageNames.of(language) !== undefined
+})
 
 function requestSchema({ errorText, description, ...field }: FieldDefinition): TSchema {
   const notes = { errorText, ...(description !== undefined && { description }) }
   const schema =
     field.kind === 'text'
-      ? Type.String({ pattern: field.pattern, ...notes })
+      ? Type.String({ pattern: field.pattern, ...(field.format && { format: field.format }), ...notes })
       : Type.Integer({ minimum: field.minimum, maximum: field.maximum, ...notes })
   return field.default === null ? nullable(schema) : schema
 }
@@ -53,6 +74,7 @@ export const changesBody = <P extends TProperties>(properties: P) =>
 export const sendFields = {
   locale: Type.String({
     pattern: applicationFields.defaultLocale.pattern,
+    format: applicationFields.defaultLocale.format,
     errorText: applicationFields.defaultLocale.errorText,
   }),
   metadata: Type.Record(

@@ -24,8 +24,9 @@ export const applicationFields = {
     kind: 'text',
     // `language-Script-REGION` and shorter, in upper or lower case.
     pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
+    format: 'language-tag',
     default: null,
-    errorText: 'Expected a language tag, such as en or pt-BR',
+    errorText: 'Expected the tag of a language, such as en or pt-BR',
     description: 'Language of messages, unless the request names one.',
     isMessageSetting: true,
     terminal: {

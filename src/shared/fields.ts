@@ -4,6 +4,8 @@ export type FieldDefinition = (
       kind: 'text'
       /** Regular expression that the whole text must match. */
       pattern: string
+      /** Stricter check of requests than the pattern. Responses are not checked by it, since older values stay. */
+      format?: 'language-tag'
       /** Initial value. Null makes the field nullable: `PATCH` then takes null to clear it. */
       default: string | null
     }

@@ -184,6 +184,7 @@ describe('a call without an answer', () => {
   test('is a ConnectionError where nothing listens', async () => {
     const error = await errorOf(create({ url: 'http://127.0.0.1:1', maxRetries: 0 }).get('otp_1'))
     expect([error.name, error.code, error.status]).toEqual(['ConnectionError', 'CONNECTION', 0])
+    expect(error.message).toMatch(/^http:\/\/127\.0\.0\.1:\d+ cannot be reached\.$/)
   })
 
   test('does not follow a redirect, which would take the secrets along', async () => {

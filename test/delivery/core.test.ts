@@ -143,7 +143,7 @@ describe('a send', () => {
     mainGateway.refuseAll(401, 20003)
     spareGateway.refuseAll(402, 0)
     const { status, error } = await send()
-    expect([status, error.reason]).toEqual([502, 'NO_ROUTE'])
+    expect([status, error.reason]).toEqual([502, 'PROVIDERS_REFUSED'])
   })
 
   test('that no provider accepts now is sent in the background, with the same code', async () => {
@@ -205,8 +205,15 @@ describe('a send', () => {
 
   test('without any provider for it fails at once', async () => {
     await start({ routes: [route({ countries: ['US'] })] })
-    const { status, error } = await send()
+    const { status, error } = await send({ channel: 'whatsapp' })
     expect([status, error.reason, mainGateway.calls.length]).toEqual([502, 'NO_ROUTE', 0])
+    expect(error.message).toBe(
+      'No route for whatsapp leads to this phone number. Choose another channel, or ask the operator to add a route.',
+    )
+    expect(await listEvents(String(error.metadata?.['requestId']))).toContainEqual([
+      'otp.undelivered',
+      'no_route',
+    ])
   })
 
   test('leaves no code and no phone in the log', async () => {

@@ -22,10 +22,14 @@ test('the README shows commands that lead to the first verified code', async () 
 })
 
 test('the README shows how a backend does the same', async () => {
-  const commands = commandLines(codeBlocks(readme, 'sh', '### The same from a backend').join(''))
-  const response: { data: Record<string, unknown> } = JSON.parse(await reader.type(commands.join('\n')))
+  const [send = '', verify = ''] = codeBlocks(readme, 'sh', '### The same from a backend')
+  const response: { data: Record<string, unknown> } = JSON.parse(await reader.type(send))
   const shown: { data: Record<string, unknown> } = JSON.parse(codeBlocks(readme, 'json').join(''))
   expect(Object.keys(response.data)).toEqual(Object.keys(shown.data))
+  const code = /\b\d{6}\b/.exec(await reader.type('otpd inbox --limit 1'))?.[0] ?? ''
+  const typed = verify.replace('otp_…', String(response.data['requestId'])).replace('123456', code)
+  const verified: unknown = JSON.parse(await reader.type(`. ./.env.otpd\n${typed}`))
+  expect(verified).toMatchObject({ data: { status: 'verified' } })
 })
 
 test('the README names only commands and flags that exist', () => {

@@ -94,6 +94,10 @@ test('an unknown property or parameter is named with what was meant, unless the 
       message: `Unknown property. Did you mean ${meant}?`,
     })
   expect(await unknown('userID')).toMatchObject({ path: 'userID', message: 'Unknown property. Remove it.' })
+  for (const locale of ['xx', 'xx-YY'])
+    expect(await refuse(send, { body: JSON.stringify({ ...complete, locale }) })).toMatchObject([
+      { path: 'locale', message: 'Expected the tag of a language, such as en or pt-BR.' },
+    ])
   const secret = await unknown(canary)
   expect(secret).toMatchObject({ path: '', code: 'UNKNOWN' })
   expect(secret?.message).toContain('Expected only phone, channel, locale,')

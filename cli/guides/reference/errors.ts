@@ -20,7 +20,8 @@ const descriptions: Record<ErrorCode, Description> = {
     remedy: 'Ask the user for the number with its country code, and send it in E.164 format.',
   },
   INVALID_CODE: {
-    meaning: 'The code is wrong. `metadata.attemptsRemaining` says how many attempts are left.',
+    meaning:
+      'The code is wrong. `metadata.attemptsRemaining` says how many attempts are left; 0 after the last one.',
     remedy: 'Let the user enter it again.',
   },
   UNAUTHENTICATED: {

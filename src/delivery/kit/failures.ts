@@ -5,6 +5,7 @@ import type { HttpResponse, HttpResult } from './http-client.ts'
  * Defaults of each class: whether retrying this route cannot help (`permanent`), and what is at fault (`at`).
  */
 const classDefaults: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
+  no_route: { permanent: true, at: 'route' },
   invalid_number: { permanent: true, at: 'number' },
   unreachable: { permanent: false, at: 'number' },
   opted_out: { permanent: true, at: 'number' },

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { hmac, type Keys } from './keys.ts'
+import { isFictionalPhone } from './phone.ts'
 
 export const codeDigits = 6
 export const codePattern = '^[0-9]{6}$'
@@ -13,9 +14,6 @@ export const attemptsMax = 5
 /** Fixed code of every request by a `test` application to a fictional number. */
 const fictionalCode = '424242'
 
-/** +1 NXX 555-0100 to 0199: numbers that the North American Numbering Plan reserves for fiction. */
-const fictionalPhone = /^\+1[0-9]{3}55501[0-9]{2}$/
-
 export type CodeSource = { id: string; codeSalt: string; phone: string; environment: 'live' | 'test' }
 
 /** Stored parts of a code, from which it is derived again. */
@@ -28,7 +26,7 @@ type CodeKeys = Pick<Keys, 'code' | 'codeHash'>
  * need not be stored. Six digits with leading zeros; all million codes are equally likely.
  */
 export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSource): string {
-  if (request.environment === 'test' && fictionalPhone.test(request.phone)) return fictionalCode
+  if (request.environment === 'test' && isFictionalPhone(request.phone)) return fictionalCode
   const salt = Uint8Array.fromBase64(request.codeSalt, { alphabet: 'base64url' })
   for (let round = 0; ; round++) {
     const digest = hmac(key).update(request.id).update(salt).update(Uint8Array.of(round)).digest()

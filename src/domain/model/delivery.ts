@@ -5,8 +5,12 @@ import { isVirtualPhone } from './phone.ts'
 /** Provider of messages that never leave otpd and go to a developer's inbox instead. */
 export const inboxProvider = 'inbox'
 
-/** Why a message was not sent or not delivered. A closed list that every provider maps its own codes to. */
+/**
+ * Why a message was not sent or not delivered. A closed list that every provider maps its own codes to, except `no_route`:
+ * no provider was there to be asked.
+ */
 export type FailureClass =
+  | 'no_route'
   | 'invalid_number'
   | 'unreachable'
   | 'opted_out'

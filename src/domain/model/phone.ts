@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
+import { parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import { classifyNumber, type CostlyNumberType } from './number-type.ts'
 import type { Random } from './random.ts'
@@ -35,11 +35,24 @@ export function tryParsePhone(text: string): Phone | undefined {
   if (!number?.isPossible()) return undefined
   return {
     phone: number.number,
-    country: number.country ?? null,
+    country: number.country ?? mainCountry(number),
     isVirtual: false,
     costlyType: classifyNumber(number.number, () => number.getType()),
   }
 }
+
+/**
+ * Finds the main country of a calling code that several share, for a number of no assigned range, such as those reserved
+ * for examples: +44 7700 900123 is British. Only of an example in North America: a range there that the library does not
+ * know yet may be of a country with far dearer messages than the main one's.
+ */
+function mainCountry(number: PhoneNumber): string | null {
+  if (number.countryCallingCode === '1' && !isFictionalPhone(number.number)) return null
+  return number.getPossibleCountries()[0] ?? null
+}
+
+/** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */
+export const isFictionalPhone = (phone: string) => /^\+1[0-9]{3}55501[0-9]{2}$/.test(phone)
 
 /** As `tryParsePhone`. @throws INVALID_PHONE_NUMBER */
 export function parsePhone(text: string): Phone {

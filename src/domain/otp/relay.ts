@@ -228,7 +228,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         if (facts.isInboxOnly || channels.length === 0) {
           const detail = 'no provider'
           return endWith(
-            deliveryFailed({ id }, null),
+            deliveryFailed({ id }, 'no_route', channels),
             rate,
             [...changes, event('message.undelivered', detail)],
             now,
@@ -276,7 +276,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
     const result = candidate
       ? { id, phone, channel: candidate.channel, status }
-      : deliveryFailed({ id }, failure)
+      : deliveryFailed({ id }, failure, [message.channel])
     await store.write(async (tx) => {
       const now = await tx.leases.now()
       const subscribers = await tx.webhookEndpoints.subscribers(appId)

@@ -13,7 +13,7 @@ import {
 } from '../model/message.ts'
 import { closeRequest, type ClosableRequest } from './lifecycle.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
-import type { OtpRequest } from '../model/request.ts'
+import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Facts of the end of an attempt. */
@@ -65,7 +65,7 @@ export function settle(
     return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
-  const rejected = deliveryFailed({ requestId: request.id }, outcome.failure)
+  const rejected = deliveryFailed({ requestId: request.id }, outcome.failure, message.channels)
   const otherMessages = messages.filter((one) => one !== message)
   const refusal = refuseMessage(newId, closable, claim, otherMessages, outcome.failure, now)
   const failed = refusal.result
@@ -156,20 +156,37 @@ function toMessageOutcome(
 }
 
 /**
- * Builds DELIVERY_FAILED, which says whether the number is at fault, but neither which providers were tried
- * nor why they refused.
+ * Builds DELIVERY_FAILED, which says whether a route is missing or the number is at fault, but neither which providers were
+ * tried nor why they refused.
+ *
+ * @param channels that the message could take
  */
-export const deliveryFailed = (metadata: Record<string, string>, failure: FailureClass | null): Rejected =>
-  reject(
-    new ServiceError(
-      'DELIVERY_FAILED',
-      'The code could not be delivered to this phone number. Check the number, or try another channel.',
-      {
-        reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
-        metadata,
-      },
-    ),
-  )
+export function deliveryFailed(
+  metadata: Record<string, string>,
+  failure: FailureClass | null,
+  channels: readonly Channel[],
+): Rejected {
+  const { reason, message } = describeFailure(failure, channels)
+  return reject(new ServiceError('DELIVERY_FAILED', message, { reason, metadata }))
+}
+
+function describeFailure(failure: FailureClass | null, channels: readonly Channel[]) {
+  if (failure === 'no_route') {
+    const named = channels.length > 0 ? ` for ${channels.join(' or ')}` : ''
+    const remedy = 'Choose another channel, or ask the operator to add a route.'
+    return { reason: 'NO_ROUTE', message: `No route${named} leads to this phone number. ${remedy}` }
+  }
+  if (failure !== null && phoneNumberFailures.has(failure))
+    return {
+      reason: failure.toUpperCase(),
+      message:
+        'The code could not be delivered to this phone number. Check the number, or try another channel.',
+    }
+  return {
+    reason: 'PROVIDERS_REFUSED',
+    message: 'Every provider refused the message. Try another channel, or again later.',
+  }
+}
 
 const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
   'invalid_number',
@@ -190,7 +207,7 @@ export function firstAttemptResult(
   now: number,
 ): { rejected: Rejected | undefined } | undefined {
   if (!message) return { rejected: undefined }
-  const { status, attempts, leaseUntil, failure } = message
+  const { status, attempts, leaseUntil, failure, channels } = message
   if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
-  return { rejected: status === 'refused' ? deliveryFailed({ requestId }, failure) : undefined }
+  return { rejected: status === 'refused' ? deliveryFailed({ requestId }, failure, channels) : undefined }
 }

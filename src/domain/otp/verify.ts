@@ -60,7 +60,9 @@ export function createOtpVerify(needs: OtpNeeds) {
       changes.push(...closeRequest(newId, { request: counted, subscribers }, terminalState, now).changes)
     }
     // The last wrong code gets this error too, with 0 attempts left; only later calls get ATTEMPTS_EXHAUSTED.
-    const wrongCode = new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
+    const remedy =
+      attemptsRemaining === 0 ? 'It was the last attempt: send a new code.' : 'Check it and enter it again.'
+    const wrongCode = new ServiceError('INVALID_CODE', `The code is wrong. ${remedy}`, {
       metadata: { attemptsRemaining },
     })
     return { result: reject(wrongCode), changes }

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/model/errors.ts'
 import { httpStatusByCode } from '../errors.ts'
-import { errorExamples, type ErrorExample, type ErrorName } from './error-examples.ts'
+import type { ErrorExample } from './error-example.ts'
+import { errorExamples, type ErrorName } from './error-examples.ts'
 
 const exampleTraceId = 'req_01kaaaaaaaeekr1q2v3w4x5y6z'
 

@@ -1,13 +1,6 @@
-import { internalMessage, type ErrorResponse } from '../errors.ts'
-
-/** An error as the API responds with it, without its trace id. */
-export type ErrorExample = Omit<ErrorResponse['body']['error'], 'traceId'>
-
-const example = (
-  code: ErrorExample['code'],
-  message: string,
-  extras: Omit<ErrorExample, 'code' | 'message'> = {},
-): ErrorExample => ({ code, message, ...extras })
+import { internalMessage } from '../errors.ts'
+import { example } from './error-example.ts'
+import { rateLimitExamples } from './rate-limit-examples.ts'
 
 /**
  * One example of every error of the API: the reference of the document, from which `operation-errors.ts` chooses. The
@@ -77,6 +70,9 @@ export const errorExamples = {
   ),
   INVALID_CODE: example('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
     metadata: { attemptsRemaining: 4 },
+  }),
+  LAST_INVALID_CODE: example('INVALID_CODE', 'The code is wrong. It was the last attempt: send a new code.', {
+    metadata: { attemptsRemaining: 0 },
   }),
   TOKEN_MISSING: example('UNAUTHENTICATED', 'An ID token or an API token is required.', {
     reason: 'TOKEN_MISSING',
@@ -225,65 +221,22 @@ export const errorExamples = {
     'IDEMPOTENCY_KEY_REUSED',
     'This idempotency key was already used with a different body. Use a new key.',
   ),
-  SEND_RATE: example(
-    'RATE_LIMITED',
-    'This application may send 5 codes per minute (plan free). Try again in 41 s.',
-    { reason: 'APP_RATE', metadata: { policy: 'otp-send', limit: 5, windowSeconds: 60, plan: 'free' } },
-  ),
-  VERIFY_RATE: example(
-    'RATE_LIMITED',
-    'This application may verify 10 codes per minute (plan free). Try again in 41 s.',
-    { reason: 'APP_RATE', metadata: { policy: 'otp-verify', limit: 10, windowSeconds: 60, plan: 'free' } },
-  ),
-  PHONE_SEND_BUDGET: example(
-    'RATE_LIMITED',
-    'Too many codes were sent to this phone number. Try again in 8 min.',
-    { reason: 'PHONE_SEND_BUDGET' },
-  ),
-  PHONE_CHECK_BUDGET: example(
-    'RATE_LIMITED',
-    'Too many wrong codes were entered for this phone number. Try again in 54 min.',
-    { reason: 'PHONE_CHECK_BUDGET', metadata: { failuresMax: 25 } },
-  ),
-  RESEND_TOO_SOON: example(
-    'RATE_LIMITED',
-    'This code was sent less than 30 seconds ago. Try again in 12 s.',
-    { reason: 'RESEND_TOO_SOON' },
-  ),
-  CONSOLE_RATE: example('RATE_LIMITED', 'You may make 600 calls per minute (plan free). Try again in 7 s.', {
-    reason: 'CONSOLE_RATE',
-    metadata: { policy: 'console', limit: 600, windowSeconds: 60, plan: 'free' },
-  }),
-  LOOKUP_RATE: example(
-    'RATE_LIMITED',
-    'This application may make 60 look-ups per minute (plan free). Try again in 7 s.',
-    { reason: 'LOOKUP_RATE', metadata: { policy: 'lookups', limit: 60, windowSeconds: 60, plan: 'free' } },
-  ),
-  WEBHOOK_TESTS: example('RATE_LIMITED', 'You may send 10 test events per minute. Try again in 30 s.', {
-    reason: 'WEBHOOK_TESTS',
-    metadata: { policy: 'webhook-test', limit: 10, windowSeconds: 60 },
-  }),
-  WEBHOOK_REDELIVERIES: example(
-    'RATE_LIMITED',
-    'You may redeliver or recover 60 times per minute. Try again in 30 s.',
-    {
-      reason: 'WEBHOOK_REDELIVERIES',
-      metadata: { policy: 'webhook-redeliver', limit: 60, windowSeconds: 60 },
-    },
-  ),
-  STREAM_LIMIT: example(
-    'RATE_LIMITED',
-    'You already have 20 log streams open, the maximum. Close one, then retry.',
-    { reason: 'STREAM_LIMIT', metadata: { limit: 20 } },
-  ),
-  LOGIN_ATTEMPTS: example('RATE_LIMITED', 'Too many failed logins. Try again in 12 min.', {
-    reason: 'LOGIN_ATTEMPTS',
-  }),
+  ...rateLimitExamples,
   INTERNAL: example('INTERNAL', internalMessage),
+  NO_ROUTE: example(
+    'DELIVERY_FAILED',
+    'No route for whatsapp leads to this phone number. Choose another channel, or ask the operator to add a route.',
+    { reason: 'NO_ROUTE', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
+  ),
+  PROVIDERS_REFUSED: example(
+    'DELIVERY_FAILED',
+    'Every provider refused the message. Try another channel, or again later.',
+    { reason: 'PROVIDERS_REFUSED', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
+  ),
   DELIVERY_FAILED: example(
     'DELIVERY_FAILED',
     'The code could not be delivered to this phone number. Check the number, or try another channel.',
-    { reason: 'NO_ROUTE', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
+    { reason: 'INVALID_NUMBER', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
   ),
   SHUTTING_DOWN: example('UNAVAILABLE', 'The server is shutting down. Retry in a second.'),
   LOGIN_QUEUE_FULL: example('UNAVAILABLE', 'Too many logins at once. Try again shortly.'),

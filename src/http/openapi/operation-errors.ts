@@ -10,6 +10,8 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'SEND_RATE',
     'PHONE_SEND_BUDGET',
     'DESTINATION_BLOCKED',
+    'NO_ROUTE',
+    'PROVIDERS_REFUSED',
     'DELIVERY_FAILED',
   ],
   deliverCode: [
@@ -17,6 +19,8 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'SEND_RATE',
     'PHONE_SEND_BUDGET',
     'DESTINATION_BLOCKED',
+    'NO_ROUTE',
+    'PROVIDERS_REFUSED',
     'DELIVERY_FAILED',
   ],
   resendOtp: [
@@ -32,11 +36,14 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'PHONE_SEND_BUDGET',
     'RESEND_TOO_SOON',
     'DESTINATION_BLOCKED',
+    'NO_ROUTE',
+    'PROVIDERS_REFUSED',
     'DELIVERY_FAILED',
   ],
   verifyOtp: [
     'INVALID_PHONE_NUMBER',
     'INVALID_CODE',
+    'LAST_INVALID_CODE',
     'OTP_REQUEST_NOT_FOUND',
     'ALREADY_VERIFIED',
     'OTP_EXPIRED',

@@ -51,6 +51,7 @@ describe('POST /v1/otp/verify', () => {
       const { status, error, text } = await otp.verifyWrongCode(application, requestId)
       expect(status).toBe(400)
       expect(error).toMatchObject({ code: 'INVALID_CODE', metadata: { attemptsRemaining } })
+      expect(error.message.endsWith('send a new code.')).toBe(attemptsRemaining === 0)
       expect(text).not.toContain(await otp.getWrongCode(requestId))
     }
     const sixthResponse = await otp.verifyRightCode(application, requestId)
