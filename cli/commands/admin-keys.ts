@@ -7,14 +7,15 @@ import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { formatFacts, listShort, printable } from '../terminal/text.ts'
 
 type RotateOptions = HostFlags & { newKeyFile?: string; compromised?: boolean; finish?: boolean }
 
 const rotateHelp = `
 The master key encrypts the data keys in the database, and nothing else. Replacing
-it takes a moment; a running server goes on. Keep a copy of the new key, and the
-old one for as long as you keep backups of its time.
+it takes a moment; a running server goes on. Keep a copy of the new key elsewhere.
+The old one stays in the data directory, for backups of its time: otpd restore
+finds it there, and otpd doctor says when no backup needs it.
 
 A key from a variable, a file or a credential:
   1. otpd admin rotate-master-key --new-key-file new.key
@@ -38,7 +39,7 @@ export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
     .addHelpText('after', rotateHelp)
     .addHelpText(
       'after',
-      examples('otpd admin rotate-master-key', 'otpd admin rotate-master-key --compromised --yes'),
+      examples('otpd admin rotate-master-key --yes', 'otpd admin rotate-master-key --compromised --yes'),
     )
     .action((options: RotateOptions, command: Command) =>
       runCommand(command, async (context) => {
@@ -49,12 +50,13 @@ export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
           compromised,
           finish,
         }
-        if (compromised) {
+        // A new key from elsewhere opens the database besides the old one, until --finish.
+        if (compromised || finish || newKeyFile === undefined) {
           await confirm(context, {
-            find: async () => 'compromised',
-            describe: async () => ({
-              question: 'Replace the data keys? Pending codes, ID tokens and callback URLs end.',
-              name: 'rotate-master-key',
+            find: async () => 'rotate-master-key',
+            describe: async (name) => ({
+              question: compromised ? dataKeysQuestion : masterKeyQuestion,
+              name,
             }),
           })
         }
@@ -67,6 +69,10 @@ export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
     )
 }
 
+const dataKeysQuestion = 'Replace the data keys? Pending codes, ID tokens and callback URLs end.'
+const masterKeyQuestion =
+  'Replace the master key? The old one no longer opens the database, only backups of its time.'
+
 function rotationText(rotation: HostRotation, { paint }: Output): string {
   const title =
     rotation.state === 'both' ? 'Both master keys open the database' : 'The master key was replaced'
@@ -76,20 +82,26 @@ function rotationText(rotation: HostRotation, { paint }: Output): string {
   ])
   return [
     `${paint.green('✓')} ${title}`,
+    rotation.keptKey && formatFacts([['Old key', printable(rotation.keptKey.path)]], paint),
     rotation.areDataKeysNew && formatFacts([['Canceled codes', String(rotation.canceledCodes)]], paint),
     urls.length > 0 && `New receipt URLs:\n${formatFacts(urls, paint)}`,
   ]
-    .filter((part) => part !== false)
+    .filter((part) => typeof part === 'string')
     .join('\n')
 }
 
-function rotationNotes({ state, areDataKeysNew }: HostRotation, compromised: boolean): string[] {
+function rotationNotes({ state, areDataKeysNew, keptKey }: HostRotation, compromised: boolean): string[] {
   if (state === 'both') {
     const ending = compromised ? ', which then also replaces the data keys' : ''
     return [`Start every node with the new key, then run: otpd admin rotate-master-key --finish${ending}.`]
   }
+  const neededBy = keptKey?.neededBy ?? []
+  const needing = neededBy.length === 0 ? '' : ` (${listShort(neededBy.map(printable))})`
   const notes = [
-    'Keep a copy of the new key. Backups of before need the old one: otpd restore --master-key-file.',
+    'Keep a copy of the new key elsewhere.',
+    keptKey
+      ? `Backups of before${needing} need the old key: otpd restore finds it there. otpd doctor says when no backup needs it.`
+      : 'Backups of before need the old key: keep it, and name it with otpd restore --master-key-file.',
   ]
   if (areDataKeysNew) {
     notes.push(

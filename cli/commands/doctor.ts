@@ -5,6 +5,7 @@ import type {
   BackupInspection,
   HostCertificate,
   HostInspection,
+  KeptKeysInspection,
   SharedInspection,
 } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
@@ -12,6 +13,7 @@ import { backupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
+import { keptKeyChecks } from '../doctor/kept-keys.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
 import { dataDirChecks } from '../doctor/data-dir.ts'
 import { serverChecks } from '../doctor/server.ts'
@@ -91,6 +93,8 @@ type LocalServer = {
   inspection: HostInspection | null
   /** Null without a data directory or a valid configuration. */
   backups: BackupInspection | null
+  /** Null without a data directory or a valid configuration. */
+  keptKeys: KeptKeysInspection | null
   /** Null without HTTPS. */
   certificate: HostCertificate | null
   /** Null if the database is not in PostgreSQL. */
@@ -127,28 +131,38 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectBackups, inspectCertificate, inspectHost, inspectShared } =
+  const { inspectBackups, inspectCertificate, inspectHost, inspectKeptKeys, inspectShared } =
     await import('../../src/server/bundle.ts')
   const served = running?.config ?? config
   const certificate = served && inspectCertificate(served)
   if (config?.database) {
     const shared = await inspectShared({ ...config, database: config.database })
-    return { loaded, running, dataDir: null, inspection: null, backups: null, certificate, shared }
+    return {
+      loaded,
+      running,
+      dataDir: null,
+      inspection: null,
+      backups: null,
+      keptKeys: null,
+      certificate,
+      shared,
+    }
   }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config, options)
   const backups = dataDir === null || served === null ? null : inspectBackups(served, dataDir)
+  const keptKeys = dataDir === null || served === null ? null : inspectKeptKeys(served, dataDir)
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
   return isServerLocal || isConfigured || isPresent
-    ? { loaded, running, dataDir, inspection, backups, certificate, shared: null }
+    ? { loaded, running, dataDir, inspection, backups, keptKeys, certificate, shared: null }
     : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, running, dataDir, inspection, backups, certificate, shared } = localServer
+  const { loaded, running, dataDir, inspection, backups, keptKeys, certificate, shared } = localServer
   // The settings of a running server are what works; this shell's are those of the next start from here.
   const config = running?.config ?? loaded.config
   const dataDirInfo = dataDir !== null && {
@@ -169,6 +183,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
         ]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
     ...(backups ? backupChecks(backups, io.now()) : []),
+    ...(keptKeys ? keptKeyChecks(keptKeys) : []),
     ...(shared
       ? sharedDatabaseChecks(shared, {
           masterKeySource: config?.secrets.masterKeySource ?? null,

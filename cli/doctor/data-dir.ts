@@ -1,6 +1,6 @@
 import type { HostInspection } from '../../src/host/host.ts'
 import { fault, ok, warning, type Check } from './check.ts'
-import { shellWord } from '../terminal/text.ts'
+import { listShort, shellWord } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
@@ -134,9 +134,6 @@ function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayP
   ]
 }
 
-/** Unreadable values that are named; more are only counted. */
-const namedValuesMax = 3
-
 function sealsCheck(
   { percent, unreadable }: NonNullable<OpenDatabase['seals']>,
   isHeld: boolean,
@@ -144,9 +141,7 @@ function sealsCheck(
 ): Check {
   const name = 'encryption'
   if (unreadable && unreadable.length > 0) {
-    const named = unreadable.slice(0, namedValuesMax).map((value) => value.replaceAll('\n', ' '))
-    const others = unreadable.length - named.length
-    const list = others > 0 ? `${named.join(', ')} and ${others} more` : named.join(', ')
+    const list = listShort(unreadable).replaceAll('\n', ' ')
     return fault(name, `stored values cannot be decrypted: ${list}`, restore)
   }
   if (percent === null) return ok(name, 'all stored data is encrypted with the newest key')

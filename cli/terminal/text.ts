@@ -124,6 +124,12 @@ export function shortPath(path: string, homeDirectory: string) {
   return path.startsWith(`${homeDirectory}/`) ? `~${path.slice(homeDirectory.length)}` : path
 }
 
+/** Lists the first names, and counts the others. */
+export function listShort(names: readonly string[], max = 3): string {
+  const others = names.length - max
+  return others > 0 ? `${names.slice(0, max).join(', ')} and ${others} more` : names.join(', ')
+}
+
 /** Quotes text for a shell, if it needs quotes. */
 export const shellWord = (text: string) =>
   /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

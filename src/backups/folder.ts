@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { masterKeyCheck } from '../domain/model/keys.ts'
 import { hourMs } from '../shared/durations.ts'
@@ -7,6 +7,7 @@ import { withReadonlyConnection } from '../store/files/backup.ts'
 import { OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
 import { listMasterKeyChecks } from '../store/files/data-keys.ts'
 import { isDraftName, timeInFileName } from './names.ts'
+import { headerBytes, isSealedBackup, keyCheckIn } from './sealed-format.ts'
 import type { StoredBackup } from './choices.ts'
 
 /** A draft that was not written to for so long is that of a process that was killed. */
@@ -25,7 +26,7 @@ export function listFolder(folder: string, masterKeys: readonly Uint8Array[]): S
     const path = join(folder, name)
     const stats = statSync(path, { throwIfNoEntry: false })
     if (at === undefined || !stats?.isFile()) return []
-    const state = !isOfKey(path, checks)
+    const state = !readKeyChecks(path).some((check) => checks.includes(check))
       ? 'another key'
       : existsSync(macFile(path))
         ? 'verified'
@@ -77,11 +78,38 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function isOfKey(path: string, checks: readonly string[]): boolean {
+/**
+ * Lists the backups of a folder, those that otpd did not name included, with the checks of the master keys that open
+ * them.
+ *
+ * @returns null if the folder cannot be read
+ */
+export function listKeyChecks(folder: string): Array<{ name: string; checks: string[] }> | null {
   try {
-    return withReadonlyConnection(path, listMasterKeyChecks).some((check) => checks.includes(check))
+    return namesIn(folder)
+      .filter((name) => /\.(db|sealed)$/.test(name))
+      .toSorted()
+      .map((name) => ({ name, checks: readKeyChecks(join(folder, name)) }))
   } catch {
-    // Not a database, or one that cannot be read: it is left alone.
-    return false
+    return null
+  }
+}
+
+/** Reads the checks of the master keys that open a backup; none if it is not a backup, or cannot be read. */
+function readKeyChecks(path: string): string[] {
+  try {
+    return readSealedCheck(path) ?? withReadonlyConnection(path, listMasterKeyChecks)
+  } catch {
+    return []
+  }
+}
+
+function readSealedCheck(path: string): string[] | null {
+  const file = openSync(path, 'r')
+  try {
+    const start = Buffer.alloc(headerBytes)
+    return readSync(file, start) === headerBytes && isSealedBackup(start) ? [keyCheckIn(start)] : null
+  } finally {
+    closeSync(file)
   }
 }

@@ -53,6 +53,10 @@ export async function* sealBackup(database: Bytes, masterKey: Uint8Array, at: nu
   }
 }
 
+/** Reads from a header which master key it needs, as `masterKeyCheck`. */
+export const keyCheckIn = (header: Uint8Array): string =>
+  Buffer.from(header.subarray(magic.length, magic.length + checkBytes)).toString('hex')
+
 /**
  * Reads the header.
  *
@@ -71,7 +75,7 @@ export function readSealedHeader(
       'Choose another backup. Nothing was changed.',
     )
   const header = Buffer.from(start.subarray(0, headerBytes))
-  const check = header.subarray(magic.length, magic.length + checkBytes).toString('hex')
+  const check = keyCheckIn(header)
   const masterKey = masterKeys.find((key) => masterKeyCheck(key) === check)
   if (masterKey) return { header, masterKey, at: Number(header.readBigUInt64BE(headerBytes - 8)) }
   throw new OperationRefused(

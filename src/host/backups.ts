@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { backUpDatabase, type Backup } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
-import { readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { listKeptKeys, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 
 export type HostBackup = Backup & { pruned: string[] }
@@ -96,7 +96,10 @@ export async function listStoredBackups(
   { dataDir, from, cwd }: { dataDir: string; from: string | undefined; cwd: string },
 ): Promise<HostBackupList> {
   const target = from === undefined ? config.backup.to : parseTarget(from, cwd)
-  const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
+  const masterKeys = [
+    ...readMasterKeyCandidates(dataDir, config.secrets.masterKey),
+    ...listKeptKeys(dataDir).map(({ key }) => key),
+  ]
   const list = async (): Promise<StoredBackup[]> => {
     if (target.kind === 'folder') return listFolder(folderOf(target, dataDir), masterKeys)
     const { listBucket } = await loadRemote()

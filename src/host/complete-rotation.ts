@@ -5,6 +5,7 @@ import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createEndedCodesWalk } from '../domain/upkeep/replaced-keys.ts'
 import type { Rotation } from '../store/files/rotate-master-key.ts'
+import type { HostKeptKey } from './kept-keys.ts'
 import type { OpenedStore } from './open.ts'
 
 export type HostRotation = Rotation & {
@@ -12,6 +13,8 @@ export type HostRotation = Rotation & {
   canceledCodes: number
   /** New URLs for delivery receipts, if the old ones ended. */
   callbackUrls: Record<string, string>
+  /** The replaced master key; null if it does not come from the data directory. */
+  keptKey: HostKeptKey | null
 }
 
 /**
@@ -22,6 +25,7 @@ export async function completeRotation(
   { store, keyring, keys, clock, newId, close }: OpenedStore,
   config: Config,
   rotation: Rotation,
+  keptKey: HostKeptKey | null = null,
 ): Promise<HostRotation> {
   const { state, areDataKeysNew } = rotation
   try {
@@ -30,13 +34,13 @@ export async function completeRotation(
     await store.write((tx) =>
       recordAudit(tx, newId, operator, { action: 'master_key.rotated', detail }, clock.now()),
     )
-    if (!areDataKeysNew) return { ...rotation, canceledCodes: 0, callbackUrls: {} }
+    if (!areDataKeysNew) return { ...rotation, canceledCodes: 0, callbackUrls: {}, keptKey }
     let canceledCodes = 0
     const onCanceled = (count: number) => (canceledCodes += count)
     const walks = [createEndedCodesWalk({ keys, clock, newId, onCanceled })]
     const { run } = createKeyWalks({ store, keyring, walks })
     await run({ batchSize: 100, yieldToRequests })
-    return { ...rotation, canceledCodes, callbackUrls: callbackUrls(config, keys) }
+    return { ...rotation, canceledCodes, callbackUrls: callbackUrls(config, keys), keptKey }
   } finally {
     await close()
   }

@@ -13,7 +13,7 @@ import {
   systemErrorCode,
 } from '../store/files/data-dir.ts'
 import { findMasterKey } from '../store/files/data-keys.ts'
-import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
 import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
@@ -82,7 +82,7 @@ export async function verifyBackup(
   const { config, onStep = () => {} } = needs
   if (config.database) throw notOnPostgres('backup')
   const dataDir = requireDataDir(config)
-  const masterKeys = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
+  const masterKeys = [...readMasterKeyCandidates(dataDir, config.secrets.masterKey), ...listOldKeys(dataDir)]
   const source = await findBackup(needs, text, { dataDir, cwd, masterKeys, isName: true })
   return verifySource(source, { dataDir, masterKeys, onStep })
 }
@@ -92,7 +92,7 @@ export async function verifyBackup(
  * missing, but never a master key, since only the backup's own key can read it.
  *
  * @param text a path, or the address of a backup in a bucket, which may end in `latest`
- * @param options.masterKeyFile master key of the day of the backup, if it was replaced since
+ * @param options.masterKeyFile master key of the day of the backup, if the directory does not have it
  * @param options.allowUnauthenticated accept a backup without an HMAC
  * @returns also the path or address of the backup
  * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase and the bucket do;
@@ -118,14 +118,15 @@ export async function restore(
     }
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     const { cwd, masterKeyFile, allowUnauthenticated } = options
-    const backupMasterKey = masterKeyFile === undefined ? undefined : readMasterKeyFile(masterKeyFile)
-    const masterKeys = backupMasterKey ? [masterKey, backupMasterKey] : [masterKey]
+    const oldMasterKeys = listOldKeys(dataDir)
+    if (masterKeyFile !== undefined) oldMasterKeys.unshift(readMasterKeyFile(masterKeyFile))
+    const masterKeys = [masterKey, ...oldMasterKeys]
     const source = await findBackup(needs, text, { dataDir, cwd, masterKeys })
     return withOpenedBackup(source, { dataDir, masterKeys, onStep }, ({ file, wasSealed }) => ({
       file: source.label,
       ...restoreDatabase(dataDir, file, {
         masterKey,
-        backupMasterKey,
+        oldMasterKeys,
         allowUnauthenticated,
         name: source.label,
         wasSealed,
@@ -205,6 +206,9 @@ const toHostVerification = ({ provedSince, ...verification }: AuditVerification)
   ...verification,
   provedSince: provedSince === null ? null : new Date(provedSince).toISOString(),
 })
+
+/** Reads the replaced master keys, which open backups of their time. */
+const listOldKeys = (dataDir: string) => listKeptKeys(dataDir).map(({ key }) => key)
 
 /** Reads the master key that authenticates backups. @throws OperationRefused NO_DATABASE; StartRefused there is none */
 function readBackupKey(config: Config): Uint8Array {

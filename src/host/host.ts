@@ -44,6 +44,7 @@ export {
 export { inspectBackups, type BackupInspection } from './backups.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
 export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
+export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 

@@ -12,6 +12,7 @@ import {
 } from '../store/files/rotate-master-key.ts'
 import { completeRotation, type HostRotation } from './complete-rotation.ts'
 import { readMasterKeyFile, requireDataDir } from './data.ts'
+import { inspectKeptKeys } from './kept-keys.ts'
 import { openStore } from './open.ts'
 
 export type { HostRotation } from './complete-rotation.ts'
@@ -55,7 +56,9 @@ export async function rotateMasterKey(
   } catch (error) {
     throw error instanceof OperationRefused ? error : toStartError(error, dataDir)
   }
-  return completeRotation(openStore(dataDir, config), config, rotation)
+  const isInDataDir = rotation.state === 'replaced' && !finish
+  const keptKey = isInDataDir ? inspectKeptKeys(config, dataDir).keys[0] : null
+  return completeRotation(openStore(dataDir, config), config, rotation, keptKey)
 }
 
 /** Names the work that follows each step on disk. */

@@ -97,7 +97,7 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
   test.each([
     [['backup'], 'Use pg_dump'],
     [['restore', 'backup.db', '--yes'], 'pg_restore'],
-    [['admin', 'rotate-master-key'], 'Give it with --new-key-file FILE'],
+    [['admin', 'rotate-master-key', '--yes'], 'Give it with --new-key-file FILE'],
   ])('%p says what to use instead', async (args, remedy) => {
     const { exitCode, stderr } = await run(args)
     expect(stderr).toContain(remedy)
@@ -161,16 +161,16 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     const old = await shared.startNode({ env: { OTPD_NODE: 'old' } })
     const begun = await json(['admin', 'rotate-master-key', '--new-key-file', file, '--compromised', '--yes'])
     expect(begun).toMatchObject({ state: 'both', areDataKeysNew: false })
-    const early = await run(['admin', 'rotate-master-key', '--finish'])
+    const early = await run(['admin', 'rotate-master-key', '--finish', '--yes'])
     expect(early.stderr).toContain('This command still reads the old master key.')
     const fresh = await shared.startNode({ env: { OTPD_NODE: 'new', ...newKey } })
 
     // The data keys are replaced only while no node writes with the old ones.
-    const refused = await run(['admin', 'rotate-master-key', '--finish'], { env: newKey })
+    const refused = await run(['admin', 'rotate-master-key', '--finish', '--yes'], { env: newKey })
     expect(refused.stderr).toContain('The data keys cannot be replaced while nodes run: new, old.')
     expect(refused.exitCode).toBe(6)
     await Promise.all([old.stop(), fresh.stop()])
-    const finished = await json(['admin', 'rotate-master-key', '--finish'], { env: newKey })
+    const finished = await json(['admin', 'rotate-master-key', '--finish', '--yes'], { env: newKey })
     expect(finished).toMatchObject({ state: 'replaced', areDataKeysNew: true })
 
     const { exitCode, stderr } = await run(['serve'])

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
 // The compiled binary replaces its master key, also while it serves calls.
@@ -102,16 +102,34 @@ describe('a running server', () => {
     await start()
     const { send, verify } = client(await createApplication())
     const sent = await send()
-    expect(await json(['admin', 'rotate-master-key'])).toMatchObject({
-      state: 'replaced',
-      areDataKeysNew: false,
-    })
+    const { file } = await json(['backup'])
+    const unconfirmed = await otpd(['admin', 'rotate-master-key'])
+    expect([unconfirmed.exitCode, unconfirmed.stderr]).toEqual([2, expect.stringContaining('--yes')])
+    const rotation = await json(['admin', 'rotate-master-key', '--yes'])
+    const keptKey = { path: expect.stringContaining('master.key.before-'), neededBy: [basename(file)] }
+    expect(rotation).toMatchObject({ state: 'replaced', areDataKeysNew: false, keptKey })
+    const oldKeyChecks = async () =>
+      JSON.parse((await otpd(['doctor', '--json'])).stdout).data.checks.filter(
+        ({ name }: { name: string }) => name === 'old master key',
+      )
+    expect(await oldKeyChecks()).toMatchObject([
+      { status: 'ok', message: expect.stringContaining(basename(file)) },
+    ])
     expect(await verify(sent)).toBe('verified')
     expect((await otpd(['whoami'])).exitCode).toBe(0)
     const later = await send()
     expect(await server?.stop()).toBe(0)
     await start()
     expect(await verify(later)).toBe('verified')
+    expect(await server?.stop()).toBe(0)
+    server = undefined
+    // The old key is found by itself.
+    expect(await json(['restore', file, '--yes'])).toMatchObject({ file })
+    for (const name of [file, `${file}.hmac`]) rmSync(name)
+    for (const name of readdirSync(join(dataDir, 'backups'))) rmSync(join(dataDir, 'backups', name))
+    expect(await oldKeyChecks()).toMatchObject([
+      { status: 'warning', remedy: expect.stringContaining('rm ') },
+    ])
   })
 
   test('writes with no replaced key from the commit on: codes of before end, new ones verify', async () => {
@@ -119,7 +137,10 @@ describe('a running server', () => {
     const headers = await createApplication()
     const { call, send, verify } = client(headers)
     const before = [await send(), await send(), await send()]
-    expect(await json(['admin', 'rotate-master-key'])).toMatchObject({ canceledCodes: 0, callbackUrls: {} })
+    expect(await json(['admin', 'rotate-master-key', '--yes'])).toMatchObject({
+      canceledCodes: 0,
+      callbackUrls: {},
+    })
 
     const statuses: number[] = []
     const stopping = new AbortController()
@@ -165,16 +186,16 @@ describe('a running server', () => {
     const { call } = client(headers)
     const withOld = { OTPD_MASTER_KEY_FILE: old ?? '' }
     const withNew = { OTPD_MASTER_KEY_FILE: fresh ?? '' }
-    expect((await otpd(['admin', 'rotate-master-key'], withOld)).stderr).toContain('--new-key-file')
+    expect((await otpd(['admin', 'rotate-master-key', '--yes'], withOld)).stderr).toContain('--new-key-file')
     const both = await json(
       ['admin', 'rotate-master-key', '--new-key-file', 'new.key', '--compromised', '--yes'],
       withOld,
     )
     expect(both).toMatchObject({ state: 'both', areDataKeysNew: false })
     expect((await call('send', { phone: '+14152000001' })).status).toBe(201)
-    const early = await otpd(['admin', 'rotate-master-key', '--finish', '--json'], withOld)
+    const early = await otpd(['admin', 'rotate-master-key', '--finish', '--yes', '--json'], withOld)
     expect(errorCode(early.stderr)).toBe('NEW_KEY_NOT_IN_USE')
-    expect(await json(['admin', 'rotate-master-key', '--finish'], withNew)).toMatchObject({
+    expect(await json(['admin', 'rotate-master-key', '--finish', '--yes'], withNew)).toMatchObject({
       state: 'replaced',
       areDataKeysNew: true,
     })
@@ -189,7 +210,7 @@ describe('a running server', () => {
 
 test('the command needs a database of this version, and a private key file', async () => {
   const code = async (...args: string[]) =>
-    errorCode((await otpd(['admin', 'rotate-master-key', '--json', ...args])).stderr)
+    errorCode((await otpd(['admin', 'rotate-master-key', '--yes', '--json', ...args])).stderr)
   expect(await code()).toBe('NO_DATABASE')
   await start()
   writeFileSync(join(home, 'open.key'), 'x', { mode: 0o644 })

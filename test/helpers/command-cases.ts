@@ -350,8 +350,8 @@ export const commandCases: [
   [
     'admin rotate-master-key',
     () => ({
-      args: [],
-      stdout: /^✓ The master key was replaced\n/,
+      args: ['--yes'],
+      stdout: /^✓ The master key was replaced\n {2}Old key +\S+master\.key\.before-\S+\n$/,
       stderr: /Keep a copy/,
       json: 'own',
       hasSteps: true,

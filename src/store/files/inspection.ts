@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, statfsSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import type { OnStep } from '../../shared/progress.ts'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
@@ -8,12 +8,12 @@ import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
 import { listMasterKeyChecks, openDataKeys } from './data-keys.ts'
-import { readMasterKeyCandidates } from './master-key.ts'
+import { listKeptKeyPaths, readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
 import { describeMissing, hasDatabase, type MissingDatabase } from './missing-database.ts'
-import { inspectSeals, isSealed, type SealInspection } from './seal-inspection.ts'
+import { inspectSeals, listUnsealedBackups, type SealInspection } from './seal-inspection.ts'
 import {
   readAppliedMigrations,
   MigrationError,
@@ -93,10 +93,12 @@ export function inspectDataDir(
   const { uid: ownerId, mode } = statSync(dataDir)
   const paths = dataFiles(dataDir)
   try {
-    const files = [...Object.values(paths), `${paths.database}-wal`].flatMap((path) => {
-      const stats = statSync(path, { throwIfNoEntry: false })
-      return stats ? [{ name: basename(path), path, uid: stats.uid, mode: stats.mode }] : []
-    })
+    const files = [...Object.values(paths), `${paths.database}-wal`, ...listKeptKeyPaths(dataDir)].flatMap(
+      (path) => {
+        const stats = statSync(path, { throwIfNoEntry: false })
+        return stats ? [{ name: basename(path), path, uid: stats.uid, mode: stats.mode }] : []
+      },
+    )
     const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
     const { database, keyChecks } = inspectDatabase(
@@ -163,24 +165,6 @@ function listCandidates(dataDir: string, configured: Uint8Array | null | undefin
     if (error instanceof StartRefused) return []
     throw error
   }
-}
-
-/** Lists the backups that 0.1.0 made, or a server that had not sealed its database yet. */
-function listUnsealedBackups(folder: string): string[] {
-  if (!existsSync(folder)) return []
-  const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
-  return names.toSorted().filter((name) => {
-    let connection: SqliteConnection | undefined
-    try {
-      connection = openReadonly(join(folder, name))
-      return !isSealed(connection)
-    } catch {
-      // Damaged, or not a database: it is reported when it is restored.
-      return false
-    } finally {
-      connection?.close()
-    }
-  })
 }
 
 function inspectDatabase(

@@ -4,12 +4,14 @@ import {
   existsSync,
   fsyncSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
 import { fsyncPath } from './backup.ts'
@@ -46,12 +48,12 @@ export function readMasterKeyCandidates(dataDir: string, configured: Uint8Array 
   if (configured) return [configured]
   const { masterKey, newMasterKey } = dataFiles(dataDir)
   // The new file first: if it is renamed meanwhile, the other name has it.
-  const newKey = readNewKeyFile(newMasterKey)
+  const newKey = tryReadKeyFile(newMasterKey)
   return [...(existsSync(masterKey) ? [readKeyFile(masterKey)] : []), ...(newKey ? [newKey] : [])]
 }
 
 /** @returns undefined if there is none, or one that a crash has cut short */
-function readNewKeyFile(path: string): Uint8Array | undefined {
+function tryReadKeyFile(path: string): Uint8Array | undefined {
   try {
     return readKeyFile(path)
   } catch {
@@ -95,10 +97,49 @@ export function writeKeyFile(path: string, key: Uint8Array): void {
 export function settleNewMasterKey(connection: SqliteConnection, dataDir: string): void {
   const { masterKey, newMasterKey } = dataFiles(dataDir)
   if (!existsSync(newMasterKey)) return
-  if (isKeyOf(connection, newMasterKey)) renameSync(newMasterKey, masterKey)
+  if (isKeyOf(connection, newMasterKey)) {
+    if (existsSync(masterKey)) keepOldKey(masterKey, statSync(newMasterKey).mtimeMs)
+    renameSync(newMasterKey, masterKey)
+  }
   // Cut short before the database changed: the file in use is still right, or the replacement was not ours to judge.
   else if (existsSync(masterKey) && isKeyOf(connection, masterKey)) rmSync(newMasterKey)
   fsyncPath(dataDir)
+}
+
+/** A master key that was replaced, and that backups of its time need. */
+export type KeptKey = { path: string; key: Uint8Array }
+
+const keptName = (at: number) => `master.key.before-${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}`
+
+/** Lists the replaced master keys of a data directory that this user can read, newest first. */
+export const listKeptKeys = (dataDir: string): KeptKey[] =>
+  listKeptKeyPaths(dataDir).flatMap((path) => {
+    const key = tryReadKeyFile(path)
+    return key ? [{ path, key }] : []
+  })
+
+/** Lists the files of replaced master keys, newest first. */
+export function listKeptKeyPaths(dataDir: string): string[] {
+  const names = existsSync(dataDir) ? readdirSync(dataDir) : []
+  return names
+    .filter((name) => name.startsWith('master.key.before-'))
+    .toSorted()
+    .toReversed()
+    .map((name) => join(dataDir, name))
+}
+
+/**
+ * Copies the master key that is replaced, unless a replacement that was interrupted has done so.
+ *
+ * @param at when the new key was made
+ */
+function keepOldKey(masterKey: string, at: number): void {
+  const key = readKeyFile(masterKey)
+  for (let name = at; ; name++) {
+    const path = join(dirname(masterKey), keptName(name))
+    if (!existsSync(path)) return writeMasterKey(path, key)
+    if (Buffer.compare(readKeyFile(path), key) === 0) return
+  }
 }
 
 /** Tells whether a file holds a master key of the database; a half-written file does not. */

@@ -28,8 +28,8 @@ export type RestoreResult = {
 export type RestoreOptions = {
   /** Master key in use, which the restored database gets. */
   masterKey: Uint8Array
-  /** Master key of the day of the backup, if it was replaced since. */
-  backupMasterKey?: Uint8Array | undefined
+  /** Replaced master keys that may open the backup. */
+  oldMasterKeys?: readonly Uint8Array[] | undefined
   /** Name of the backup in messages; its path if left out. */
   name?: string | undefined
   /** It was sealed, and opening it has authenticated it: it has no HMAC and needs none. */
@@ -80,10 +80,9 @@ function copyBackup(file: string, copy: string, draft: string, options: RestoreO
   }
   if (!statSync(file).isFile()) throw invalidBackup(name)
   try {
-    const { masterKey, backupMasterKey, allowUnauthenticated = false, wasSealed = false, onStep } = options
+    const { allowUnauthenticated = false, wasSealed = false, onStep } = options
     if (wasSealed) return copyDatabase(file, draft, onStep)
-    const masterKeys = backupMasterKey ? [backupMasterKey, masterKey] : [masterKey]
-    const mac = copyAndCheckMac(file, copy, masterKeys, onStep)
+    const mac = copyAndCheckMac(file, copy, candidates(options), onStep)
     if (mac === 'wrong') throw forgedBackup(file)
     if (mac === 'missing' && !allowUnauthenticated) throw unauthenticatedBackup(file)
     // A database that another tool copied may need the write-ahead log next to it.
@@ -140,8 +139,7 @@ function checkBackup(connection: SqliteConnection, name: string, options: Restor
   )
 }
 
-const candidates = ({ masterKey, backupMasterKey }: RestoreOptions) =>
-  backupMasterKey ? [masterKey, backupMasterKey] : [masterKey]
+const candidates = ({ masterKey, oldMasterKeys = [] }: RestoreOptions) => [masterKey, ...oldMasterKeys]
 
 /**
  * Wraps the data keys of a copied backup with the master key in use, if that does not open it already. A backup of 0.1.0 is
@@ -150,16 +148,16 @@ const candidates = ({ masterKey, backupMasterKey }: RestoreOptions) =>
  * @returns whether it did
  */
 function adoptMasterKey(draft: string, options: RestoreOptions): boolean {
-  const { masterKey, backupMasterKey, now } = options
-  if (!backupMasterKey) return false
+  const { masterKey, now } = options
+  const ownKey = withReadonlyConnection(draft, (connection) => findMasterKey(connection, candidates(options)))
+  if (ownKey === masterKey || !ownKey) return false
   const connection = connect(draft, 0)
   try {
     // One file, so that the rename below moves all of it.
     connection.run('PRAGMA journal_mode = DELETE')
     connection.run('PRAGMA secure_delete = ON')
-    if (findMasterKey(connection, [masterKey])) return false
-    migrateSqlite(connection, now, sqliteMigrations, () => createDataKeys(connection, backupMasterKey, now))
-    const opened = openDataKeys(connection, [backupMasterKey])
+    migrateSqlite(connection, now, sqliteMigrations, () => createDataKeys(connection, ownKey, now))
+    const opened = openDataKeys(connection, [ownKey])
     connection.run('BEGIN IMMEDIATE')
     replaceDataKeys(connection, { masterKey, keepOthers: false }, opened?.dataKeys ?? [], now)
     connection.run('COMMIT')

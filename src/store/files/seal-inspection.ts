@@ -1,5 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
+import { openReadonly } from './open-readonly.ts'
 import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
 
 /** How far a database is sealed. */
@@ -121,3 +124,21 @@ function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey
 
 const count = (connection: SqliteConnection, query: string, values: Array<string | number> = []): number =>
   Number(connection.query<never, Array<string | number>>(query).values(...values)[0]?.[0] ?? 0)
+
+/** Lists the backups that 0.1.0 made, or a server that had not sealed its database yet. */
+export function listUnsealedBackups(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
+  return names.toSorted().filter((name) => {
+    let connection: SqliteConnection | undefined
+    try {
+      connection = openReadonly(join(folder, name))
+      return !isSealed(connection)
+    } catch {
+      // Damaged, or not a database: it is reported when it is restored.
+      return false
+    } finally {
+      connection?.close()
+    }
+  })
+}

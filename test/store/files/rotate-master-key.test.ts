@@ -6,7 +6,7 @@ import { purposes, type Keys, type Purpose } from '../../../src/domain/model/key
 import { backUpDatabase } from '../../../src/store/files/backup.ts'
 import { dataFiles, prepareDataDir } from '../../../src/store/files/data-dir.ts'
 import { openKeyring } from '../../../src/store/files/live-keyring.ts'
-import { readMasterKey, readMasterKeyCandidates } from '../../../src/store/files/master-key.ts'
+import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../../../src/store/files/master-key.ts'
 import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
@@ -66,6 +66,10 @@ describe('a new master key in the data directory', () => {
       areDataKeysNew: false,
     })
     expect(readKey()).not.toBe(Buffer.from(old).toString('base64'))
+    const [kept, ...others] = listKeptKeys(dataDir)
+    expect([kept?.key, others]).toEqual([old, []])
+    expect(kept?.path).toMatch(/\/master\.key\.before-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/)
+    expect(statSync(kept?.path ?? '').mode & 0o777).toBe(0o600)
     expect(statSync(files.masterKey).mode & 0o777).toBe(0o600)
     expect(existsSync(files.newMasterKey)).toBe(false)
     expect(snapshot(start())).toEqual(before)
@@ -98,6 +102,7 @@ describe('a new master key in the data directory', () => {
 
   test.each(rotationSteps)('survives kill -9 after it was %s', async (step) => {
     const before = snapshot(start())
+    const old = readMasterKey(dataDir, null)
     const module = join(import.meta.dir, '../../../src/store/files/rotate-master-key.ts')
     const code = `
       const { rotateMasterKey } = await import(${JSON.stringify(module)})
@@ -113,6 +118,9 @@ describe('a new master key in the data directory', () => {
     expect(existsSync(files.newMasterKey)).toBe(false)
     rotateMasterKey(dataDir, { configured: null, newKey: null, compromised: false, now })
     expect(snapshot(start())).toEqual(before)
+    const isReplaced = step !== 'opened' && step !== 'written' && step !== 'rewrapped'
+    expect(listKeptKeys(dataDir)).toHaveLength(isReplaced ? 2 : 1)
+    expect(listKeptKeys(dataDir).at(-1)?.key).toEqual(old)
   })
 
   test.each(['', 'half a k'])('ignores a key file that was cut short: %p', (text) => {
@@ -223,7 +231,7 @@ test('a backup of the time of an old master key gets the present one', async () 
   rotateMasterKey(dataDir, { configured: null, newKey: null, compromised: false, now })
   const masterKey = readMasterKey(dataDir, null)
   expect(() => restoreDatabase(dataDir, backup, { masterKey, now })).toThrow(/does not match its HMAC/)
-  restoreDatabase(dataDir, backup, { masterKey, backupMasterKey: old, now })
+  restoreDatabase(dataDir, backup, { masterKey, oldMasterKeys: [Buffer.alloc(32, 9), old], now })
   expect(snapshot(start())).toEqual(before)
   expect(() => start(old)).toThrow('another master key')
 })
