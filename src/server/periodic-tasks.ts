@@ -45,18 +45,22 @@ export const createPurgeThrottle = (isStopping: () => boolean): PurgeThrottle =>
 /**
  * Logs a warning when the system clock is set while the server runs. Tokens and signatures, which other systems compare
  * with their own clocks, use the new time immediately. Limits and lifetimes keep using monotonic time, since they would
- * otherwise end early or late.
+ * otherwise end early or late; those of a shared database are the database's.
  *
  * @returns the check, to be called periodically
  */
-export function createClockStepLogger(clock: Clock, wallClock: Clock, log: Log): () => void {
-  const nextStep = createClockStepDetector(clock, wallClock)
+export function createClockStepLogger(
+  { clock, wall, isShared }: { clock: Clock; wall: Clock; isShared: boolean },
+  log: Log,
+): () => void {
+  const stored = isShared
+    ? 'times that otpd stores are those of the database'
+    : 'times that otpd stores and returns follow it after a restart'
+  const nextStep = createClockStepDetector(clock, wall)
   return () => {
     const aheadMs = nextStep()
     if (aheadMs === undefined) return
-    log.warn('the system clock was set; times that otpd stores and returns follow it after a restart', {
-      aheadSeconds: Math.round(aheadMs / 1000),
-    })
+    log.warn(`the system clock was set; ${stored}`, { aheadSeconds: Math.round(aheadMs / 1000) })
   }
 }
 

@@ -197,6 +197,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       store,
       leadership,
       clock,
+      nodeClock,
       wall,
       log,
       cleanups,

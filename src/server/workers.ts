@@ -27,18 +27,20 @@ const purgeIntervalMs = 10 * minuteMs
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
   services: Pick<Services, 'messaging' | 'newId' | 'otp'>
-  storage: Pick<Storage, 'database' | 'isNew' | 'keyring'>
+  storage: Pick<Storage, 'database' | 'isNew' | 'isShared' | 'keyring'>
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
   leadership: Leadership
   clock: Clock
+  /** Clock of this node, which is `clock` unless the database is shared. */
+  nodeClock: Clock
   wall: Clock
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
   const { config, services, webhookWorker, leadership, clock, wall, log, cleanups } = needs
   const store = leadership.fence(needs.store)
-  const { database, keyring, isNew } = needs.storage
+  const { database, keyring, isNew, isShared } = needs.storage
   const { messaging, newId, otp } = services
   const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
@@ -46,7 +48,7 @@ export async function startWorkers(needs: {
   cleanups.push(() => messaging.stop(messagesDrainMs))
   await messaging.start(config.delivery)
 
-  const checkClockStep = createClockStepLogger(clock, wall, log)
+  const checkClockStep = createClockStepLogger({ clock: needs.nodeClock, wall, isShared }, log)
   const retention = createRetention({ store, clock, keys, settings: config.retention })
   const walks = createAllKeyWalks({
     keys,
