@@ -1,7 +1,7 @@
 import type { Config } from '../../src/config/config.ts'
 import type { HostCertificate } from '../../src/host/host.ts'
 import { dayMs } from '../../src/shared/durations.ts'
-import { formatRemaining, localTime } from '../terminal/text.ts'
+import { formatRemaining, formatTimeUntil, localTime, printable } from '../terminal/text.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 
 /** A renewal that has failed for so long is a fault; of short-lived certificates, less. */
@@ -16,21 +16,27 @@ export function certificateChecks(
   const name = 'certificate'
   if (tls === null || certificate === null) return []
   const isAcme = tls.certificate.kind === 'acme'
+  const failure = certificate.state === 'unreadable' ? null : certificate.failure
+  const whenAgain = failure && nextTry(failure.nextTry, nowMs)
   if (certificate.state === 'none')
     return [
-      warning(
-        name,
-        'none yet: HTTPS is not served',
-        'Start the server; its log says why the certificate authority refuses, such as a port 80 that it cannot reach.',
-      ),
+      failure && whenAgain
+        ? warning(name, `none yet, so HTTPS is not served: ${printable(failure.error)}`, whenAgain)
+        : warning(
+            name,
+            'none yet: HTTPS is not served',
+            'Start the server; its log says why the certificate authority refuses, such as a port 80 that it cannot reach.',
+          ),
     ]
   if (certificate.state === 'unreadable')
     return [fault(name, `${certificate.path} cannot be read`, 'Correct the file or its permissions.')]
   const { names, notBefore, notAfter } = certificate.facts
   const leftMs = notAfter - nowMs
-  const renewal = isAcme
-    ? "The server's log says why it was not renewed; systemctl reload otpd tries again at once."
-    : 'Renew it, then: systemctl reload otpd'
+  const renewal =
+    whenAgain ??
+    (isAcme
+      ? "The server's log says why it was not renewed; systemctl reload otpd tries again at once."
+      : 'Renew it, then: systemctl reload otpd')
   const shown = names.join(', ')
   if (leftMs <= 0)
     return [fault(name, `${shown} ended ${localTime(new Date(notAfter).toISOString())}`, renewal)]
@@ -45,7 +51,16 @@ export function certificateChecks(
         'Use a name of the certificate in publicUrl of [server], or get a certificate for that one.',
       ),
     )
-  return checks.length > 0 ? checks : [ok(name, `${shown}, valid for ${timeLeft(leftMs)}`)]
+  if (checks.length > 0) return checks
+  const valid = `${shown}, valid for ${timeLeft(leftMs)}`
+  if (!failure) return [ok(name, valid)]
+  return [warning(name, `${valid}, could not be renewed: ${printable(failure.error)}`, renewal)]
 }
+
+/** Says when the server asks the authority again. A time that has passed means that it does not run. */
+const nextTry = (atMs: number, nowMs: number): string =>
+  atMs > nowMs
+    ? `The server tries again ${formatTimeUntil(new Date(atMs).toISOString(), nowMs)}; at once with: systemctl reload otpd`
+    : 'Start the server: it tries again at once.'
 
 const timeLeft = (ms: number) => (ms < 2 * dayMs ? formatRemaining(ms) : `${Math.floor(ms / dayMs)} days`)

@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { coversHost, readCertificate, type CertificateFacts } from '../tls/pair.ts'
-import { readSaved, tlsFolder } from '../tls/saved.ts'
+import { readFailure, readSaved, tlsFolder, type SavedFailure } from '../tls/saved.ts'
 
 export type CertificateInspection =
-  | { state: 'none' }
+  | { state: 'none'; failure: SavedFailure | null }
   | { state: 'unreadable'; path: string }
   | {
       state: 'readable'
       facts: CertificateFacts
       /** Whether it covers the host of the public URL; null without one. */
       coversPublicUrl: boolean | null
+      /** Last failure to renew it; null if it is not obtained by ACME, or the last attempt succeeded. */
+      failure: SavedFailure | null
     }
 
 /** Reads the certificate that a server of this configuration has; null without HTTPS. */
@@ -22,9 +24,12 @@ export function inspectCertificate({
   if (tls === null) return null
   const { certificate } = tls
   let pem: string | undefined
+  let failure: SavedFailure | null = null
   if (certificate.kind === 'acme') {
-    pem = dataDir === null ? undefined : readSaved(tlsFolder(dataDir))?.pair.certificate
-    if (pem === undefined) return { state: 'none' }
+    const folder = dataDir === null ? null : tlsFolder(dataDir)
+    failure = folder === null ? null : readFailure(folder)
+    pem = folder === null ? undefined : readSaved(folder)?.pair.certificate
+    if (pem === undefined) return { state: 'none', failure }
   } else {
     try {
       pem = readFileSync(certificate.certFile, 'utf8')
@@ -34,7 +39,7 @@ export function inspectCertificate({
   }
   try {
     const coversPublicUrl = publicUrl === null ? null : coversHost(pem, new URL(publicUrl).hostname)
-    return { state: 'readable', facts: readCertificate(pem), coversPublicUrl }
+    return { state: 'readable', facts: readCertificate(pem), coversPublicUrl, failure }
   } catch {
     return { state: 'unreadable', path: certificate.kind === 'files' ? certificate.certFile : 'its folder' }
   }

@@ -3,7 +3,7 @@ import { generateKey, openAccountKey } from './account.ts'
 import { AcmeError, openAcme, type AnswerChallenge } from './acme.ts'
 import { readCertificate } from './pair.ts'
 import { certificateId, renewalTime } from './renewal.ts'
-import { readSaved, saveCertificate, type SavedCertificate } from './saved.ts'
+import { readSaved, saveCertificate, saveFailure, type SavedCertificate, type SavedFailure } from './saved.ts'
 import type { CertificateSource, SourceNeeds } from './source.ts'
 
 export type KeeperNeeds = SourceNeeds & {
@@ -19,8 +19,12 @@ export type KeeperNeeds = SourceNeeds & {
 }
 
 const lookMs = 5 * secondMs
-const retryMinMs = hourMs
-const retryMaxMs = dayMs
+/**
+ * Waits after the first failures, since most are mended in minutes, such as a DNS record or a firewall. With the attempt
+ * before them they are the five failures in an hour that Let's Encrypt allows for a name. Later waits double from an hour.
+ */
+const firstWaitsMs = [1, 2, 5, 15].map((minutes) => minutes * minuteMs)
+const waitMaxMs = dayMs
 /** RFC 9773 §4.3.2: when the authority does not say when to ask again, or says something unreasonable. */
 const windowMinMs = minuteMs
 const windowMaxMs = dayMs
@@ -89,6 +93,14 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
     )
   }
 
+  function keepFailure(failure: SavedFailure | null) {
+    try {
+      saveFailure(folder, failure)
+    } catch {
+      // It is for the doctor only, and in the log too.
+    }
+  }
+
   async function renew() {
     if (!current) log.info('obtaining a certificate', { domains, from: new URL(directoryUrl).host })
     try {
@@ -99,6 +111,7 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
       current = renewed
       unserved = undefined
       failures = 0
+      keepFailure(null)
       renewal = { at: 0, since: 0, until: 0 }
       log.info(msg, { domains, until: new Date(renewed.facts.notAfter) })
       needs.onOutcome('renewed')
@@ -106,12 +119,9 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
       if (stopping.signal.aborted) return
       needs.onOutcome('failed')
       lastError = error instanceof Error ? error.message : String(error)
-      const backoffMs = Math.min(retryMinMs * 2 ** failures++, retryMaxMs)
       const now = wall.now()
-      retry = {
-        since: now,
-        until: now + Math.max(backoffMs, error instanceof AcmeError ? error.retryAfterMs : 0),
-      }
+      retry = { since: now, until: now + Math.max(nextWaitMs(failures++), askedWaitMs(error)) }
+      keepFailure({ error: lastError, nextTry: retry.until })
       const nextTry = new Date(retry.until)
       const what = unserved ? 'serving the new certificate' : 'obtaining a certificate'
       log.error(`${what} failed; SIGHUP tries again at once`, {
@@ -133,6 +143,16 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
     },
     stop: () => stopping.abort(),
   }
+}
+
+/** @param failures in a row, before the one that was just seen */
+const nextWaitMs = (failures: number): number =>
+  firstWaitsMs[failures] ?? Math.min(hourMs * 2 ** (failures - firstWaitsMs.length), waitMaxMs)
+
+/** How long the authority wants to be left alone; an hour if it only says that its limit is reached. */
+function askedWaitMs(error: unknown): number {
+  if (!(error instanceof AcmeError)) return 0
+  return error.retryAfterMs || (error.type === 'rateLimited' ? hourMs : 0)
 }
 
 async function exportPem(key: CryptoKey): Promise<string> {

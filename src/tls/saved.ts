@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCertificate, type InspectedPair } from './pair.ts'
 import { readJsonFile, writePrivateJson } from './private-file.ts'
@@ -23,4 +24,21 @@ export function readSaved(folder: string): SavedCertificate | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Why no certificate could be obtained, and when the server tries again, in milliseconds since the epoch. */
+export type SavedFailure = { error: string; nextTry: number }
+
+const failureIn = (folder: string) => join(folder, 'last-failure.json')
+
+/** Keeps the last failure for the doctor; null: there is none any more. */
+export function saveFailure(folder: string, failure: SavedFailure | null): void {
+  if (failure === null) rmSync(failureIn(folder), { force: true })
+  else writePrivateJson(failureIn(folder), failure)
+}
+
+/** Reads the last failure of a folder; null if the last attempt succeeded. */
+export function readFailure(folder: string): SavedFailure | null {
+  const { error, nextTry } = readJsonFile(failureIn(folder)) ?? {}
+  return typeof error === 'string' && typeof nextTry === 'number' ? { error, nextTry } : null
 }

@@ -150,10 +150,17 @@ describe.skipIf(!hasOpenssl)('certificate files', () => {
     const config = requireConfig(
       loadPair({}, { env: { ...env, OTPD_PUBLIC_URL: 'https://otp.example.com' } }),
     )
-    const check = (leftDays: number, lifetimeDays: number, coversPublicUrl = true) => {
+    const failure = { error: 'dns: no record', nextTry: nowMs + 120_000 }
+    const check = (
+      leftDays: number,
+      lifetimeDays: number,
+      coversPublicUrl = true,
+      failed: typeof failure | null = null,
+    ) => {
       const notAfter = nowMs + leftDays * dayMs
       const facts = { names: ['otp.example.com'], notBefore: notAfter - lifetimeDays * dayMs, notAfter }
-      return certificateChecks(config, { state: 'readable', facts, coversPublicUrl }, nowMs)[0]
+      const certificate = { state: 'readable', facts, coversPublicUrl, failure: failed } as const
+      return certificateChecks(config, certificate, nowMs)[0]
     }
     expect(check(11, 90)).toMatchObject({ status: 'ok', message: 'otp.example.com, valid for 11 days' })
     expect(check(9, 90)).toMatchObject({ status: 'fault', message: 'otp.example.com ends in 9 days' })
@@ -164,7 +171,22 @@ describe.skipIf(!hasOpenssl)('certificate files', () => {
       status: 'fault',
       message: expect.stringContaining('clients use https://otp.example.com'),
     })
-    expect(certificateChecks(config, { state: 'none' }, nowMs)).toMatchObject([{ status: 'warning' }])
+    const again = 'The server tries again in 2 min; at once with: systemctl reload otpd'
+    expect(check(20, 90, true, failure)).toMatchObject({
+      status: 'warning',
+      message: 'otp.example.com, valid for 20 days, could not be renewed: dns: no record',
+      remedy: again,
+    })
+    expect(check(9, 90, true, failure)).toMatchObject({ status: 'fault', remedy: again })
+    expect(certificateChecks(config, { state: 'none', failure: null }, nowMs)).toMatchObject([
+      { status: 'warning', message: 'none yet: HTTPS is not served' },
+    ])
+    expect(certificateChecks(config, { state: 'none', failure }, nowMs)).toMatchObject([
+      { status: 'warning', message: 'none yet, so HTTPS is not served: dns: no record', remedy: again },
+    ])
+    expect(certificateChecks(config, { state: 'none', failure }, nowMs + 120_000)).toMatchObject([
+      { remedy: 'Start the server: it tries again at once.' },
+    ])
     expect(certificateChecks(config, { state: 'unreadable', path: cert }, nowMs)).toMatchObject([
       { status: 'fault' },
     ])

@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKeeper } from '../../src/tls/keeper.ts'
 import type { InspectedPair } from '../../src/tls/pair.ts'
+import { readFailure } from '../../src/tls/saved.ts'
 import type { CertificateSource } from '../../src/tls/source.ts'
 import { startAcmeServer, type AcmeServer } from '../helpers/acme-server.ts'
 import { hasOpenssl } from '../helpers/webhook-receiver.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
+const minuteMs = hourMs / 60
 
 describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
   let folder: string
@@ -151,24 +153,26 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
     expect(outcomes).toEqual(['renewed', 'renewed'])
   })
 
-  test("logs the authority's own words, and tries again after an hour, then after twice the time, up to a day", async () => {
+  test("logs the authority's own words, and tries again after minutes, then after hours, up to a day", async () => {
     const keeper = open()
     const waits: number[] = []
-    for (let tries = 0; tries < 7; tries++) {
+    for (let tries = 0; tries < 11; tries++) {
       ca.refuseNext('order', { type: 'rejectedIdentifier', detail: 'Not for this name.', status: 403 })
       await keeper.look(false)
       const nextTry = errors().at(-1)?.['nextTry']
       const at = nextTry instanceof Date ? nextTry.getTime() : 0
-      waits.push((at - now) / hourMs)
+      waits.push((at - now) / minuteMs)
+      expect(readFailure(folder)).toEqual({ error: 'rejectedIdentifier: Not for this name.', nextTry: at })
       now = at - 1
       await keeper.look(false)
       now = at
     }
-    expect(waits).toEqual([1, 2, 4, 8, 16, 24, 24])
+    expect(waits).toEqual([1, 2, 5, 15, ...[1, 2, 4, 8, 16, 24, 24].map((hours) => hours * 60)])
     expect(errors()[0]).toMatchObject({ error: 'rejectedIdentifier: Not for this name.' })
-    expect(errors()).toHaveLength(7)
+    expect(errors()).toHaveLength(11)
     await keeper.look(false)
     expect(outcomes.at(-1)).toBe('renewed')
+    expect(readFailure(folder)).toBeNull()
   })
 
   test('waits for as long as the authority says, but not if the operator asks', async () => {
@@ -183,6 +187,9 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
     now += 47 * hourMs
     await keeper.look(false)
     expect(served).toEqual([])
+    ca.refuseNext('order', { type: 'rateLimited', detail: 'Later.', status: 429 })
+    await keeper.look(true)
+    expect(readFailure(folder)?.nextTry).toBe(now + hourMs)
     await keeper.look(true)
     expect(served).toHaveLength(1)
   })
