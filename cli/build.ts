@@ -32,6 +32,7 @@ const bundleNames = [
   './cli/terminal/progress-worker.ts',
   './src/docs/search-guides.ts',
   './src/server/bundle.ts',
+  './src/server/upgrade-worker.ts',
   './src/store/files/integrity-worker.ts',
   './src/tls/tls.ts',
   'openid-client',

@@ -27,4 +27,5 @@ const causeTexts: Record<string, string> = {
   certificate: 'it has no certificate yet',
   database: 'it cannot write to its database',
   migrations: 'its database needs a migration',
+  upgrade: 'it is upgrading its database',
 }

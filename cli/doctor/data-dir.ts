@@ -1,6 +1,7 @@
 import type { HostInspection } from '../../src/host/host.ts'
 import { fault, ok, warning, type Check } from './check.ts'
-import { listShort, shellWord } from '../terminal/text.ts'
+import { formatBytes } from '../terminal/progress-text.ts'
+import { formatRemaining, listShort, shellWord } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
@@ -113,7 +114,10 @@ function masterKeyCheck(
     : fault(name, 'missing, but the database needs it', restoreKeyRemedy)
 }
 
-function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayPath }: DataDirInfo): Check[] {
+function databaseChecks(
+  { database, isHeld, upgrade }: OpenDirectory,
+  { migrate, displayPath }: DataDirInfo,
+): Check[] {
   if (database.state === 'missing')
     return database.isNew
       ? [ok('database', 'none yet; the first start creates it')]
@@ -126,9 +130,9 @@ function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayP
         : fault('database', `cannot be read (${database.cause})`, 'Check its permissions and the disk.'),
     ]
   }
-  const { pending, schemaError, damage } = database
+  const { damage } = database
   return [
-    schemaCheck(pending, schemaError, { isHeld, migrate }),
+    upgrade ? upgradeCheck(upgrade) : schemaCheck(database, { isHeld, migrate }),
     damage === null ? ok('database', 'intact') : fault('database', `damaged: ${damage}`, restore),
     ...(database.seals ? [sealsCheck(database.seals, isHeld, restore)] : []),
   ]
@@ -147,7 +151,7 @@ function sealsCheck(
   if (percent === null) return ok(name, 'all stored data is encrypted with the newest key')
   return warning(
     name,
-    `${percent} % of the stored data is encrypted with the newest key`,
+    `stored data is being encrypted with the newest key: ${percent} % done`,
     isHeld ? 'The server goes on in the background.' : 'Start the server, which goes on in the background.',
   )
 }
@@ -186,9 +190,18 @@ export function auditChecks(auditTrail: OpenDirectory['auditTrail'], verifyComma
   ]
 }
 
+function upgradeCheck({ step, percent, remainingSeconds }: NonNullable<OpenDirectory['upgrade']>): Check {
+  const left =
+    remainingSeconds === undefined ? '' : `, about ${formatRemaining(1000 * remainingSeconds)} left`
+  return warning(
+    'schema',
+    `the server is upgrading the database: ${percent} %${left} (${step})`,
+    'Wait, and do not stop it: otpd health --wait 10m',
+  )
+}
+
 function schemaCheck(
-  pending: readonly string[],
-  schemaError: string | null,
+  { pending, schemaError, missingSpace }: OpenDatabase,
   { isHeld, migrate }: { isHeld: boolean; migrate: boolean },
 ): Check {
   const name = 'schema'
@@ -206,5 +219,11 @@ function schemaCheck(
     return warning(name, `${pendingText}; an older otpd is running`, 'Restart the server with this otpd.')
   if (!migrate)
     return fault(name, `${pendingText}; automatic migration is off`, 'Migrate it: otpd migrate up')
+  if (missingSpace !== null)
+    return fault(
+      name,
+      `${pendingText}; the upgrade needs ${formatBytes(missingSpace.neededBytes)} of free space in ${missingSpace.folder}, and there are ${formatBytes(missingSpace.freeBytes)}`,
+      'Make room on that disk first: older backups may lie elsewhere.',
+    )
   return warning(name, pendingText, 'The next start backs up and migrates the database: otpd serve')
 }

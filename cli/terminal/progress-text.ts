@@ -1,4 +1,5 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
+import type { ProgressEstimate } from '../../src/shared/progress-estimate.ts'
 import { formatRemaining } from './text.ts'
 
 export type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
@@ -28,12 +29,25 @@ export function formatProgress(state: ProgressState, columns: number | null): st
       ? `${formatBytes(done)} of ${formatBytes(total)}, ${formatBytes(rate)}/s`
       : `${formatCount(done)} of ${formatCount(total)} ${unit}, ${formatCount(rate)}/s`
   const percent = `${Math.floor(100 * share)}%`.padStart(5)
-  const filled = Math.round(barColumns * share)
-  const bar = `[${'#'.repeat(filled)}${'.'.repeat(barColumns - filled)}]`
   const text = `${percent}  ${amounts}${share === 1 ? '' : left.replace('now left', 'almost done')}`
   if (columns === null) return `${step}:${text}`
-  const full = `${bar}${text}  ${step}`
-  return full.length < columns ? full : `${text.trimStart()}  ${step}`.slice(0, Math.max(0, columns - 1))
+  return withBar(share, `${text}  ${step}`, columns)
+}
+
+/** Formats how far the whole of some work is. See `formatProgress`. */
+export function formatEstimate(
+  { step, percent, remainingMs }: ProgressEstimate,
+  columns: number | null,
+): string {
+  const left = remainingMs === null ? '' : `, about ${formatRemaining(Math.max(1000, remainingMs))} left`
+  if (columns === null) return `${percent}%${left}: ${step}`
+  return withBar(percent / 100, `${`${percent}%`.padStart(5)}${left}  ${step}`, columns)
+}
+
+function withBar(share: number, text: string, columns: number): string {
+  const filled = Math.round(barColumns * share)
+  const full = `[${'#'.repeat(filled)}${'.'.repeat(barColumns - filled)}]${text}`
+  return full.length < columns ? full : text.trimStart().slice(0, Math.max(0, columns - 1))
 }
 
 const formatCount = (count: number) => Math.round(count).toLocaleString('en-US')

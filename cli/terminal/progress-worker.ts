@@ -1,8 +1,9 @@
 import { statSync, writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ProgressStep } from '../../src/shared/progress.ts'
+import { createEstimate } from '../../src/shared/progress-estimate.ts'
 import { drawnWord, lockState, lockWord, type ProgressView } from './progress-view.ts'
-import { formatProgress } from './progress-text.ts'
+import { formatEstimate, formatProgress } from './progress-text.ts'
 
 // Draws progress in a thread of its own: SQLite copies and checks a database in one call, for minutes, in which the main
 // thread runs no timer.
@@ -17,9 +18,11 @@ function drawSteps({ view, shared }: WorkerInput) {
   const words = new Int32Array(shared)
   let current: ProgressStep | undefined
   let startedAt = performance.now()
+  const estimate = createEstimate(() => performance.now(), fileSize)
   const begunAt = performance.now()
 
   parentPort?.on('message', (step: ProgressStep) => {
+    estimate.onStep(step)
     if (step.step !== current?.step) startedAt = performance.now()
     current = step
   })
@@ -31,11 +34,9 @@ function drawSteps({ view, shared }: WorkerInput) {
     const done = current.file === undefined ? (current.done ?? null) : fileSize(current.file)
     const state = { step, done, total, elapsedMs: now - startedAt, ...(unit && { unit }) }
     if (Atomics.compareExchange(words, lockWord, lockState.free, lockState.drawing) !== lockState.free) return
-    write(
-      view.columns === null
-        ? `${formatProgress(state, null)}\n`
-        : `\r\u001b[K${formatProgress(state, view.columns)}`,
-    )
+    const overall = estimate.read()
+    const text = overall ? formatEstimate(overall, view.columns) : formatProgress(state, view.columns)
+    write(view.columns === null ? `${text}\n` : `\r\u001b[K${text}`)
     Atomics.store(words, drawnWord, 1)
     Atomics.store(words, lockWord, lockState.free)
     Atomics.notify(words, lockWord)

@@ -15,7 +15,7 @@ export function createProgress({ io, output }: { io: Io; output: Output }) {
 
   const onStep: OnStep = (step: ProgressStep) => {
     if (output.json) {
-      const { file: _, ...shown } = step
+      const { file: _, share: _share, ...shown } = step
       if (step.step !== lastStep) io.writeError(`${JSON.stringify(shown)}\n`)
     } else if (output.isForPeople) (drawing ??= io.drawProgress?.(view))?.show(step)
     lastStep = step.step

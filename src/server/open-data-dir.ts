@@ -18,6 +18,7 @@ import {
 import { openSqlite } from '../store/engine/sqlite.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
+import { createUpgradeNotice } from './upgrade-notice.ts'
 
 const lockWaitMs = 1_000
 
@@ -27,23 +28,22 @@ const lockWaitMs = 1_000
  *
  * @throws StartRefused with the cause and a remedy
  */
-export async function openDataDir(
-  config: Pick<Config, 'dataDir' | 'secrets' | 'migrate'>,
-  needs: StorageNeeds,
-): Promise<Storage> {
+export async function openDataDir(config: DataDirConfig, needs: StorageNeeds): Promise<Storage> {
   const dataDir = config.dataDir ?? makeTemporaryDir(needs.cleanups)
   try {
-    return openIn(dataDir, config, needs)
+    return await openIn(dataDir, config, needs)
   } catch (error) {
     throw toStartError(error, dataDir)
   }
 }
 
-function openIn(
+type DataDirConfig = Pick<Config, 'dataDir' | 'secrets' | 'migrate' | 'listen' | 'tls' | 'log'>
+
+async function openIn(
   dataDir: string,
-  config: Pick<Config, 'dataDir' | 'secrets' | 'migrate'>,
+  config: DataDirConfig,
   { log, clock, cleanups, mustBeNew, onFault, onStep }: StorageNeeds,
-): Storage {
+): Promise<Storage> {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
   // An operator command may hold the lock briefly.
@@ -61,12 +61,22 @@ function openIn(
   const isNew = createDatabase(dataDir, { configured, isForced: mustBeNew, now: clock.now() })
   const masterKey = readMasterKey(dataDir, configured)
   const hadWal = hasWal(dataDir)
-  const { migrated, backup } = prepareDatabase(dataDir, {
-    masterKey,
-    migrate: config.migrate,
-    now: clock.now(),
-    onStep,
-  })
+  const notice = createUpgradeNotice(config, dataDir)
+  let prepared: ReturnType<typeof prepareDatabase>
+  try {
+    prepared = prepareDatabase(dataDir, {
+      masterKey,
+      migrate: config.migrate,
+      now: clock.now(),
+      onStep(step) {
+        notice.onStep(step)
+        onStep(step)
+      },
+    })
+  } finally {
+    await notice.end()
+  }
+  const { migrated, backup } = prepared
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 
   const keyring = openKeyring(

@@ -2,4 +2,4 @@
 export { openFiles } from './files.ts'
 export { createKeeper } from './keeper.ts'
 export { coversHost } from './pair.ts'
-export { tlsFolder } from './saved.ts'
+export { readSaved, tlsFolder } from './saved.ts'

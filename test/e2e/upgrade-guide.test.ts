@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, runToEnd } from '../helpers/binary.ts'
+import { connect } from '../../src/store/engine/sqlite.ts'
+import { readUpgradeProgress } from '../../src/store/files/server-record.ts'
 import { codeBlocks, commandLines, readDocument } from '../helpers/guide-blocks.ts'
 import { unpackDatabase } from '../upgrade/fixture.ts'
 import { masterKey } from '../upgrade/instance.ts'
@@ -47,6 +49,50 @@ async function type(line: string) {
   )
   return { line, exitCode, output: stdout + stderr }
 }
+
+test('a server that upgrades answers 503 with the time to wait, and shows the progress', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-upgrading-'))
+  unpackDatabase('0.1.0', home)
+  const probe = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+  const { port } = probe
+  await probe.stop(true)
+  // Holds the migration, which waits five seconds for it.
+  const other = connect(join(home, 'data/otpd.db'), 0)
+  other.run('begin immediate')
+  const env = { HOME: home, PATH: process.env.PATH ?? '', OTPD_MASTER_KEY: masterKey }
+  const flags = ['--data-dir', join(home, 'data'), '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
+  const server = Bun.spawn([binaryPath, 'serve', ...flags], { env, stdout: 'ignore', stderr: 'ignore' })
+  const call = async (path: string) => {
+    for (;;) {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined)
+      if (response) return response
+      await Bun.sleep(20)
+    }
+  }
+  try {
+    const refused = await call('/v1/otp/send')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([
+      503,
+      expect.stringMatching(/^\d+$/),
+    ])
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'UNAVAILABLE', message: expect.stringContaining('is upgrading its database (') },
+    })
+    expect((await call('/v1/health')).status).toBe(200)
+    expect(await (await call('/v1/health/ready')).json()).toEqual({
+      data: { status: 'not_ready', cause: 'upgrade' },
+    })
+    while (readUpgradeProgress(join(home, 'data')) === null) await Bun.sleep(20)
+    other.run('rollback')
+    while ((await call('/v1/health/ready')).status !== 200) await Bun.sleep(20)
+    expect(readUpgradeProgress(join(home, 'data'))).toBeNull()
+  } finally {
+    other.close()
+    server.kill()
+    await server.exited
+    rmSync(home, { recursive: true, force: true })
+  }
+}, 60_000)
 
 test('a database of 0.1.0 is looked at, migrated, and put back', async () => {
   const before = commandsBelow('## Before')

@@ -62,7 +62,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           operationId: 'getReadiness',
           summary: 'Readiness probe',
           description:
-            'Responds with 503 while the server shuts down, waits for its first certificate, or cannot use its database. Use it to decide whether to send it requests.',
+            'Responds with 503 while the server shuts down, waits for its first certificate, upgrades its database, or cannot use it. Use it to decide whether to send it requests.',
         },
       },
     )
@@ -75,6 +75,7 @@ const readinessSchema = object(
       Type.Literal('draining'),
       Type.Literal('certificate'),
       Type.Literal('database'),
+      Type.Literal('upgrade'),
       Type.Null(),
     ]),
   },

@@ -67,6 +67,10 @@ export function requireSameMigrations(available: Migration[], applied: AppliedMi
   }
 }
 
+/** Whether migrations write existing rows again, which takes time and space in proportion to the database. */
+export const rewritesRows = (migrations: readonly Migration[]): boolean =>
+  migrations.some(({ sql }) => /^\s*(insert (or \w+ )?into|update )/im.test(sql))
+
 const migrationsTableSql = `create table if not exists migrations (
   name text primary key not null,
   checksum text not null,

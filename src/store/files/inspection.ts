@@ -13,6 +13,9 @@ import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
 import { describeMissing, hasDatabase, type MissingDatabase } from './missing-database.ts'
+import { readUpgradeProgress, type UpgradeProgress } from './server-record.ts'
+import { findMissingSpace, type MissingSpace } from './upgrade-copy.ts'
+import { usedBytes } from './backup.ts'
 import { inspectSeals, listUnsealedBackups, type SealInspection } from './seal-inspection.ts'
 import {
   readAppliedMigrations,
@@ -41,6 +44,8 @@ export type Inspection =
       freeBytes: number
       /** A server is using it. */
       isHeld: boolean
+      /** Null unless a server that starts is upgrading the database. */
+      upgrade: UpgradeProgress | null
       /** `unchecked`: there is no database to compare it with, or other users can read the key. */
       masterKey: 'missing' | 'unusable' | 'mismatch' | 'matches' | 'unchecked'
       database: DatabaseInspection
@@ -57,6 +62,8 @@ export type DatabaseInspection =
       state: 'readable'
       /** Names of migrations that it lacks. */
       pending: string[]
+      /** Free space that the upgrade lacks; null if there is enough. */
+      missingSpace: MissingSpace | null
       /** Reason why this version cannot use its schema; null if it can. */
       schemaError: string | null
       /** Master keys that open it: two while one replaces the other. */
@@ -119,6 +126,7 @@ export function inspectDataDir(
       wrongOwner: files.filter(({ uid }) => uid !== ownerId).map(({ name }) => name),
       freeBytes: bavail * bsize,
       isHeld: isLocked(paths.lock),
+      upgrade: readUpgradeProgress(dataDir),
       masterKey,
       database,
       auditTrail: canVerify
@@ -202,6 +210,12 @@ function inspectDatabase(
       database: {
         state: 'readable',
         ...schema,
+        missingSpace:
+          schema.pending.length === 0
+            ? null
+            : findMissingSpace(dirname(path), usedBytes(connection), {
+                pending: sqliteMigrations.filter(({ name }) => schema.pending.includes(name)),
+              }),
         masterKeys: keyChecks.length,
         damage,
         openCircuits,

@@ -21,6 +21,7 @@ import { requireDatabase } from './missing-database.ts'
 import { requireNotMoved } from './moved.ts'
 import { requireOwnSchema } from './schema.ts'
 import { copyBeforeMigration, endUpgrade } from './upgrade-copy.ts'
+import { withShares } from './upgrade-steps.ts'
 import { connect } from '../engine/sqlite.ts'
 
 /** How long to wait for an operator command that holds the database. */
@@ -90,7 +91,9 @@ export function bringUpToDate(
     if (!isNew && !options.migrate) {
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
-    if (!isNew) backup = copyBeforeMigration(connection, dataDir, { ...options, pending })
+    // The tables of a new database are made at once.
+    const onStep = isNew || !options.onStep ? undefined : withShares(options.onStep, pending)
+    if (!isNew) backup = copyBeforeMigration(connection, dataDir, { ...options, pending, onStep })
     const beforeCommit = () => {
       createDataKeys(connection, options.masterKey, options.now)
       if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
@@ -98,8 +101,6 @@ export function bringUpToDate(
         startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
       }
     }
-    // The tables of a new database are made at once.
-    const onStep = isNew ? undefined : options.onStep
     migrateSqlite(connection, options.now, sqliteMigrations, beforeCommit, onStep)
   }
   endUpgrade(dataDir)

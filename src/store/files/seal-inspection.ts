@@ -2,13 +2,13 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
-import { openReadonly } from './open-readonly.ts'
 import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
+import { openReadonly } from './open-readonly.ts'
 
 /** How far a database is sealed. */
 export type SealInspection = {
   /**
-   * Percentage of rows that are sealed with the newest key; null if there are none, or once all are and the free space is
+   * Percentage of the work that seals all rows with the newest key; null if there are none, or once all are and the free space is
    * overwritten.
    */
   percent: number | null
@@ -45,16 +45,20 @@ function sealedValue(name: SealedColumn, row: string, order: string): SealedValu
   return { table, column, name, row, order }
 }
 
-/** Primary keys of the tables that are sealed one after the other. The walks store their values as a JSON array. */
-const walkedTables = [
-  ['applications', 'id'],
-  ['webhook_endpoints', 'id'],
-  ['idempotency_keys', 'caller, route, key'],
-  ['webhook_attempts', 'delivery_id, number'],
-  ['phones', 'key'],
-  ['otp_requests', 'id'],
-  ['events', 'seq'],
-  ['relayed_messages', 'id'],
+/**
+ * Walks in their order, with the table and its primary key: requests are linked to their phones before they are sealed, which
+ * takes about as long.
+ */
+const walks = [
+  ['links.otp_requests', 'otp_requests', 'id'],
+  ['seals.applications', 'applications', 'id'],
+  ['seals.webhook_endpoints', 'webhook_endpoints', 'id'],
+  ['seals.idempotency_keys', 'idempotency_keys', 'caller, route, key'],
+  ['seals.webhook_attempts', 'webhook_attempts', 'delivery_id, number'],
+  ['seals.phones', 'phones', 'key'],
+  ['seals.otp_requests', 'otp_requests', 'id'],
+  ['seals.events', 'events', 'seq'],
+  ['seals.relayed_messages', 'relayed_messages', 'id'],
 ] as const
 
 /**
@@ -74,7 +78,7 @@ export function inspectSeals(
 }
 
 /** Tells whether a database holds only sealed values, of any version of the key. */
-export const isSealed = (connection: SqliteConnection): boolean =>
+const isSealed = (connection: SqliteConnection): boolean =>
   connection.query(`select 1 from sqlite_schema where name = 'key_walks'`).get() !== null &&
   connection.query(`select 1 from key_walks where walk = 'seals.free_space'`).get() !== null
 
@@ -89,13 +93,14 @@ function sealedPercent(connection: SqliteConnection): number | null {
   if (positions.has('seals.free_space')) return null
   let rows = 0
   let sealedRows = 0
-  for (const [table, key] of walkedTables) {
+  for (const [walk, table, key] of walks) {
     const tableRows = count(connection, `select count(*) from ${table}`)
-    const position = positions.get(`seals.${table}`)
+    const position = positions.get(walk)
     rows += tableRows
     if (position === null) sealedRows += tableRows
     else if (position !== undefined) {
-      const last: Array<string | number> = JSON.parse(position)
+      // The walks of seals store the values of a key as a JSON array.
+      const last: Array<string | number> = walk.startsWith('seals.') ? JSON.parse(position) : [position]
       const marks = last.map(() => '?').join(', ')
       sealedRows += count(connection, `select count(*) from ${table} where (${key}) <= (${marks})`, last)
     }

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { isRecord } from '../../shared/json.ts'
 import { dataFiles } from './data-dir.ts'
 import { acquireLock, isLocked, type Lock } from './lock.ts'
 
@@ -27,6 +28,22 @@ export function writeServerRecord(dataDir: string, record: unknown): void {
   rmSync(draft, { force: true })
   writeFileSync(draft, JSON.stringify(record), { mode: 0o600, flag: 'wx' })
   renameSync(draft, path)
+}
+
+/** How far the upgrade is that keeps a server from starting. */
+export type UpgradeProgress = { step: string; percent: number; remainingSeconds?: number }
+
+/** Writes the progress of an upgrade in the place of the server's record. */
+export const writeUpgradeProgress = (dataDir: string, upgrade: UpgradeProgress): void =>
+  writeServerRecord(dataDir, { upgrade })
+
+/** Reads the progress of an upgrade that is under way; null if there is none. */
+export function readUpgradeProgress(dataDir: string): UpgradeProgress | null {
+  const record = readServerRecord(dataDir)
+  const upgrade = isRecord(record) && isRecord(record.upgrade) ? record.upgrade : {}
+  const { step, percent, remainingSeconds } = upgrade
+  if (typeof step !== 'string' || typeof percent !== 'number') return null
+  return { step, percent, ...(typeof remainingSeconds === 'number' && { remainingSeconds }) }
 }
 
 /** Removes the record, before the lock is released. */

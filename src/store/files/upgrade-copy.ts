@@ -1,9 +1,18 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { isRecord } from '../../shared/json.ts'
 import type { OnStep } from '../../shared/progress.ts'
-import type { Migration } from '../engine/migrate.ts'
+import { rewritesRows, type Migration } from '../engine/migrate.ts'
 import { computeFileMac, macFile, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath, usedBytes } from './backup.ts'
 import { dataFiles, StartRefused } from './data-dir.ts'
@@ -62,40 +71,48 @@ export function copyBeforeMigration(
 export const endUpgrade = (dataDir: string): void =>
   rmSync(attemptFile(dataFiles(dataDir).backups), { force: true })
 
-/** Whether migrations write existing rows again, which takes time and space in proportion to the database. */
-const rewritesRows = (migrations: readonly Migration[]): boolean =>
-  migrations.some(({ sql }) => /^\s*(insert (or \w+ )?into|update )/im.test(sql))
+/** A disk that has less free space than an upgrade needs. */
+export type MissingSpace = { folder: string; neededBytes: number; freeBytes: number }
 
-/** Bytes that an upgrade writes: the copy, and for rows that are written again their new version in the log and in the file. */
-export const upgradeBytes = (used: number, pending: readonly Migration[]) => ({
-  copy: used,
-  migration: Math.ceil(used * (rewritesRows(pending) ? 2 : 0.1)),
-})
-
-/** @throws StartRefused */
-function requireSpace(
+/**
+ * Finds the disk that is too small for an upgrade, which writes a copy, and of rows that are written again a new version in the
+ * log and in the file.
+ *
+ * @param used bytes of the database that hold data
+ * @returns null if there is enough space
+ */
+export function findMissingSpace(
   dataDir: string,
   used: number,
-  { isCopied, pending }: { isCopied: boolean; pending: readonly Migration[] },
-): void {
+  { isCopied = false, pending }: { isCopied?: boolean; pending: readonly Migration[] },
+): MissingSpace | null {
   const { backups } = dataFiles(dataDir)
-  const { copy, migration } = upgradeBytes(used, pending)
-  const copyBytes = isCopied ? 0 : copy
-  const isOneDisk = statSync(dataDir).dev === statSync(backups).dev
+  const copy = isCopied ? 0 : used
+  const migration = Math.ceil(used * (rewritesRows(pending) ? 2 : 0.1))
+  const isOneDisk = !existsSync(backups) || statSync(dataDir).dev === statSync(backups).dev
   const needs: Array<[folder: string, bytes: number]> = isOneDisk
-    ? [[dataDir, copyBytes + migration]]
+    ? [[dataDir, copy + migration]]
     : [
-        [backups, copyBytes],
+        [backups, copy],
         [dataDir, migration],
       ]
-  for (const [folder, bytes] of needs) {
+  for (const [folder, neededBytes] of needs) {
     const { bavail, bsize } = statfsSync(folder)
-    if (bavail * bsize >= bytes) continue
-    throw new StartRefused(
-      `the upgrade needs ${megabytes(bytes)} of free space in ${folder}, and there are ${megabytes(bavail * bsize)}`,
-      `Make room on that disk: older backups may lie elsewhere. Nothing was changed, and the older otpd still runs on this database.`,
-    )
+    const freeBytes = bavail * bsize
+    if (freeBytes < neededBytes) return { folder, neededBytes, freeBytes }
   }
+  return null
+}
+
+/** @throws StartRefused */
+function requireSpace(...[dataDir, used, options]: Parameters<typeof findMissingSpace>): void {
+  const missing = findMissingSpace(dataDir, used, options)
+  if (missing === null) return
+  const { folder, neededBytes, freeBytes } = missing
+  throw new StartRefused(
+    `the upgrade needs ${megabytes(neededBytes)} of free space in ${folder}, and there are ${megabytes(freeBytes)}`,
+    'Make room on that disk: older backups may lie elsewhere. Nothing was changed, and the older otpd still runs on this database.',
+  )
 }
 
 const megabytes = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`

@@ -14,6 +14,7 @@ const dataDirInfo: DataDirInfo = {
 const readable: ReadableDatabase = {
   state: 'readable',
   pending: [],
+  missingSpace: null,
   schemaError: null,
   masterKeys: 1,
   damage: null,
@@ -31,6 +32,7 @@ const healthyInspection: OpenInspection = {
   wrongOwner: [],
   freeBytes: 5_400_000_000,
   isHeld: false,
+  upgrade: null,
   masterKey: 'matches',
   database: readable,
   auditTrail: unbrokenTrail,
@@ -70,7 +72,7 @@ describe('a data directory', () => {
       database: { ...readable, seals: { percent: null, unreadable: null, ...changes } },
     })
     expect(findProblems({ ...seals({ percent: 42 }), isHeld: true })).toMatchObject([
-      { status: 'warning', message: '42 % of the stored data is encrypted with the newest key' },
+      { status: 'warning', message: 'stored data is being encrypted with the newest key: 42 % done' },
     ])
     expect(findProblems(seals({ percent: 42 }))[0]?.remedy).toContain('Start the server')
     const unreadable = ['otp_requests.phone otp_1', 'events.payload evt_1', 'a 1', 'a 2', 'a 3']
@@ -154,6 +156,18 @@ describe('a data directory', () => {
     const database = { ...readable, pending: ['0006_x'] }
     expect(findProblems({ database })).toMatchObject([{ name: 'schema', status: 'warning' }])
     expect(findProblems({ database, isHeld: true })[0]?.message).toContain('an older otpd is running')
+    const upgrade = { step: 'copying', percent: 40, remainingSeconds: 90 }
+    expect(findProblems({ database, isHeld: true, upgrade })[0]?.message).toBe(
+      'the server is upgrading the database: 40 %, about 1 min 30 s left (copying)',
+    )
+    const missingSpace = { folder: '/srv', neededBytes: 6e9, freeBytes: 65e6 }
+    expect(findProblems({ database: { ...database, missingSpace } })).toMatchObject([
+      {
+        status: 'fault',
+        message:
+          'pending migrations: 0006_x; the upgrade needs 6.0 GB of free space in /srv, and there are 65 MB',
+      },
+    ])
     expect(findProblems({ database }, { ...dataDirInfo, migrate: false })).toMatchObject([
       { status: 'fault' },
     ])

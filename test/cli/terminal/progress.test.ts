@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { formatBytes, formatProgress } from '../../../cli/terminal/progress-text.ts'
+import { formatBytes, formatEstimate, formatProgress } from '../../../cli/terminal/progress-text.ts'
+import { createEstimate } from '../../../src/shared/progress-estimate.ts'
 import { createProgress } from '../../../cli/terminal/progress.ts'
 import { processIo } from '../../../cli/terminal/terminal.ts'
 import { createOutput } from '../../../cli/terminal/output.ts'
@@ -24,6 +25,46 @@ describe('progress', () => {
     const state = { step: 'checking', elapsedMs: 61_000, done: null, total: null }
     expect(formatProgress(state, 80)).toBe('checking, 1 min 1 s so far')
     expect(formatProgress({ ...state, total: 7e9 }, 80)).toBe('checking (7.0 GB), 1 min 1 s so far')
+  })
+
+  test('estimates the whole from shares, also in a step that tells nothing', () => {
+    let now = 7
+    const estimate = createEstimate(
+      () => now,
+      () => 50,
+    )
+    expect(estimate.read()).toBeUndefined()
+    estimate.onStep({ step: 'checking', share: { from: 0, to: 0.2 } })
+    now += 5_000
+    expect(estimate.read()).toEqual({ step: 'checking', percent: 0, remainingMs: null })
+    now += 5_000
+    estimate.onStep({ step: 'copying', file: '/copy', total: 100, share: { from: 0.2, to: 0.4 } })
+    now += 5_000
+    expect(estimate.read()).toMatchObject({
+      step: 'copying',
+      percent: 30,
+      remainingMs: expect.closeTo(35_000),
+    })
+    now += 5_000
+    estimate.onStep({ step: 'migrating', share: { from: 0.4, to: 1 } })
+    now += 10_000
+    const state = estimate.read() ?? { step: '', percent: 0, remainingMs: 0 }
+    expect(state.percent).toBe(60)
+    expect(formatEstimate(state, null)).toBe('60%, about 20 s left: migrating')
+    expect(formatEstimate(state, 100)).toBe('[############........]  60%, about 20 s left  migrating')
+    now += 1_000_000
+    expect(estimate.read()?.percent).toBe(97)
+  })
+
+  test('estimates only what is left of an upgrade whose copy is there', () => {
+    let now = 0
+    const estimate = createEstimate(
+      () => now,
+      () => null,
+    )
+    estimate.onStep({ step: 'authenticating', done: 1, total: 2, share: { from: 0.4, to: 0.5 } })
+    now += 1_000
+    expect(estimate.read()?.remainingMs).toBeCloseTo(11_000)
   })
 
   test('ends with everything done', () =>
