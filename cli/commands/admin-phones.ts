@@ -6,6 +6,7 @@ import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { printable, shortPath } from '../terminal/text.ts'
+import { erasureText, unlockText } from './user.ts'
 
 /** Registers the commands for one phone number: unlock its limits, erase it everywhere. */
 export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
@@ -23,13 +24,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
           result: await host.unlock(target),
           place: describePlace(host, context),
         }))
-        output.printResult(JSON.stringify({ data: result }), () => {
-          const displayTarget = output.paint.bold(printable(target))
-          const hadCounts = result.checkBudgets + result.admissions > 0
-          return hadCounts
-            ? `${output.paint.green('✓')} Unlocked ${displayTarget}`
-            : `${displayTarget} was not locked: no attempts were counted in ${place}.`
-        })
+        output.printResult(JSON.stringify({ data: result }), () => unlockText(target, result, output, place))
       }),
     )
 
@@ -53,12 +48,11 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
         }))
         const { otpRequests, logEntries, users } = erasure
         const isFound = otpRequests + logEntries + users > 0
-        output.printResult(JSON.stringify({ data: erasure }), () => {
-          const displayPhone = output.paint.bold(printable(phone))
-          return isFound
-            ? `${output.paint.green('✓')} Erased ${displayPhone} from OTP requests (${otpRequests}), log entries (${logEntries}) and users (${users})`
-            : `${output.paint.yellow('▲')} Nothing found for ${displayPhone} in ${place}`
-        })
+        output.printResult(JSON.stringify({ data: erasure }), () =>
+          isFound
+            ? erasureText(phone, erasure, output)
+            : `${output.paint.yellow('▲')} Nothing found for ${output.paint.bold(printable(phone))} in ${place}`,
+        )
         if (!isFound) return exitCodes.negative
         output.note('Backups made earlier still contain it: delete them, or let them expire.')
         return exitCodes.done

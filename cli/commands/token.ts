@@ -34,7 +34,7 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
     .description('create an API token, and print it once')
     .option(
       '--scope <scopes>',
-      `${apiTokenScopes.join(', ')}; each includes the ones before it (default read)`,
+      `${apiTokenScopes.join(', ')}, separated by commas; support and read include otp:read, write includes all (default read)`,
       'read',
     )
     .option('--expires <time>', 'lifetime like 12h or 30d, or never (default 90d)')
@@ -43,6 +43,7 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
       'after',
       examples(
         'otpd token create dashboard --scope otp:read',
+        'otpd token create helpdesk --scope support --expires 30d',
         'OTPD_TOKEN="$(otpd token create deploy --scope write --expires 1h --quiet)" otpd project list',
       ),
     )

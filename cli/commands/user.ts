@@ -5,6 +5,7 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { findPhone } from '../client/find.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { environmentOption } from './environment-option.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
@@ -34,7 +35,7 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
   user
     .command('get')
     .alias('show')
-    .argument('<phone>', 'with country code, like +14155550100, or the id of the user')
+    .argument('<phone>', phoneHelp)
     .description('show when, how often and through which applications a phone was verified')
     .addHelpText('after', examples('otpd user get +14155550100'))
     .addOption(environmentOption('as'))
@@ -49,7 +50,72 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
         output.printResult(response.body, () => userText(response.data, output), [response.data.id])
       }),
     )
+
+  addPhoneActions(user, runCommand)
 }
+
+/** Registers the commands that change what is kept about a phone: see `otpd admin` for those of the operator. */
+function addPhoneActions(user: Command, runCommand: RunCommand) {
+  user
+    .command('unlock')
+    .argument('<phone>', phoneHelp)
+    .description('reset the limits of a phone, so that codes can be sent and verified again')
+    .addHelpText('after', examples('otpd user unlock +14155550100'))
+    .action((phone: string, _options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const params = { phoneNumber: await findPhone(api, phone) }
+        const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', { params })
+        output.printResult(response.body, () => unlockText(phone, response.data, output))
+      }),
+    )
+
+  user
+    .command('erase')
+    .argument('<phone>', phoneHelp)
+    .description('erase a phone number from all records of your account')
+    .addHelpText('after', examples('otpd user erase +14155550100', 'otpd user erase +14155550100 --yes'))
+    .action((phone: string, _options: unknown, command: Command) =>
+      runCommand(command, async (context) => {
+        const { connect, output } = context
+        const { api } = connect()
+        const phoneNumber = await confirm(context, {
+          find: () => findPhone(api, phone),
+          describe: async (name) => ({
+            question: 'Erase this phone number? Its codes are canceled and its users deleted.',
+            name,
+          }),
+        })
+        const call = { params: { phoneNumber }, query: { erase: 'true' as const } }
+        const response = await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
+        output.printResult(response.body, () => erasureText(phone, response.data, output))
+        output.note('Backups made earlier still contain it. They belong to the operator of the server.')
+      }),
+    )
+}
+
+const phoneHelp = 'with country code, like +14155550100, or the id of the user'
+
+/** Says what was unlocked. @param place where nothing was counted, if that may be another place than expected */
+export function unlockText(
+  phone: string,
+  { checkBudgets, admissions }: { checkBudgets: number; admissions: number },
+  { paint }: Output,
+  place?: string,
+) {
+  const name = paint.bold(printable(phone))
+  return checkBudgets + admissions > 0
+    ? `${paint.green('✓')} Unlocked ${name}`
+    : `${name} was not locked: no attempts were counted${place === undefined ? '' : ` in ${place}`}.`
+}
+
+/** Says from how many records a phone was erased. */
+export const erasureText = (
+  phone: string,
+  { otpRequests, logEntries, users }: { otpRequests: number; logEntries: number; users: number },
+  { paint }: Output,
+) =>
+  `${paint.green('✓')} Erased ${paint.bold(printable(phone))} from OTP requests (${otpRequests}), log entries (${logEntries}) and users (${users})`
 
 function listText(users: User[], { formatTable, columnTime, timeHeading }: Output) {
   if (users.length === 0)

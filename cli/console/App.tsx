@@ -4,7 +4,7 @@ import { relativeTime } from '../terminal/text.ts'
 import { ConfirmDialog } from './components/ConfirmDialog.tsx'
 import { Footer } from './components/Footer.tsx'
 import { FormDialog } from './components/FormDialog.tsx'
-import { Header } from './components/Header.tsx'
+import { clockText, Header } from './components/Header.tsx'
 import { Help } from './components/Help.tsx'
 import { Lines } from './components/Lines.tsx'
 import { Palette } from './components/Palette.tsx'
@@ -19,7 +19,7 @@ import { useShell } from './hooks/use-shell.ts'
 import { keyName } from './key-names.ts'
 import { digitScreens, screenNames } from './keymap.ts'
 import { screens } from './screens.ts'
-import { justify, displayWidth, type Line } from './spans.ts'
+import { justify, displayWidth, type Line, type Span } from './spans.ts'
 import { useStore } from './store.ts'
 
 const widthMin = 60
@@ -187,10 +187,10 @@ function DialogView({ dialog, ...size }: { dialog: Dialog; width: number; height
   }
 }
 
-/** Shows when the data was last updated, or the error that prevents it. An unreachable server is shown in the header. */
+/** Shows when the data was last updated, and the error that prevents it. An unreachable server is shown in the header. */
 function StatusLine({ width }: { width: number }) {
-  const { answeredAt, listPosition, problems, theme } = useConsole()
-  const nowMs = useNow()
+  const { listPosition, problems, theme } = useConsole()
+  const age = useAge()
   const position = useStore(listPosition)
   const errors = [...useStore(problems).values()]
   const problem = errors.find((error) => !isRetryable(error))
@@ -201,21 +201,34 @@ function StatusLine({ width }: { width: number }) {
     const toLine = (text: string): Line => [' ', theme.status('bad', text)]
     // If both do not fit, the hint is more useful than the message, and a truncated command is useless.
     const texts = hint === undefined ? [message] : [both, hint, message]
-    const fitting = texts.map(toLine).find((line) => displayWidth(line) <= width)
-    return <Lines lines={[fitting ?? toLine(both)]} width={width} />
+    const room = width - displayWidth(age)
+    const fitting = texts.map(toLine).find((line) => displayWidth(line) <= room)
+    const line = fitting ? justify(fitting, age, width) : toLine(both)
+    return <Lines lines={[line]} width={width} />
   }
   if (errors.some(({ status }) => status === 429)) {
     const text = 'The server limits calls per minute; updates continue by themselves.'
-    return <Lines lines={[[' ', theme.status('warning', text)]]} width={width} />
+    return <Lines lines={[justify([' ', theme.status('warning', text)], age, width)]} width={width} />
   }
+  return (
+    <Lines lines={[justify([' ', { text: position, paint: theme.paint.dim }], age, width)]} width={width} />
+  )
+}
+
+/** Returns how old the data on the screen is; as a time of day if newer data is missing. */
+function useAge(): Span {
+  const { answeredAt, staleSince, theme } = useConsole()
+  const { server, isPaused } = useShell()
+  const nowMs = useNow()
   // Read without a subscription: the clock renders this every second, and most responses change nothing else.
   const updatedAtMs = answeredAt.get()
-  const age = updatedAtMs === 0 ? '' : `updated ${relativeTime(new Date(updatedAtMs).toISOString(), nowMs)} `
-  const { dim } = theme.paint
-  return (
-    <Lines
-      lines={[justify([' ', { text: position, paint: dim }], { text: age, paint: dim }, width)]}
-      width={width}
-    />
-  )
+  if (updatedAtMs === 0) return { text: '', paint: theme.paint.dim }
+  const oldestMs = Math.min(updatedAtMs, ...staleSince.get().values())
+  const isOld = oldestMs < updatedAtMs || server === 'unreachable' || isPaused
+  return isOld
+    ? { text: `as of ${clockText(oldestMs)} `, paint: theme.paint.yellow }
+    : {
+        text: `updated ${relativeTime(new Date(updatedAtMs).toISOString(), nowMs)} `,
+        paint: theme.paint.dim,
+      }
 }

@@ -135,6 +135,8 @@ export type Console = {
   refreshCounter: Store<number>
   /** Time of the last response, in milliseconds since the epoch; 0 before the first. */
   answeredAt: Store<number>
+  /** Times of the responses that the screen still shows although newer ones are awaited, by the name of the poll. */
+  staleSince: Store<ReadonlyMap<string, number>>
   /** The time in milliseconds since the epoch, updated every second, so that all clocks and ages change together. */
   clock: Store<number>
   /** Position in a list that is longer than the screen: `17 of 200`. */

@@ -69,6 +69,7 @@ export function createConsole({ context, connection, developer, options, exit }:
     shell,
     refreshCounter,
     answeredAt: createStore<number>(0),
+    staleSince: createStore<ReadonlyMap<string, number>>(new Map()),
     clock,
     listPosition: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),

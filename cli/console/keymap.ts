@@ -15,7 +15,7 @@ export type Binding = {
 }
 
 /**
- * The keys of each screen. The order of the screens is that of the tabs in the header; the first six have a digit.
+ * The keys of each screen. The order of the screens is that of the tabs in the header; the first eleven have a number key.
  */
 const screenKeymap = {
   overview: {
@@ -59,6 +59,8 @@ const screenKeymap = {
     app: { keys: ['a'], label: 'app', about: 'pick an application; in a request, open its application' },
     phone: { keys: ['f'], label: 'same phone', about: 'list all requests of this phone number' },
     status: { keys: ['s'], label: 'status', about: 'filter by status: pending, verified and so on' },
+    unlock: { keys: ['u'], label: 'unlock', about: 'reset the limits of the phone number', mutates: true },
+    erase: { keys: ['X'], label: 'erase', about: 'erase the phone number from all records', mutates: true },
     copy: { keys: ['y'], label: 'copy id' },
   },
   logs: {
@@ -93,6 +95,8 @@ const screenKeymap = {
   },
   users: {
     open: { keys: ['enter'], label: 'requests', about: 'list the requests of this phone number' },
+    unlock: { keys: ['u'], label: 'unlock', about: 'reset the limits of the phone number', mutates: true },
+    erase: { keys: ['X'], label: 'erase', about: 'erase the phone number from all records', mutates: true },
     copy: { keys: ['y'], label: 'copy id' },
   },
   audit: {
@@ -119,12 +123,14 @@ const isScreenName = (name: string): name is ScreenName => name in screenKeymap
 /** The screens, in the order of the tabs. */
 export const screenNames: readonly ScreenName[] = Object.keys(screenKeymap).filter(isScreenName)
 
-/** The first screens have a digit each; the others are reached by tab and palette. */
-export const digitScreens = screenNames.slice(0, 6)
+/** The number keys of the screens, in the order of a keyboard. */
+const numberKeys = '1234567890-'
 
-/** Returns the digit that opens a screen; an empty text if it has none. */
-export const screenDigit = (name: ScreenName) =>
-  digitScreens.includes(name) ? String(digitScreens.indexOf(name) + 1) : ''
+/** The screens with a number key; others are reached by tab and palette. */
+export const digitScreens = screenNames.slice(0, numberKeys.length)
+
+/** Returns the number key that opens a screen; an empty text if it has none. */
+export const screenDigit = (name: ScreenName) => numberKeys[screenNames.indexOf(name)] ?? ''
 
 const digitBindings: Record<string, Binding> = Object.fromEntries(
   digitScreens.map((name) => [

@@ -32,7 +32,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'troubleshooting',
     ],
   },
-  { section: 'Use', pages: ['console', 'accounts'] },
+  { section: 'Use', pages: ['console', 'accounts', 'support'] },
   { section: 'Reference', pages: ['errors', 'events', 'limits', 'configuration', 'commands'] },
   { section: 'Background', pages: ['security', 'performance', 'architecture', 'decisions'] },
 ]

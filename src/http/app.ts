@@ -17,6 +17,7 @@ import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
 import type { OtpRelay } from '../domain/otp/relay.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
 import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
@@ -80,6 +81,7 @@ export type AppServices = AuthServices &
     /** Interval of the heartbeat in log streams; 10 s by default. */
     heartbeatMs?: number
     otp: OtpService
+    phones: PhoneService
     paginate: Paginate
     projects: ProjectService
     providerStatus: ProviderStatusService

@@ -16,6 +16,9 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/users': 'otp:read',
   'GET /v1/users/:phoneNumber': 'otp:read',
 
+  'DELETE /v1/users/:phoneNumber': 'support',
+  'POST /v1/users/:phoneNumber/unlock': 'support',
+
   'GET /v1/applications': 'read',
   'GET /v1/applications/:id': 'read',
   'GET /v1/audit': 'read',

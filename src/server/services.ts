@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { createAppAuthenticator } from '../auth/app-authenticator.ts'
 import { createBuiltInIdentity, createExternalIdentity } from '../auth/identity.ts'
 import type { Config } from '../config/config.ts'
@@ -22,6 +23,7 @@ import { revertGuardCounts } from '../domain/otp/undelivered.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
+import { createPhoneService } from '../domain/upkeep/phone-service.ts'
 import { createProjectService } from '../domain/apps/projects.ts'
 import { createSetupTokens } from '../domain/accounts/setup-tokens.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -205,6 +207,7 @@ export function createServices(needs: ServiceNeeds) {
     }),
     messaging,
     paginate: createPaginate(base),
+    phones: createPhoneService({ ...base, yieldToRequests: () => setImmediate() }),
     projects: createProjectService(base),
     receiveCallback,
     sendWebhook: send,

@@ -112,11 +112,16 @@ export function createRetentionStore(
       }))
     },
 
-    listDeliveries: async (after, limit) =>
+    listDeliveries: async (after, limit, endpointId) =>
       executor
         .select({ id: deliveries.id, eventSeq: deliveries.eventSeq })
         .from(deliveries)
-        .where(gt(deliveries.id, after))
+        .where(
+          and(
+            gt(deliveries.id, after),
+            endpointId === undefined ? undefined : eq(deliveries.endpointId, endpointId),
+          ),
+        )
         .orderBy(asc(deliveries.id))
         .limit(limit),
 
@@ -163,12 +168,14 @@ export function createRetentionStore(
       noteDeletedMessages(database, deleted)
     },
 
-    async listIdempotencyResults(after, limit) {
+    async listIdempotencyResults(after, limit, ofCaller) {
       const { caller, route, key, answer } = idempotencyKeys
+      const isAfter =
+        after && sql`(${caller}, ${route}, ${key}) > (${after.caller}, ${after.route}, ${after.key})`
       const rows = await executor
         .select({ caller, route, key, answer })
         .from(idempotencyKeys)
-        .where(after && sql`(${caller}, ${route}, ${key}) > (${after.caller}, ${after.route}, ${after.key})`)
+        .where(and(ofCaller === undefined ? undefined : eq(caller, ofCaller), isAfter))
         .orderBy(asc(caller), asc(route), asc(key))
         .limit(limit)
       return rows.map((row) => ({

@@ -60,6 +60,8 @@ const commands: Record<string, string> = {
   'DELETE /v1/tokens/{id}': 'token revoke',
   'GET /v1/users': 'user list',
   'GET /v1/users/{phoneNumber}': 'user get',
+  'DELETE /v1/users/{phoneNumber}': 'user erase',
+  'POST /v1/users/{phoneNumber}/unlock': 'user unlock',
   'GET /v1/webhooks': 'webhook list',
   'POST /v1/webhooks': 'webhook create',
   'GET /v1/webhooks/{id}': 'webhook get',
@@ -74,6 +76,7 @@ const commands: Record<string, string> = {
 
 /** Fields without a flag of their own, and what takes their place. */
 const elsewhere: Record<string, string> = {
+  'DELETE /v1/users/{phoneNumber} erase': 'user erase always sends it, after a confirmation',
   'PATCH /v1/applications/{id} status': 'app enable, app disable',
   'PATCH /v1/webhooks/{id} status': 'webhook enable, webhook disable',
   'POST /v1/auth/password currentPassword': 'a prompt, or standard input: a password is no argument',

@@ -1,4 +1,5 @@
 import { backupCases } from './backup-cases.ts'
+import { userCases } from './user-cases.ts'
 import type { CommandCase, CommandContext } from './command-case.ts'
 
 const env = ['--env-file', 'web.env']
@@ -146,8 +147,7 @@ export const commandCases: [
       return { args: [], stdout: /^PHONE +CODE +SENT.* +REQUEST\n.*424242.*otp_/ }
     },
   ],
-  ['user list', () => ({ args: [], stdout: /^PHONE .*COUNT +LAST.* +ID\n.*idn_/ })],
-  ['user get', () => ({ args: ['+14155550100'], stdout: /^\+14155550100\n(.*\n)+ {2}Verifications +1\n/ })],
+  ...userCases,
   ['logs', () => ({ args: [], stdout: /^TIME .*\n(.*\n)*.*✓ otp\.verified .*otp_\w/ })],
   ['analytics', () => ({ args: [], stdout: /^Last 30 days +total +today\nsent +·/ })],
   [

@@ -149,7 +149,7 @@ export const importRules: readonly ImportRule[] = [
     ],
     packages: neutralPackages,
   },
-  // HTTP calls the capabilities and never a table; erasure, guard settings and upkeep are not on the network.
+  // HTTP calls the capabilities and never a table; guard settings and retention are not on the network.
   {
     area: 'src/http',
     imports: [...domain('accounts', 'apps', 'limits', 'log', 'model'), 'src/docs'],
@@ -174,6 +174,7 @@ export const importRules: readonly ImportRule[] = [
       ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
       'src/http',
     ],
+    types: ['src/domain/upkeep/phone-service.ts'],
     packages: httpLayerPackages,
   },
   // Façades answer as other APIs do, each in a folder of its own. They call the same operations as the routes.
@@ -202,6 +203,7 @@ export const importRules: readonly ImportRule[] = [
       'src/http/compat',
       'src/http/routes',
     ],
+    types: ['src/domain/upkeep/phone-service.ts'],
     packages: httpLayerPackages,
   },
   // The listener puts the application on a socket and sends its security headers, also where no route is reached.

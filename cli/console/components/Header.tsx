@@ -101,7 +101,8 @@ function tabsLine(screens: ScreenTitles, shell: Shell, width: number, { paint, s
   ]
 }
 
-const clockText = (ms: number) => {
+/** Formats a time of day, to the second. */
+export const clockText = (ms: number) => {
   const date = new Date(ms)
   return [date.getHours(), date.getMinutes(), date.getSeconds()]
     .map((part) => String(part).padStart(2, '0'))

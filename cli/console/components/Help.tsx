@@ -3,7 +3,6 @@ import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import type { ActiveBinding } from '../key-router.ts'
 import { formatKey } from '../key-names.ts'
-import { digitScreens } from '../keymap.ts'
 import type { Screen } from '../screen.ts'
 import { justify, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
@@ -41,7 +40,7 @@ export function Help({ screen, bindings, width, height }: Props) {
   const lines: Line[] = [
     ...(contextBindings.length > 0 ? [heading(`In ${title}`), ...contextBindings.map(keyLine), ''] : []),
     heading('Everywhere'),
-    ['   ', { text: `1 to ${digitScreens.length}`.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
+    ['   ', { text: '1 to 9, 0, -'.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
     ...globalBindings.map(keyLine),
     '',
     heading('Equivalent commands'),

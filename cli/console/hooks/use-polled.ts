@@ -17,6 +17,9 @@ type Options<T> = {
 
 const intervalMsDefault = 2000
 
+/** Responses that are older than this are not from the last poll. */
+const staleMs = 3000
+
 /** Poll interval of a list: slower when it needs more than one page, as that is a request each. */
 export const slowPollMs = (rows: readonly unknown[]) => (rows.length > 200 ? 20_000 : intervalMsDefault)
 
@@ -31,7 +34,7 @@ export function usePolled<T>(
   load: () => Promise<T>,
   { intervalMs = intervalMsDefault, isActive = true }: Options<T> = {},
 ): Polled<T> {
-  const { savedState, refreshCounter, answeredAt, problems, now, crash } = useConsole()
+  const { savedState, refreshCounter, answeredAt, staleSince, problems, now, crash } = useConsole()
   const { isPaused } = useShell()
   const refreshCount = useStore(refreshCounter)
   const [answer, setAnswer] = useState<{ name: string; polled: Polled<T> } | null>(null)
@@ -43,6 +46,12 @@ export function usePolled<T>(
   useEffect(() => {
     // While paused, load only data that is older than the last refresh.
     if (!isActive || (isPaused && cachedAnswer<T>(savedState, name)?.refreshCount === refreshCount)) return
+    const noteStale = () => {
+      const shown = cachedAnswer<T>(savedState, name)
+      if (shown && now() - shown.at > staleMs)
+        staleSince.set((previous) => new Map(previous).set(name, shown.at))
+    }
+    noteStale()
     let isStopped = false
     let timer: ReturnType<typeof setTimeout> | undefined
     let lastJson = ''
@@ -53,7 +62,8 @@ export function usePolled<T>(
         if (isStopped) return
         answeredAt.set(now)
         problems.set((previous) => withoutKey(previous, name))
-        savedState.set(`polled ${name}`, { data, refreshCount } satisfies CachedAnswer<T>)
+        staleSince.set((previous) => withoutKey(previous, name))
+        savedState.set(`polled ${name}`, { data, refreshCount, at: now() } satisfies CachedAnswer<T>)
         pauseMs = pauseAfter(data)
         // Most responses equal the one before; then nothing is rendered.
         const json = JSON.stringify(data)
@@ -66,6 +76,7 @@ export function usePolled<T>(
         // A limit of calls: asking earlier would be refused again.
         pauseMs = Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * secondMs)
         problems.set((previous) => new Map(previous).set(name, error))
+        noteStale()
         setAnswer({ name, polled: { data: cachedAnswer<T>(savedState, name)?.data, error } })
       }
       if (!isPaused) timer = setTimeout(() => void poll(), pauseMs)
@@ -75,16 +86,17 @@ export function usePolled<T>(
       isStopped = true
       clearTimeout(timer)
       problems.set((previous) => withoutKey(previous, name))
+      staleSince.set((previous) => withoutKey(previous, name))
     }
-  }, [name, isActive, isPaused, refreshCount, savedState, answeredAt, problems, now, crash])
+  }, [name, isActive, isPaused, refreshCount, savedState, answeredAt, staleSince, problems, now, crash])
 
   return answer?.name === name
     ? answer.polled
     : { data: cachedAnswer<T>(savedState, name)?.data, error: null }
 }
 
-/** A response, and the value of `refreshCounter` when it was requested. */
-type CachedAnswer<T> = { data: T; refreshCount: number }
+/** A response with its time, and the value of `refreshCounter` when it was requested. */
+type CachedAnswer<T> = { data: T; refreshCount: number; at: number }
 
 /** A name is always loaded by the same function, so its cached value has that function's type. */
 const cachedAnswer = <T>(savedState: Map<string, unknown>, name: string) =>

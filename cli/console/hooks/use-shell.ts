@@ -30,7 +30,12 @@ export function usePhoneFormatter() {
 
 /**
  * Masks a phone number on screen: `+14155552671` becomes `+1415***2671`. Country and area stay readable, so that a burst
- * to one range of numbers is visible, and the last digits, by which people recognize a number.
+ * to one range of numbers is visible, and the last digits, by which people recognize a number. `erased` and pseudonyms stay
+ * as they are.
  */
 export const maskPhone = (phone: string) =>
-  phone.length < 9 ? `${phone.slice(0, 2)}***` : `${phone.slice(0, 5)}***${phone.slice(-4)}`
+  !phone.startsWith('+')
+    ? phone
+    : phone.length < 9
+      ? `${phone.slice(0, 2)}***`
+      : `${phone.slice(0, 5)}***${phone.slice(-4)}`

@@ -5,6 +5,7 @@ import { useConsole } from '../console-context.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { usePolled } from '../hooks/use-polled.ts'
+import { usePhoneKeys } from './use-phone-keys.ts'
 import { useRequestKeys } from './use-request-keys.ts'
 import { useSecret } from '../hooks/use-secret.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
@@ -34,6 +35,7 @@ function LoadedRequest({ request, width, height }: RequestProps) {
   const code = useInbox().data?.find(({ requestId }) => requestId === request.id)?.code ?? null
   useKeys('otp', {
     ...useRequestKeys(request, null),
+    ...usePhoneKeys(request.phone),
     phone: () => findRequests(request.phone),
     app: { run: () => go('apps', { appId: request.appId }), label: 'open app' },
     copy: { run: () => copy(request.id, 'request id'), label: 'copy id' },

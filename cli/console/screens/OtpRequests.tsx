@@ -27,6 +27,7 @@ import {
 import type { ScreenProps } from '../screen.ts'
 import { appFilterPicker, appPicker } from './app-picker.ts'
 import { sendDialog } from './otp-dialogs.ts'
+import { usePhoneKeys } from './use-phone-keys.ts'
 
 const newestMax = 200
 
@@ -85,6 +86,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   )
   const [sender] = senders
   useKeys('otp', {
+    ...usePhoneKeys(selected?.phone),
     open: selected === null ? undefined : () => open(selected.id),
     app:
       applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setPickedApp)),

@@ -11,6 +11,7 @@ import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { usePolled } from '../hooks/use-polled.ts'
+import { usePhoneKeys } from './use-phone-keys.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { environmentSpan } from '../lines/application.ts'
 import { readPhone } from '../request-search.ts'
@@ -19,7 +20,7 @@ import type { Screen, ScreenProps } from '../screen.ts'
 /** Screen with the phone numbers that were verified, newest first. */
 export const usersScreen: Screen = {
   title: 'Users',
-  commands: ['otpd user list', 'otpd user get PHONE'],
+  commands: ['otpd user list', 'otpd user get PHONE', 'otpd user unlock PHONE', 'otpd user erase PHONE'],
   View: UsersView,
 }
 
@@ -55,6 +56,7 @@ function UsersView({ width, height }: ScreenProps) {
   })
   const { selected } = list
   useKeys('users', {
+    ...usePhoneKeys(selected?.phone),
     open: selected === null ? undefined : () => findRequests(selected.phone),
     copy: selected === null ? undefined : () => copy(selected.id, 'user id'),
   })

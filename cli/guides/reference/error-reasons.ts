@@ -34,6 +34,10 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     code: 'CONFLICT',
     meaning: 'the first call with this key has not ended: retry in a second',
   },
+  ERASURE_IN_PROGRESS: {
+    code: 'CONFLICT',
+    meaning: 'another erasure in the account is still running: try again in a moment',
+  },
   IDEMPOTENCY_RESULT_NOT_STORED: {
     code: 'CONFLICT',
     meaning: 'the first call succeeded, but its answer holds secrets and was not kept',

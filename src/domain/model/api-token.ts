@@ -1,4 +1,4 @@
-import { apiTokenScopes, type ApiTokenScope } from '../../shared/api-token-scopes.ts'
+import { includedScopes, type ApiTokenScope } from '../../shared/api-token-scopes.ts'
 import type { Random } from './random.ts'
 
 /** Requirement of a route: a scope, or a login, which no API token replaces. */
@@ -42,4 +42,4 @@ export const maskApiToken = (preview: string) =>
 /** Whether scopes suffice for a route. */
 export const includesScope = (scopes: readonly ApiTokenScope[], required: RequiredScope) =>
   required !== 'login' &&
-  scopes.some((scope) => apiTokenScopes.indexOf(scope) >= apiTokenScopes.indexOf(required))
+  scopes.some((scope) => scope === required || includedScopes[scope].includes(required))

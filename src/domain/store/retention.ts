@@ -31,8 +31,12 @@ export type RetentionStore = {
   /** @param before an id; lists lower ids only */
   listRequests(after: string, before: string | undefined, limit: number): Promise<RequestRow[]>
   listEvents(afterSeq: number, limit: number): Promise<EventRow[]>
-  /** Lists deliveries with the sequence numbers of their events. */
-  listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
+  /** Lists deliveries with the sequence numbers of their events. @param endpointId undefined: of all endpoints */
+  listDeliveries(
+    after: string,
+    limit: number,
+    endpointId?: string,
+  ): Promise<Array<{ id: string; eventSeq: number }>>
   /**
    * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, text, links, ids
    * of messages. */
@@ -45,7 +49,16 @@ export type RetentionStore = {
   findResponseBatchEnd(after: string, before: string, limit: number): Promise<string | undefined>
   /** Deletes the messages of requests: provider deliveries and inbox messages. */
   deleteMessages(requestIds: readonly string[]): Promise<void>
-  /** Lists stored idempotency results; those that cannot be decrypted have none. @param after undefined: from the first */
-  listIdempotencyResults(after: IdempotencyKey | undefined, limit: number): Promise<IdempotencyRow[]>
+  /**
+   * Lists stored idempotency results; those that cannot be decrypted have none.
+   *
+   * @param after undefined: from the first
+   * @param caller undefined: of all callers
+   */
+  listIdempotencyResults(
+    after: IdempotencyKey | undefined,
+    limit: number,
+    caller?: string,
+  ): Promise<IdempotencyRow[]>
   deleteIdempotencyResult(key: IdempotencyKey): Promise<void>
 }

@@ -1,5 +1,6 @@
-import { hostOrigin } from '../model/audit.ts'
-import { recordAudit } from '../accounts/audit.ts'
+import { hostOrigin, type Actor } from '../model/audit.ts'
+import { recordAudit, selfActor } from '../accounts/audit.ts'
+import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { cancelRequests, type CancelTables } from '../otp/lifecycle.ts'
@@ -9,8 +10,8 @@ import { subscriberHashes } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
-import type { IdempotencyKey, IdempotencyRow } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
+import { recordsOf, recordsOfAll } from './erasable-records.ts'
 import { scanPages } from './scan-pages.ts'
 import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
 
@@ -19,28 +20,44 @@ export type ErasureResult = { otpRequests: number; logEntries: number; users: nu
 
 const pageRows = 500
 
+type ErasureNeeds = {
+  store: Store<
+    | CancelTables
+    | 'audit'
+    | 'checkBudgets'
+    | 'developers'
+    | 'events'
+    | 'idempotency'
+    | 'phones'
+    | 'relayedMessages'
+    | 'retention'
+  >
+  clock: Clock
+  newId: NewId
+  keys: Keys
+}
+
 /**
- * Erases a phone number, in all its spellings, for all developers: deletes its identities, budgets and contexts, cancels
- * its codes, and replaces the number and its pseudonyms in records that stay for statistics. Each page of records is a separate transaction, so a running
- * server is not blocked; an interrupted run can be repeated.
+ * Erases a phone number, in all its spellings: deletes its identities, budgets and contexts, cancels its codes, and
+ * replaces the number and its pseudonyms in records that stay for statistics. Each page of records is a separate
+ * transaction, so a running server is not blocked; an interrupted run can be repeated.
  *
- * @throws INVALID_PHONE_NUMBER
+ * @param by.actor the developer whose records are erased; undefined: the operator, the records of all developers
+ * @param by.yieldToRequests awaited after each page of records
+ * @throws INVALID_PHONE_NUMBER; NOT_FOUND nothing is kept about the phone of the actor
  */
 export async function erasePhone(
-  needs: {
-    store: Store<
-      CancelTables | 'audit' | 'checkBudgets' | 'developers' | 'phones' | 'relayedMessages' | 'retention'
-    >
-    clock: Clock
-    newId: NewId
-    keys: Keys
-  },
+  needs: ErasureNeeds,
   input: string,
+  by: { actor?: Actor; yieldToRequests?: () => Promise<void> } = {},
 ): Promise<ErasureResult> {
   const { store, clock, newId, keys } = needs
+  const { actor, yieldToRequests } = by
   const { phone } = parsePhone(input)
+  const records = actor ? recordsOf(store.read, actor.id, clock.now()) : recordsOfAll(store.read)
   const counts = { otpRequests: 0, logEntries: 0, users: 0 }
   const developers = new Set<string>()
+  const appIds = new Set<string>()
   const spellings = phoneSpellings(phone)
   const traces = new Map<string, Set<string>>()
 
@@ -51,12 +68,13 @@ export async function erasePhone(
       traces.set(row.developerId, (ownTraces = new Set([...spellings, ...pseudonyms])))
     }
     if (row.phone === null || !ownTraces.has(row.phone)) return false
+    if (actor && row.developerId !== actor.id) return false
     developers.add(row.developerId)
     return true
   }
 
   async function eraseRecords() {
-    for (const { id: developerId } of await store.read.developers.list()) {
+    for (const developerId of await records.developerIds()) {
       const hashes = (['live', 'test'] as const).flatMap((environment) => {
         const subscriber = { developerId, environment, phone }
         return [...subscriberHashes(keys, subscriber), ...pseudonymHashes(keys, subscriber)]
@@ -74,11 +92,12 @@ export async function erasePhone(
   }
 
   async function eraseRequests() {
-    const list = (after: string, limit: number) => store.read.retention.listRequests(after, undefined, limit)
-    for await (const rows of scanPages(list, (row) => row.id, '', pageRows)) {
+    for await (const rows of records.requests()) {
+      await yieldToRequests?.()
       const matching = rows.filter(belongsToSubject)
       counts.otpRequests += matching.length
       if (matching.length === 0) continue
+      for (const { appId } of matching) if (appId !== undefined) appIds.add(appId)
       await store.write(async (tx) => {
         for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
         await tx.retention.deleteMessages(matching.map(({ id }) => id))
@@ -107,7 +126,8 @@ export async function erasePhone(
   /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
-    for await (const rows of scanPages(store.read.retention.listEvents, (row) => row.seq, 0, pageRows)) {
+    for await (const rows of records.events()) {
+      await yieldToRequests?.()
       const matching = rows.filter(belongsToSubject)
       if (matching.length === 0) continue
       await store.write(async (tx) => {
@@ -125,7 +145,8 @@ export async function erasePhone(
 
   async function eraseResponses(events: Set<number>) {
     if (events.size === 0) return
-    for await (const rows of scanPages(store.read.retention.listDeliveries, (row) => row.id, '', pageRows)) {
+    for await (const rows of records.deliveries(appIds)) {
+      await yieldToRequests?.()
       const matching = rows.filter(({ eventSeq }) => events.has(eventSeq))
       if (matching.length === 0) continue
       await store.write(async (tx) => {
@@ -135,14 +156,8 @@ export async function erasePhone(
   }
 
   async function eraseIdempotencyResults() {
-    const list = (after: IdempotencyKey | undefined, limit: number) =>
-      store.read.retention.listIdempotencyResults(after, limit)
-    for await (const rows of scanPages<IdempotencyRow, IdempotencyKey | undefined>(
-      list,
-      (row) => row,
-      undefined,
-      pageRows,
-    )) {
+    for await (const rows of records.idempotencyResults(appIds)) {
+      await yieldToRequests?.()
       const matching = rows.filter(({ answer }) =>
         spellings.some((spelling) => answer?.includes(`"${spelling}"`)),
       )
@@ -160,12 +175,15 @@ export async function erasePhone(
   await eraseResponses(await eraseEvents())
   await eraseIdempotencyResults()
   await store.write(async (tx) => {
-    await tx.checkBudgets.deleteByPhone(oldPhoneHashes(keys, phone))
-    const developerIds = developers.size > 0 ? [...developers].toSorted() : [null]
-    for (const developerId of developerIds) {
-      const operator = { developerId, actorId: null, origin: hostOrigin }
-      await recordAudit(tx, newId, operator, { action: 'phone.erased' }, clock.now())
+    const oldHashes = oldPhoneHashes(keys, phone)
+    if (actor) {
+      if ((await tx.checkBudgets.take(actor.id, oldHashes)).length > 0) developers.add(actor.id)
+    } else await tx.checkBudgets.deleteByPhone(oldHashes)
+    for (const developerId of developers.size > 0 || actor ? [...developers].toSorted() : [null]) {
+      const auditActor = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }
+      await recordAudit(tx, newId, auditActor, { action: 'phone.erased' }, clock.now())
     }
   })
+  if (actor && developers.size === 0) throw notFound('user')
   return counts
 }

@@ -1,5 +1,5 @@
-import { hostOrigin } from '../model/audit.ts'
-import { recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import { hostOrigin, type Actor } from '../model/audit.ts'
+import { recordAudit, selfActor, type AuditDetails } from '../accounts/audit.ts'
 import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -38,25 +38,39 @@ const addAuditEntry = (
   { newId, clock }: UnlockNeeds,
   developerId: string,
   details: AuditDetails,
-) => recordAudit(tx, newId, { developerId, actorId: null, origin: hostOrigin }, details, clock.now())
+  actor?: Actor,
+) => {
+  const by = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }
+  return recordAudit(tx, newId, by, details, clock.now())
+}
 
-async function unlockPhone(needs: UnlockNeeds, target: string): Promise<UnlockResult> {
+/**
+ * Resets the limits of a phone number, in all spellings.
+ *
+ * @param actor the developer whose limits are reset; undefined: the operator, those of all developers
+ * @throws INVALID_PHONE_NUMBER; NOT_FOUND nothing is kept about the phone of the actor
+ */
+export async function unlockPhone(needs: UnlockNeeds, target: string, actor?: Actor): Promise<UnlockResult> {
   const { store, keys } = needs
   const { phone } = parsePhone(target)
   const oldHashes = oldPhoneHashes(keys, phone)
-  const developers = await store.read.developers.list()
+  const developers = actor ? [actor] : await store.read.developers.list()
   return store.write(async (tx) => {
     const counts = { checkBudgets: 0, admissions: 0 }
     for (const { id: developerId } of developers) {
       const old = await tx.checkBudgets.take(developerId, oldHashes)
       const reset = { checkBudgets: old.length, admissions: 0 }
+      let isKnown = old.length > 0
       for (const environment of ['live', 'test'] as const) {
         const found = await findPhone(tx, keys, { developerId, environment, phone })
-        if (found) addCounts(reset, await resetRecord(tx, found.hash, found.record))
+        if (!found) continue
+        isKnown = true
+        addCounts(reset, await resetRecord(tx, found.hash, found.record))
       }
+      if (actor && !isKnown) throw notFound('user')
       if (reset.checkBudgets + reset.admissions === 0) continue
       addCounts(counts, reset)
-      await addAuditEntry(tx, needs, developerId, { action: 'phone.unlocked' })
+      await addAuditEntry(tx, needs, developerId, { action: 'phone.unlocked' }, actor)
     }
     return counts
   })

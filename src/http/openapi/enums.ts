@@ -12,7 +12,7 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
       name: 'ApiTokenScope',
       values: apiTokenScopes,
       description:
-        'What an API token may do; each scope includes the ones before it. `otp:read` reads codes, users, logs and analytics, `read` everything but secrets and the inbox, `write` does what a login can do, except managing access to the account.',
+        'What an API token may do. `otp:read` reads OTP requests, users, logs and analytics; `support` also unlocks and erases phone numbers; `read` reads everything but secrets and the inbox; `write` does what a login can do, except managing access to the account. `support`, `read` and `write` include `otp:read`; `write` includes all.',
     },
     {
       name: 'ApplicationStatus',

@@ -165,6 +165,14 @@ export const errorExamples = {
     'The first request with this idempotency key is still in progress. Retry in a second.',
     { reason: 'IDEMPOTENCY_IN_PROGRESS' },
   ),
+  INVALID_ERASURE: example('INVALID_ARGUMENT', 'Invalid request. erase: Required, but missing.', {
+    details: [{ in: 'query', path: 'erase', code: 'REQUIRED', message: 'Required, but missing.' }],
+  }),
+  ERASURE_IN_PROGRESS: example(
+    'CONFLICT',
+    'Another erasure in this account is still running. Try again in a moment.',
+    { reason: 'ERASURE_IN_PROGRESS' },
+  ),
   IDEMPOTENCY_RESULT_NOT_STORED: example(
     'CONFLICT',
     'The first request with this idempotency key succeeded. Its response held credentials, so it was not stored.',

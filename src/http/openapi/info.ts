@@ -86,7 +86,7 @@ export const documentation = {
         type: 'http' as const,
         scheme: 'bearer',
         description:
-          'API token of a program, as `Authorization: Bearer otpd_pat_…`. `otpd token create` makes one, and `POST /v1/tokens` too. Scopes: `otp:read` reads codes, users, logs and analytics; `read` everything but webhook secrets and the inbox; `write` may do all but manage API tokens and the login.',
+          'API token of a program, as `Authorization: Bearer otpd_pat_…`. `otpd token create` makes one, and `POST /v1/tokens` too. Scopes: `otp:read` reads OTP requests, users, logs and analytics; `support` also unlocks and erases phone numbers; `read` reads everything but webhook secrets and the inbox; `write` may do all but manage API tokens and the login.',
       },
       clientId: applicationHeader(
         'x-client-id',

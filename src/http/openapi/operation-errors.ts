@@ -74,6 +74,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   recoverWebhook: ['WEBHOOK_REDELIVERIES'],
   createApiToken: ['TOKEN_NAME_TAKEN', 'TOKEN_LIMIT_REACHED', 'IDEMPOTENCY_RESULT_NOT_STORED'],
   getUser: ['LOOKUP_RATE'],
+  eraseUser: ['INVALID_ERASURE', 'ERASURE_IN_PROGRESS'],
   listOtpRequestEvents: ['LOOKUP_RATE'],
   changePassword: ['ROUTE_NOT_FOUND', 'PASSWORD_NOT_FOUND', 'LOGIN_ATTEMPTS', 'LOGIN_QUEUE_FULL'],
   proposeTotp: ['ROUTE_NOT_FOUND', 'PASSWORD_NOT_FOUND', 'TOTP_ENABLED'],

@@ -3,13 +3,16 @@ import { Elysia } from 'elysia'
 import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { notFound } from '../../domain/model/errors.ts'
+import type { PhoneService } from '../../domain/upkeep/phone-service.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
 import { tryParsePhone } from '../../domain/model/phone.ts'
+import { jsonBody } from '../json-body.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
+  consoleBodyErrors,
   consoleErrors,
   data,
   environmentQuery,
@@ -53,6 +56,31 @@ const present = (row: Identity) => ({
   lastVerifiedAt: formatTime(row.lastVerifiedAt),
 })
 
+const phoneParams = object({
+  phoneNumber: Type.String({
+    description: 'Phone number in E.164 format, URL-encoded: %2B14155550100.',
+  }),
+})
+
+const erasure = object(
+  {
+    erased: Type.Boolean({ description: 'Always true.' }),
+    otpRequests: Type.Integer({ description: 'OTP requests from which the number was erased.' }),
+    logEntries: Type.Integer({ description: 'Log entries from which the number was erased.' }),
+    users: Type.Integer({ description: 'Users that were deleted: one for each environment.' }),
+  },
+  'PhoneErasure',
+)
+
+const unlocking = object(
+  {
+    unlocked: Type.Boolean({ description: 'Whether anything was counted for the phone.' }),
+    checkBudgets: Type.Integer({ description: 'Budgets of wrong codes that were filled again.' }),
+    admissions: Type.Integer({ description: 'Sends that no longer count for the limit of the phone.' }),
+  },
+  'PhoneUnlock',
+)
+
 /** Routes for virtual phone identities. */
 export function userRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
@@ -60,8 +88,9 @@ export function userRoutes(services: {
   appAuth: AppAuth
   callLimits: CallLimits
   identities: IdentityService
+  phones: PhoneService
 }) {
-  const { identities } = services
+  const { identities, phones } = services
   const tags = ['Users']
 
   const list = new Elysia()
@@ -101,11 +130,7 @@ export function userRoutes(services: {
       return { data: present(await identities.getByPhone(developerId, phone.phone, environment)) }
     },
     {
-      params: object({
-        phoneNumber: Type.String({
-          description: 'Phone number in E.164 format, URL-encoded: %2B14155550100.',
-        }),
-      }),
+      params: phoneParams,
       query: object({
         environment: Type.Optional({
           ...oneOf(environments),
@@ -125,5 +150,49 @@ export function userRoutes(services: {
     },
   )
 
-  return new Elysia({ prefix: '/v1/users' }).use(list).use(get)
+  const support = new Elysia()
+    .use(requireDeveloper(services.authenticateDeveloper))
+    .use(jsonBody)
+    .delete(
+      '/:phoneNumber',
+      async ({ developer, params }) => ({
+        data: { erased: true, ...(await phones.erase(developer, params.phoneNumber)) },
+      }),
+      {
+        params: phoneParams,
+        query: object({
+          erase: { ...oneOf(['true']), description: 'Must be `true`: an erasure cannot be undone.' },
+        }),
+        response: { 200: data(erasure), ...consoleBodyErrors },
+        detail: {
+          tags,
+          security: [{ console: [] }],
+          operationId: 'eraseUser',
+          summary: 'Erase a phone number from all your records',
+          description:
+            'Deletes the user with its limits, cancels its codes, and replaces the number, under every spelling, by `erased` in records that stay for the counts, in both environments. Old records that hold only a pseudonym of the number are included. Reads all your records, so it takes longer the more you have, and goes on if you hang up. Recorded in the audit trail, without the number. Backups, providers and webhook receivers keep what they got.',
+        },
+      },
+    )
+    .post(
+      '/:phoneNumber/unlock',
+      async ({ developer, params }) => {
+        const reset = await phones.unlock(developer, params.phoneNumber)
+        return { data: { unlocked: reset.checkBudgets + reset.admissions > 0, ...reset } }
+      },
+      {
+        params: phoneParams,
+        response: { 200: data(unlocking), ...consoleBodyErrors },
+        detail: {
+          tags,
+          security: [{ console: [] }],
+          operationId: 'unlockUser',
+          summary: 'Reset the limits of a phone number',
+          description:
+            'Forgets the wrong codes and the recent sends of a phone number, under every spelling, in both environments, so that codes can be sent and verified again. Attempts of a code that was sent stay counted. Recorded in the audit trail, without the number.',
+        },
+      },
+    )
+
+  return new Elysia({ prefix: '/v1/users' }).use(list).use(get).use(support)
 }

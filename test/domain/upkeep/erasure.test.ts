@@ -159,6 +159,108 @@ describeEachDatabase('a phone number', (database) => {
     })
   })
 
+  describe('a developer with an API token for support', () => {
+    const tokenOf = async (as: TestDeveloper) => {
+      const body = { name: 'helpdesk', scopes: ['support'] }
+      const { data } = await service.request<{ id: string; token: string }>('POST', '/v1/tokens', {
+        as,
+        body,
+      })
+      return { id: data.id, headers: { authorization: `Bearer ${data.token}` } }
+    }
+    let adas: Awaited<ReturnType<typeof tokenOf>>
+    let eves: typeof adas
+    beforeAll(async () => {
+      adas = await tokenOf(ada)
+      eves = await tokenOf(eve)
+    })
+    const path = (phone: string) => `/v1/users/${encodeURIComponent(phone)}`
+    const call = (as: { headers: Record<string, string> }, method: string, to: string) =>
+      service.request<Record<string, unknown>>(method, to, { as })
+    const eraseAs = (as: typeof adas, phone: string) => call(as, 'DELETE', `${path(phone)}?erase=true`)
+    const unlockAs = (as: typeof adas, phone: string) => call(as, 'POST', `${path(phone)}/unlock`)
+    const verify = async (as: TestApplication, phone: string, headers = {}) => {
+      const { requestId } = (await otp.send(as, { phone, metadata: { order: 'm1' } }, headers)).data
+      await otp.verify(as, requestId, await otp.getCode(requestId))
+      return requestId
+    }
+    const newest = async (as: TestDeveloper) =>
+      (await get<Array<Record<string, unknown>>>('/v1/audit?limit=1', as))[0]
+
+    test('erases as completely as the operator, and nothing of another developer', async () => {
+      const [one, other] = ['+5491123456701', '+541123456701']
+      await verify(app, one)
+      service.clock.advance(31 * dayMs)
+      await createPurger(service)()
+      await verify(app, other, { 'idempotency-key': 'e1' })
+      const pseudonym = derivePseudonym(testKeys, ada.developer.id, one)
+      expect(await everything()).toContain(pseudonym)
+      expect((await eraseAs(eves, one)).status).toBe(404)
+      expect(await newest(eve)).not.toMatchObject({ action: 'phone.erased', source: 'api' })
+
+      const erased = await eraseAs(adas, one)
+      const counts = { otpRequests: 2, logEntries: expect.any(Number), users: 1 }
+      expect([erased.status, erased.data]).toEqual([200, { erased: true, ...counts }])
+      const remainingText = await everything()
+      for (const trace of [one, other, pseudonym]) expect(remainingText).not.toContain(trace)
+      const { tokenId, ...entry } = (await newest(ada)) ?? {}
+      expect([tokenId, entry]).toEqual([
+        adas.id,
+        expect.objectContaining({
+          action: 'phone.erased',
+          source: 'api',
+          actorId: ada.developer.id,
+          targetId: null,
+          targetName: null,
+        }),
+      ])
+      expect((await eraseAs(adas, one)).status).toBe(404)
+    })
+
+    test('leaves the same number of another developer', async () => {
+      const phone = '+14155550311'
+      for (const as of [app, evesApplication]) await verify(as, phone)
+      expect((await eraseAs(adas, phone)).status).toBe(200)
+      expect((await call(ada, 'GET', path(phone))).status).toBe(404)
+      expect((await call(eve, 'GET', path(phone))).data).toMatchObject({ phone })
+      expect(await get<unknown[]>(`/v1/otp?phone=${encodeURIComponent(phone)}`, eve)).toHaveLength(1)
+    })
+
+    test('erases one number at a time, and only when asked to', async () => {
+      const phone = '+14155550312'
+      await verify(app, phone)
+      expect((await call(adas, 'DELETE', path(phone))).error.details).toMatchObject([
+        { in: 'query', path: 'erase', code: 'REQUIRED' },
+      ])
+      expect((await eraseAs(adas, '12')).status).toBe(404)
+      const both = await Promise.all([eraseAs(adas, phone), eraseAs(adas, phone)])
+      expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    })
+
+    test('unlocks its own phones only', async () => {
+      const phone = '+14155550313'
+      await wrong(app, phone, 25)
+      const check = async () => {
+        const { requestId } = (await otp.send(app, { phone })).data
+        return (await otp.verify(app, requestId, await otp.getCode(requestId))).status
+      }
+      expect(await check()).toBe(429)
+      expect((await unlockAs(eves, phone)).status).toBe(404)
+      expect(await check()).toBe(429)
+      expect((await unlockAs(adas, phone)).data).toMatchObject({ unlocked: true, checkBudgets: 1 })
+      expect(await newest(ada)).toMatchObject({
+        action: 'phone.unlocked',
+        source: 'api',
+        tokenId: adas.id,
+        targetName: null,
+      })
+      expect(await check()).toBe(200)
+      expect((await unlockAs(adas, '+14155550314')).status).toBe(404)
+      await unlockAs(adas, phone)
+      expect((await unlockAs(adas, phone)).data).toEqual({ unlocked: false, checkBudgets: 0, admissions: 0 })
+    })
+  })
+
   describe('the unlocking', () => {
     test('of a phone resets failed checks and send limits for all developers', async () => {
       const phone = '+14155550304'

@@ -104,4 +104,63 @@ export const phoneRaces: Race[] = [
       }
     },
   },
+
+  {
+    name: 'an erasure while codes are sent and verified leaves no old request open and no user behind',
+    async open(database) {
+      const fixture = await openRaceFixture(database)
+      const { service, otp, developer, application: as, close } = fixture
+      return {
+        close,
+        async round(_, random) {
+          const phone = fixture.newPhone()
+          const path = `/v1/users/${encodeURIComponent(phone)}`
+          const { requestId } = await otp.sendOrThrow(as, { phone })
+          const code = await otp.getCode(requestId)
+          const responses = await runConcurrently(6, random, (index) => {
+            if (index === 0) return service.request('DELETE', `${path}?erase=true`, { as: developer })
+            return index === 1 ? otp.verify(as, requestId, code) : otp.send(as, { phone })
+          })
+          const counts = countByOutcome(responses)
+          expect(counts['201']).toBe(4)
+          expect((counts['200'] ?? 0) + (counts['410 OTP_CANCELED'] ?? 0)).toBe(2)
+          const row = await fixture.findRow(requestId)
+          expect([row?.phone, row?.status]).toEqual([
+            'erased',
+            expect.stringMatching(/^(verified|canceled)$/),
+          ])
+          expect((await service.request('GET', path, { as: developer })).status).toBe(404)
+        },
+      }
+    },
+  },
+
+  {
+    name: 'an unlocking among wrong guesses gives as many more of them as the budget has, and no others',
+    async open(database) {
+      const env = { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off', OTPD_PHONE_CHECK_BUDGET: '5' }
+      const fixture = await openRaceFixture(database, unlimitedPlans, env)
+      const { service, otp, developer, application: as, close } = fixture
+      return {
+        close,
+        async round(_, random) {
+          const phone = fixture.newPhone()
+          const path = `/v1/users/${encodeURIComponent(phone)}/unlock`
+          const requests = await runConcurrently(4, random, () => otp.sendOrThrow(as, { phone }))
+          const guess = async (index: number) => {
+            const { requestId } = requests[index % 4] ?? { requestId: '' }
+            return otp.verify(as, requestId, await otp.getWrongCode(requestId))
+          }
+          await runConcurrently(4, random, guess)
+          const responses = await runConcurrently(11, random, (index) =>
+            index === 10 ? service.request('POST', path, { as: developer }) : guess(index),
+          )
+          const later = await runConcurrently(6, random, guess)
+          const compared = countByOutcome([...responses, ...later])['400 INVALID_CODE'] ?? 0
+          expect(compared).toBeGreaterThanOrEqual(5)
+          expect(compared).toBeLessThanOrEqual(6)
+        },
+      }
+    },
+  },
 ]
