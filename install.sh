@@ -409,9 +409,9 @@ purge() {
     if ! { read -r answer </dev/tty; } 2>/dev/null || [ "$answer" != yes ]; then fail 'Nothing was removed.' 'Without a terminal: --purge --yes'; fi
   fi
   uninstall
-  rm -f "$data"/otpd.db "$data"/otpd.db-* "$data"/otpd.db.restoring* "$data"/master.key "$data"/master.key.new "$data"/master.key.before-*
+  rm -f "$data"/otpd.db "$data"/otpd.db-* "$data"/otpd.db.new* "$data"/otpd.db.restoring* "$data"/master.key "$data"/master.key.new "$data"/master.key.before-*
   rm -f "$data"/otpd.lock* "$data"/setup-token "$data"/server.json* "$data"/last-backup.json*
-  rm -f "$data"/tls/account.json* "$data"/tls/certificate.json*
+  rm -f "$data"/tls/account.json* "$data"/tls/certificate.json* "$data"/tls/last-failure.json*
   purge_backups "$data/backups"
   rm -f "$config"/credentials.json*
   printf 'Removed data and logins: %s, %s\n' "$data" "$config"

@@ -237,7 +237,7 @@ test('--purge removes data and logins after a yes, and lists what otpd did not m
   const config = join(bed.directory, '.config/otpd')
   const { tls, backups, ...files } = dataFiles(data)
   const paths = [...Object.values(files), `${files.database}-wal`, `${files.masterKey}.before-2026`]
-  for (const name of ['account.json', 'certificate.json']) paths.push(join(tls, name))
+  for (const name of ['account.json', 'certificate.json', 'last-failure.json']) paths.push(join(tls, name))
   for (const name of ['otpd-2026.db', 'before-migration-2026.db-wal', 'mine.db', 'mine.db.hmac'])
     paths.push(join(backups, name))
   const own = [join(config, 'server.toml'), join(backups, 'notes of mine.txt'), join(data, 'notes.txt')]
