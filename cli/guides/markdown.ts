@@ -1,3 +1,5 @@
+import { highlight } from './highlight.ts'
+
 /** A guide: its Markdown with the generated parts filled in. */
 export type Guide = { name: string; section: string; title: string; markdown: string }
 
@@ -28,13 +30,36 @@ export function renderArticle(markdown: string, names: ReadonlySet<string>): Art
         level === '1' ? '' : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
       return `<h${level} id="${id}">${text}${anchor}</h${level}>`
     })
-    .replaceAll(/<table>.*?<\/table>/gs, (table) => `<div class="table" tabindex="0">${table}</div>`)
+    .replaceAll(
+      /<table>.*?<\/table>/gs,
+      (table) => `<div class="table" tabindex="0">${labelCells(table)}</div>`,
+    )
   const headings = [...html.matchAll(/<h([23]) id="([^"]+)">(.*?) <a class="anchor"/gs)].map(
     ([, level = '', id = '', text = '']) => ({ level, id, text: toText(text) }),
   )
   const main = headings.filter(({ level }) => level === '2')
-  return { html: groupSamples(html), headings: main.length < 3 ? headings : main, pictures }
+  return { html: colourCode(groupSamples(html)), headings: main.length < 3 ? headings : main, pictures }
 }
+
+/** Names the column in each cell, because a phone shows a row as a list. */
+function labelCells(table: string): string {
+  const titles = [...table.matchAll(/<th\b[^>]*>(.*?)<\/th>/gs)].map(([, title = '']) => toText(title))
+  return table.replaceAll(/<tr>.*?<\/tr>/gs, (row) => {
+    let column = 0
+    return row.replaceAll(/<td\b/g, () => {
+      const title = titles[column++] ?? ''
+      return title === ''
+        ? '<td'
+        : `<td data-label="${title.replaceAll('"', '&quot;').replaceAll('<', '&lt;')}"`
+    })
+  })
+}
+
+const colourCode = (html: string) =>
+  html.replaceAll(
+    /(<pre><code class="language-(\w+)">)([^<]*)(?=<\/code><\/pre>)/g,
+    (_, start: string, language: string, code: string) => start + highlight(code, language),
+  )
 
 /** The id of a heading, as GitHub makes it, so that links work in the repository too. */
 const slug = (text: string) =>

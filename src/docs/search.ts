@@ -11,6 +11,8 @@ export type SearchEntry = {
   /** Heading of the section; empty before the first heading. */
   section: string
   text: string
+  /** Words that people search for and that the section does not use. */
+  words: string
 }
 
 /** Pages on how otpd is made. */
@@ -18,12 +20,19 @@ const backgroundPages = /^(\.\/)?(architecture|decisions|performance)\b/
 
 /** Options of the index. Building and loading it need the same ones. */
 export const searchOptions: Options<SearchEntry> = {
-  fields: ['section', 'title', 'text'],
+  fields: ['section', 'title', 'words', 'text'],
   storeFields: ['name', 'title', 'section', 'text'],
   searchOptions: {
-    boost: { section: 3, title: 2 },
-    // Below the guides that say how to do something.
-    boostDocument: (id) => (backgroundPages.test(String(id)) ? 0.3 : 1),
+    boost: { section: 4, title: 4, words: 6 },
+    // First what a guide begins with; last the pages that do not say how to do something.
+    boostDocument: (id) =>
+      backgroundPages.test(String(id))
+        ? 0.3
+        : String(id).startsWith('commands#')
+          ? 0.7
+          : String(id).includes('#')
+            ? 1
+            : 1.5,
     weights: { fuzzy: 0.2, prefix: 0.4 },
     prefix: true,
     fuzzy: 0.1,

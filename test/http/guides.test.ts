@@ -143,15 +143,29 @@ describe('the guides', () => {
   })
 
   test.each([
-    ['resend', 'sending'],
-    ['429', 'errors'],
+    ['429', 'errors#rate_limited'],
+    ['too many requests', 'errors#rate_limited'],
+    ['too many attempts', 'errors#attempts_exhausted'],
     ['Twilio', 'twilio'],
-    ['got no code', 'troubleshooting'],
-    ['systemd', 'operating'],
-  ])('are found by searching for %s', async (words, guide) => {
-    const index = (await readGuideFile('search.json')) ?? ''
-    const found = searchGuides(index, words)
-    expect(found.map((one) => one.guide)).toContain(guide)
+    ['sendgrid', 'providers#kinds-of-providers'],
+    ['GDPR', 'data#data-retention'],
+    ['delete user', 'data#data-retention'],
+    ['price', ''],
+    ['fraud', 'guard'],
+    ['2fa', 'accounts#passwords-and-a-second-factor'],
+    ['resend', 'sending#resend-and-cancel'],
+    ['got no code', 'troubleshooting#44-got-no-code'],
+    ['systemd', 'operating#with-systemd'],
+    ['docker', 'operating#in-a-container'],
+    ['letsencrypt', 'tls'],
+    ['backup', 'backup'],
+    ['upgrade', 'upgrading'],
+  ])('are found by searching for %s', async (words, address) => {
+    const found = searchGuides((await readGuideFile('search.json')) ?? '', words)
+    expect([words, found.slice(0, 2).map(({ path }) => path)]).toEqual([
+      words,
+      expect.arrayContaining([`/docs/${address}`]),
+    ])
     for (const { path, excerpt } of found) {
       expect((await get(path)).status).toBe(200)
       expect(excerpt).not.toMatch(/<\/|&(?:lt|quot|amp);/)
@@ -175,6 +189,32 @@ describe.skipIf(chromiumPath === null)('in a browser', () => {
       }
     }
   }, 300_000)
+
+  test('tables stack on a phone, code has colours, and the outline follows', async () => {
+    const phone = await openPage(pageUrl('errors'), 'true', { width: 390, isDark: false })
+    try {
+      const widths =
+        'Math.max(...[...document.querySelectorAll(".table")].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))'
+      expect(await phone.evaluate(widths)).toBe(0)
+      expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    } finally {
+      await phone.close()
+    }
+    const visited = await openPage(
+      pageUrl('sending'),
+      "document.querySelector('aside [aria-current]') || scrollBy(0, 900)",
+    )
+    try {
+      expect(await visited.evaluate("document.querySelectorAll('pre .string').length")).toBeGreaterThan(10)
+      const outline = "[...document.querySelectorAll('aside [aria-current]')].map(({ hash }) => hash).join()"
+      const before = await visited.evaluate(outline)
+      await visited.evaluate("document.querySelector('#retry-safely').scrollIntoView()")
+      await visited.waitFor(`${outline} === '#retry-safely'`)
+      expect(before).not.toBe('#retry-safely')
+    } finally {
+      await visited.close()
+    }
+  }, 60_000)
 
   test('search, tabs and theme work', async () => {
     const visited = await openPage(pageUrl('sending'), "document.querySelectorAll('.copy').length > 5")

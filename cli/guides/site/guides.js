@@ -1,6 +1,7 @@
 document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
 addCopyButtons()
 rememberLanguage()
+followOutline()
 
 function addCopyButtons() {
   for (const block of document.querySelectorAll('pre')) {
@@ -33,4 +34,25 @@ function rememberLanguage() {
     // Samples above may have become shorter or longer.
     scrollBy(0, target.getBoundingClientRect().top - top)
   })
+}
+
+/** Marks the section that is read in the outline. */
+function followOutline() {
+  const links = [...document.querySelectorAll('aside a')]
+  const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))))
+  const follow = () => {
+    const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2
+    const read = isAtEnd
+      ? links.length - 1
+      : headings.findLastIndex((one) => one.getBoundingClientRect().top < 120)
+    for (const [at, link] of links.entries()) {
+      if (at !== read) link.removeAttribute('aria-current')
+      else if (!link.hasAttribute('aria-current')) {
+        link.setAttribute('aria-current', 'true')
+        link.scrollIntoView({ block: 'nearest' })
+      }
+    }
+  }
+  document.addEventListener('scroll', follow, { passive: true })
+  follow()
 }

@@ -1,0 +1,26 @@
+/** Words that people search for and that a section does not use itself, by the address of the section. */
+export const searchWords: Readonly<Record<string, string>> = {
+  './': 'price pricing cost costs license licence free open source',
+  sending: 'curl node javascript python go php ruby sample example',
+  'sending#retry-safely': 'duplicate twice idempotency-key',
+  testing: 'ci mock fake sandbox virtual',
+  twilio: 'twilio verify migration switch',
+  'providers#kinds-of-providers':
+    'sendgrid email mail gateway price pricing cost sms whatsapp twilio vonage sns',
+  guard: 'fraud spam toll price cost sms pumping abuse bots',
+  'data#data-retention': 'gdpr privacy dsgvo ccpa delete remove user users personal data erase forget',
+  'accounts#passwords-and-a-second-factor': '2fa mfa authenticator lost forgot reset password',
+  'errors#rate_limited': '429 too many requests throttle',
+  'errors#attempts_exhausted': 'too many attempts wrong code locked',
+  'errors#unauthenticated': '401 unauthorized',
+  'errors#forbidden': '403',
+  'errors#not_found': '404',
+  'errors#conflict': '409',
+  'errors#unavailable': '503 down outage',
+  tls: 'https ssl certificate lets encrypt letsencrypt acme',
+  'operating#in-a-container': 'docker podman compose image',
+  'operating#metrics': 'monitoring grafana alerts',
+  upgrading: 'upgrade update new version',
+  'many-nodes': 'cluster high availability ha scale replicas load balancer',
+  'events#otpverified': 'callback',
+}
