@@ -5,7 +5,6 @@ import type {
   BackupInspection,
   HostCertificate,
   HostInspection,
-  KeptKeysInspection,
   SharedInspection,
 } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
@@ -13,6 +12,7 @@ import { backupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
+import { damagedLogChecks } from '../doctor/damaged-logs.ts'
 import { keptKeyChecks } from '../doctor/kept-keys.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
 import { dataDirChecks } from '../doctor/data-dir.ts'
@@ -93,8 +93,8 @@ type LocalServer = {
   inspection: HostInspection | null
   /** Null without a data directory or a valid configuration. */
   backups: BackupInspection | null
-  /** Null without a data directory or a valid configuration. */
-  keptKeys: KeptKeysInspection | null
+  /** Replaced master keys and damaged logs, which the data directory keeps. */
+  keptFileChecks: Check[]
   /** Null without HTTPS. */
   certificate: HostCertificate | null
   /** Null if the database is not in PostgreSQL. */
@@ -131,7 +131,7 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectBackups, inspectCertificate, inspectHost, inspectKeptKeys, inspectShared } =
+  const { inspectBackups, inspectCertificate, inspectHost, inspectKeptKeys, inspectShared, listDamagedLogs } =
     await import('../../src/server/bundle.ts')
   const served = running?.config ?? config
   const certificate = served && inspectCertificate(served)
@@ -143,26 +143,32 @@ async function inspectLocalServer(
       dataDir: null,
       inspection: null,
       backups: null,
-      keptKeys: null,
+      keptFileChecks: [],
       certificate,
       shared,
     }
   }
   const inspection = dataDir === null ? null : inspectHost(dataDir, config, options)
   const backups = dataDir === null || served === null ? null : inspectBackups(served, dataDir)
-  const keptKeys = dataDir === null || served === null ? null : inspectKeptKeys(served, dataDir)
+  const isReadable = dataDir !== null && inspection?.state === 'accessible'
+  const keptFileChecks = isReadable
+    ? [
+        ...damagedLogChecks(listDamagedLogs(dataDir)),
+        ...(served === null ? [] : keptKeyChecks(inspectKeptKeys(served, dataDir))),
+      ]
+    : []
   const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
   return isServerLocal || isConfigured || isPresent
-    ? { loaded, running, dataDir, inspection, backups, keptKeys, certificate, shared: null }
+    ? { loaded, running, dataDir, inspection, backups, keptFileChecks, certificate, shared: null }
     : null
 }
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
     return [ok('host', 'the server is on another machine; its files and settings are not checked')]
-  const { loaded, running, dataDir, inspection, backups, keptKeys, certificate, shared } = localServer
+  const { loaded, running, dataDir, inspection, backups, keptFileChecks, certificate, shared } = localServer
   // The settings of a running server are what works; this shell's are those of the next start from here.
   const config = running?.config ?? loaded.config
   const dataDirInfo = dataDir !== null && {
@@ -183,7 +189,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
         ]),
     ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
     ...(backups ? backupChecks(backups, io.now()) : []),
-    ...(keptKeys ? keptKeyChecks(keptKeys) : []),
+    ...keptFileChecks,
     ...(shared
       ? sharedDatabaseChecks(shared, {
           masterKeySource: config?.secrets.masterKeySource ?? null,

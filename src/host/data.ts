@@ -17,6 +17,7 @@ import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../store/f
 import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
 import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
+import { keepDamagedLog } from '../store/files/damaged-log.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
@@ -273,6 +274,7 @@ export async function withLock<T>(dataDir: string, work: () => T | Promise<T>): 
     )
   }
   try {
+    keepDamagedLog(dataDir)
     return await work()
   } finally {
     lock.release()

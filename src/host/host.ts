@@ -21,6 +21,7 @@ import {
 } from '../store/files/inspection.ts'
 import { isLocked } from '../store/files/lock.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
+import { keepDamagedLog } from '../store/files/damaged-log.ts'
 import { hasDatabase, requireDatabase } from '../store/files/missing-database.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import { readDatabase } from '../store/files/open-readonly.ts'
@@ -45,6 +46,7 @@ export { inspectBackups, type BackupInspection } from './backups.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
 export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
 export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
+export { listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
@@ -220,7 +222,8 @@ function bringDatabaseUpToDate(
   prepareDataDir(dataDir, warn)
   const lock = lockDataDir(dataDir)
   try {
-    if (!lock) waitForMigrations(dataDir)
+    if (lock) keepDamagedLog(dataDir)
+    else waitForMigrations(dataDir)
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     prepareDatabase(dataDir, { masterKey, migrate: config.migrate, now })
   } finally {

@@ -2,6 +2,8 @@ import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
 import { readMigrationStatus } from '../store/files/inspection.ts'
+import { keepDamagedLog } from '../store/files/damaged-log.ts'
+import { lockDataDir } from '../store/files/server-record.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
 import {
@@ -44,6 +46,9 @@ export async function rotateMasterKey(
   }
   const dataDir = requireDataDir(config)
   requireMigrated(dataDir)
+  const lock = lockDataDir(dataDir)
+  if (lock) keepDamagedLog(dataDir)
+  lock?.release()
   const options = {
     configured: config.secrets.masterKey,
     compromised,

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { createDatabase } from '../store/files/create-database.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
-import { checkIntegrity } from '../store/files/integrity.ts'
+import { keepDamagedLog, listDamagedLogs } from '../store/files/damaged-log.ts'
+import { startIntegrityChecks } from '../store/files/integrity.ts'
 import { openKeyring } from '../store/files/live-keyring.ts'
 import { lockDataDir, removeServerRecord, writeServerRecord } from '../store/files/server-record.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
@@ -57,6 +58,7 @@ async function openIn(
   cleanups.push(lock.release)
   cleanups.push(() => removeServerRecord(dataDir))
 
+  keepDamagedLog(dataDir)
   const { masterKey: configured } = config.secrets
   const isNew = createDatabase(dataDir, { configured, isForced: mustBeNew, now: clock.now() })
   const masterKey = readMasterKey(dataDir, configured)
@@ -103,7 +105,19 @@ async function openIn(
     disk: { isFull: false },
     async watch() {
       const wasClean = await takeCleanStop(database)
-      if (hadWal && !wasClean) cleanups.push(checkIntegrity(files.database, log))
+      const damagedLogs = listDamagedLogs(dataDir)
+      for (const { path, framesRead, framesLost, writtenAt } of damagedLogs) {
+        const lastWritten = new Date(writtenAt).toISOString()
+        log.error('the write-ahead log was damaged, and changes of its time may be missing', {
+          file: path,
+          framesRead,
+          framesLost,
+          lastWritten,
+          remedy: 'Compare with a backup of that time, and delete the file when you have.',
+        })
+      }
+      const checks = { afterUncleanStop: hadWal && !wasClean, hasDamagedLog: damagedLogs.length > 0 }
+      if (config.dataDir !== null) cleanups.push(startIntegrityChecks(files.database, log, checks))
     },
     async writeRecord(record) {
       // The folder of development mode ends with the server.

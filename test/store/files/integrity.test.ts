@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, copyFileSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkIntegrity } from '../../../src/store/files/integrity.ts'
+import { checkIntegrity, startIntegrityChecks } from '../../../src/store/files/integrity.ts'
 
 let folder: string
 let intactPath: string
@@ -32,14 +32,14 @@ async function check(path: string): Promise<unknown[]> {
     info: (msg: string) => void reports.push(msg),
     error: (msg: string, fields?: Record<string, unknown>) => void reports.push([msg, fields]),
   }
-  checkIntegrity(path, report, end)
+  checkIntegrity(path, report, { intactMessage: 'intact', onEnd: end })
   await ended
   return reports
 }
 
-describe('the check after an unclean stop', () => {
+describe('a check', () => {
   test('logs once that a database is intact', async () => {
-    expect(await check(intactPath)).toEqual(['the database is intact after the unclean stop'])
+    expect(await check(intactPath)).toEqual(['intact'])
   })
 
   test('names the damaged table, and does not report the database as intact', async () => {
@@ -53,6 +53,20 @@ describe('the check after an unclean stop', () => {
     ])
   })
 
+  test('finds a page that was zeroed while the server was stopped, also after a clean stop', async () => {
+    const zeroedPath = join(folder, 'zeroed.db')
+    copyFileSync(intactPath, zeroedPath)
+    const file = openSync(zeroedPath, 'r+')
+    writeSync(file, Buffer.alloc(4096), 0, 4096, (songsRootPage - 1) * 4096)
+    closeSync(file)
+    const { promise: found, resolve } = Promise.withResolvers<unknown>()
+    const log = { info: () => {}, error: (_: string, fields?: Record<string, unknown>) => resolve(fields) }
+    const options = { afterUncleanStop: false, hasDamagedLog: false, firstAfterMs: 0 }
+    const stop = startIntegrityChecks(zeroedPath, log, options)
+    expect(await found).toEqual({ table: 'songs' })
+    stop()
+  })
+
   test('logs when the database could not be checked', async () => {
     const reports = await check(join(folder, 'absent.db'))
     expect(reports).toMatchObject([['the database could not be checked', { error: expect.any(Error) }]])
@@ -64,7 +78,9 @@ describe('the check after an unclean stop', () => {
       info: (msg: string) => void reports.push(msg),
       error: (msg: string) => void reports.push(msg),
     }
-    await new Promise<void>((resolve) => checkIntegrity(intactPath, report, resolve)())
+    await new Promise<void>((resolve) =>
+      checkIntegrity(intactPath, report, { intactMessage: 'intact', onEnd: resolve })(),
+    )
     expect(reports).toEqual([])
   })
 })
