@@ -45,7 +45,9 @@ export type CircuitBreaker = {
    * probe) runs at a time.
    */
   beginSend(now: number): void
-  /** Call after each send. @returns the transition that the outcome caused, if any */
+  /** Opens the circuit because the provider's connection could not be made; messages do not wait for it. */
+  open(failure: Failure, untilMs: number): void
+  /** Call after each send, or when the provider's connection was made. @returns the transition that it caused, if any */
   recordOutcome(outcome: SendOutcome, now: number): CircuitTransition | undefined
 }
 
@@ -75,6 +77,10 @@ export function createCircuitBreaker(): CircuitBreaker {
 
     beginSend(now) {
       if (stateAt(now) === 'half-open') isProbing = true
+    },
+
+    open(failure, openUntilMs) {
+      openCircuit = { openUntilMs, failure }
     },
 
     recordOutcome(outcome, now) {

@@ -13,7 +13,7 @@ import { createProviderPool } from './provider-pool.ts'
 import { createProviderHttp } from './kit/http-client.ts'
 import { providerKinds } from './providers/all-provider-kinds.ts'
 import type { ProviderKind } from './kit/provider-kinds.ts'
-import type { Callback, CallbackResult } from './kit/provider.ts'
+import type { Callback, CallbackResult, ConnectionState } from './kit/provider.ts'
 import { createRouting, defaultRoutes } from './routing.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
 
@@ -55,8 +55,9 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     onReceipt,
     onCircuitChange,
   } = needs
+  const onConnection = (name: string, state: ConnectionState) => dispatcher.recordConnection(name, state)
   const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
-  const pool = createProviderPool({ kinds, provider: { http, clock: wall }, onReceipt })
+  const pool = createProviderPool({ kinds, provider: { http, clock: wall }, onReceipt, onConnection })
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])
   let localProviders = new Set<string>()
@@ -119,6 +120,12 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
         title: kind.title,
         channels: provider.channels,
       })),
+
+    /** Lists the providers in use, with whether their circuits are open. */
+    listCircuits: () =>
+      pool
+        .list()
+        .map(({ name, breaker }) => ({ name, isOpen: breaker.openState(clock.now()) !== undefined })),
 
     /**
      * Reads a request to a provider's callback URL; undefined if there is no such provider or it takes no

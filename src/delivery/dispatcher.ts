@@ -9,7 +9,13 @@ import {
 import type { Clock } from '../domain/model/clock.ts'
 import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
 import type { ProviderPool, ProviderHandle } from './provider-pool.ts'
-import { uncertain, type OutgoingMessage, type SendOutcome } from './kit/provider.ts'
+import {
+  accepted,
+  uncertain,
+  type ConnectionState,
+  type OutgoingMessage,
+  type SendOutcome,
+} from './kit/provider.ts'
 import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
 
@@ -189,6 +195,26 @@ export function createDispatcher(needs: DispatcherNeeds) {
       const dispatching = tryCandidates(candidatesFor(job), job)
       inFlight.add(dispatching)
       return dispatching.finally(() => inFlight.delete(dispatching))
+    },
+
+    /** Opens the circuit of a provider whose connection cannot be made, so that operators know it before users do. */
+    recordConnection(name: string, state: ConnectionState): void {
+      const handle = pool.find(name)
+      if (!handle) return
+      const { breaker } = handle
+      const now = clock.now()
+      const before = breaker.openState(now)
+      if (state === 'connected') {
+        const transition = before && breaker.recordOutcome(accepted(null), now)
+        if (transition) reportCircuitChange(name, transition, undefined, now)
+        return
+      }
+      const { failure, retryMs } = state
+      breaker.open(failure, now + retryMs)
+      const { class: cause, providerCode } = failure
+      if (before?.failure.providerCode !== providerCode)
+        report('warn', 'provider connection failed', { provider: name, failure: cause, providerCode })
+      onCircuitChange(name, breaker.openState(now))
     },
 
     /**

@@ -2,7 +2,7 @@ import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.t
 import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
-import type { Provider } from './kit/provider.ts'
+import type { ConnectionState, Provider } from './kit/provider.ts'
 
 /** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
 const inFlightPerProviderMax = 400
@@ -31,6 +31,8 @@ export function createProviderPool(needs: {
   kinds: readonly ProviderKind[]
   provider: ProviderNeeds
   onReceipt(name: string, receipt: Receipt): void
+  /** Called when such a connection was made, and each time that it could not be. */
+  onConnection(name: string, state: ConnectionState): void
 }) {
   let handles = new Map<string, ProviderHandle & { settings: string }>()
   const retired = new Set<ProviderHandle>()
@@ -39,7 +41,10 @@ export function createProviderPool(needs: {
     const providerKind = needs.kinds.find((candidate) => candidate.kind === kind)
     if (!providerKind) throw new Error(`unknown provider kind ${kind}`)
     const provider = providerKind.create(values, needs.provider)
-    provider.listen?.((receipt) => needs.onReceipt(name, receipt))
+    provider.listen?.(
+      (receipt) => needs.onReceipt(name, receipt),
+      (state) => needs.onConnection(name, state),
+    )
     const breaker = createCircuitBreaker()
     const places = createFairPlaces(inFlightPerProviderMax, 1)
     return { name, kind: providerKind, provider, breaker, inFlight: 0, places, settings }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ServiceError } from '../domain/model/errors.ts'
 import type { TokenErrorResponse, IdentityProvider } from '../domain/accounts/identity-provider.ts'
+import type { Store } from '../domain/store/store.ts'
 import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
 import { addProcessMetrics } from './process.ts'
 
@@ -16,6 +17,12 @@ export type Backups = { last(): { at: number; bytes: number } | null; areSchedul
 
 /** Names of a certificate, and its end in milliseconds since the epoch. */
 type Certificate = { names: readonly string[]; notAfter: number }
+
+/** Where gauges of delivery are read for each scrape. */
+type Sources = {
+  circuits(): readonly { name: string; isOpen: boolean }[]
+  pendingMessages(): Promise<number>
+}
 
 /** Histogram buckets in seconds, as recommended by OpenTelemetry for HTTP. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -96,6 +103,30 @@ export function createMetrics(needs: {
     help: 'Age of the oldest pending webhook delivery in seconds.',
     registers,
   })
+  let sources: Sources = { circuits: () => [], pendingMessages: () => Promise.resolve(0) }
+  const circuits = new Gauge({
+    name: 'otpd_provider_circuit_open',
+    help: 'Whether the circuit of a provider is open at this node (1), by provider.',
+    labelNames: ['provider'],
+    registers,
+  })
+  const opened = counter(
+    'otpd_provider_circuit_opened_total',
+    'Times that the circuit of a provider opened because it failed, by provider.',
+    'provider',
+  )
+  const queues = new Gauge({
+    name: 'otpd_queue_length',
+    help: 'Work that waits or is under way at this node, by queue: writes, logins, webhooks; and messages of all nodes that wait for a provider, up to 100,000.',
+    labelNames: ['queue'],
+    registers,
+  })
+  /** Counts in a queue for as long as the work takes. */
+  const inQueue = <T>(queue: string, work: Promise<T>): Promise<T> => {
+    queues.inc({ queue })
+    return work.finally(() => queues.dec({ queue }))
+  }
+  for (const queue of ['writes', 'logins', 'webhooks', 'messages']) queues.set({ queue }, 0)
   const { backups } = needs
   const backupGauges = backups && {
     at: new Gauge({
@@ -119,7 +150,7 @@ export function createMetrics(needs: {
   addProcessMetrics(registry)
 
   const otpCounterFor = (route: string) => {
-    const path = route.replace(/\/$/, '')
+    const path = documentedPath(route)
     if (path === '/v1/otp/verify') return { counter: verifications, successOutcome: 'verified' }
     return path === '/v1/otp/send' || path === '/v1/otp/resend'
       ? { counter: sends, successOutcome: 'sent' }
@@ -135,7 +166,7 @@ export function createMetrics(needs: {
       durationMs: number
     }): void {
       const { method, status, durationMs } = request
-      const route = request.route ?? 'none'
+      const route = documentedPath(request.route ?? 'none')
       requests.observe(
         {
           http_request_method: methods.has(method) ? method : '_OTHER',
@@ -184,11 +215,27 @@ export function createMetrics(needs: {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
     },
 
-    /** Wraps an identity provider to count failed logins. */
+    recordCircuitOpened(provider: string): void {
+      opened.inc({ provider })
+    },
+
+    /** Sets where circuits and waiting messages are read. */
+    watchDelivery(read: Sources): void {
+      sources = read
+    },
+
+    /** Wraps a store to count the writes that wait or are under way. */
+    instrumentWrites: (store: Store): Store => ({
+      read: store.read,
+      write: (body) => inQueue('writes', store.write(body)),
+      decide: (operation) => inQueue('writes', store.decide(operation)),
+    }),
+
+    /** Wraps an identity provider to count logins and those that failed. */
     instrumentLogins(provider: IdentityProvider): IdentityProvider {
       const grant: IdentityProvider['grant'] = async (form, client) => {
         try {
-          const response = await provider.grant(form, client)
+          const response = await inQueue('logins', provider.grant(form, client))
           if (isTokenError(response)) authFailures.inc({ kind: 'login', reason: response.error })
           return response
         } catch (error) {
@@ -203,7 +250,7 @@ export function createMetrics(needs: {
     instrumentWebhooks:
       (send: SendWebhook): SendWebhook =>
       async (message, signal) => {
-        const result = await send(message, signal)
+        const result = await inQueue('webhooks', send(message, signal))
         webhooks.inc({ outcome: result.error ?? 'delivered' })
         return result
       },
@@ -215,6 +262,9 @@ export function createMetrics(needs: {
       const { names, notAfter } = readCertificate() ?? { names: [], notAfter: 0 }
       expiry.reset()
       for (const domain of names) expiry.set({ domain }, Math.round((notAfter - Date.now()) / 1000))
+      circuits.reset()
+      for (const { name, isOpen } of sources.circuits()) circuits.set({ provider: name }, isOpen ? 1 : 0)
+      queues.set({ queue: 'messages' }, await sources.pendingMessages())
       const backlog = await needs.backlog()
       pending.set(backlog.pending)
       oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)
@@ -227,6 +277,9 @@ export function createMetrics(needs: {
     },
   }
 }
+
+/** Converts the pattern of a route, such as `/v1/projects/:id/`, to the path of the API document. */
+const documentedPath = (route: string) => route.replace(/(?<=.)\/$/, '').replaceAll(/:(\w+)/g, '{$1}')
 
 const isTokenError = (response: object): response is TokenErrorResponse => 'error' in response
 

@@ -3,6 +3,8 @@ import type { Report } from '../delivery/dispatcher.ts'
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
+import { recordAudit } from '../domain/accounts/audit.ts'
+import { serverOrigin } from '../domain/model/audit.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
@@ -34,6 +36,8 @@ export type MessagingNeeds = {
   onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  /** Called when a provider's circuit opens because of a failure, not again until it has closed. */
+  onCircuitOpened?: ((provider: string) => void) | undefined
   /** Replaces the built-in provider kinds. */
   kinds?: readonly ProviderKind[] | undefined
   /** Certificates to trust instead of the system's, as PEM. */
@@ -53,6 +57,8 @@ export function createMessaging(needs: MessagingNeeds) {
   const { node } = needs
   /** One after the other, so that the last change is the one that stays. */
   let circuitWrites = Promise.resolve()
+  /** Providers whose circuits are open because of a failure, as the audit trail has it. */
+  const failed = new Set<string>()
   const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
 
   const service = createDeliveryService({
@@ -75,9 +81,20 @@ export function createMessaging(needs: MessagingNeeds) {
         failure: openState.failure.class,
         openUntil: openState.openUntilMs,
       }
+      // A pause that the provider asked for is no failure.
+      const isFailure = circuit !== undefined && circuit.failure !== 'throttled'
+      const hasChanged = circuit === undefined ? failed.delete(name) : isFailure && !failed.has(name)
+      if (isFailure) failed.add(name)
+      if (isFailure && hasChanged) needs.onCircuitOpened?.(name)
       circuitWrites = circuitWrites
         .then(() =>
-          store.write((tx) => (circuit ? tx.providerCircuits.put(circuit) : tx.providerCircuits.remove(key))),
+          store.write(async (tx) => {
+            await (circuit ? tx.providerCircuits.put(circuit) : tx.providerCircuits.remove(key))
+            if (!hasChanged) return
+            const action = circuit ? 'provider.circuit_opened' : 'provider.circuit_closed'
+            const detail = circuit?.failure ?? null
+            await recordAudit(tx, newId, operator, { action, targetName: name, detail }, clock.now())
+          }),
         )
         .catch(onError)
     },
@@ -124,6 +141,7 @@ export function createMessaging(needs: MessagingNeeds) {
     receiveCallback,
     sendDue: worker.sendDue,
     listProviders: service.listProviders,
+    listCircuits: service.listCircuits,
 
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
@@ -142,9 +160,13 @@ export function createMessaging(needs: MessagingNeeds) {
      */
     async stop(withinMs: number): Promise<void> {
       await Promise.all([worker.stop(), service.close(withinMs)])
+      await circuitWrites
     },
   }
 }
+
+/** The server itself, in the audit trail of the installation. */
+const operator = { developerId: null, actorId: null, origin: serverOrigin }
 
 /** A loopback public URL is reachable only by local gateways; a wildcard address by none. */
 function canReach(publicUrl: string, isLocal: boolean): boolean {

@@ -6,6 +6,7 @@ import type { Leadership } from '../domain/upkeep/leadership.ts'
 import type { AppServices } from '../http/app.ts'
 import type { ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
+import type { Messaging } from './messaging.ts'
 import { bindOrExplain } from './listen.ts'
 import type { Cleanups } from './shutdown.ts'
 
@@ -56,6 +57,21 @@ export function withLoginMetrics(
     builtIn: builtIn && { ...builtIn, provider: metrics.instrumentLogins(builtIn.provider) },
     onRefusal: metrics.recordRefusal,
   }
+}
+
+/** Sets where the metrics read circuits and waiting messages. */
+export function watchDelivery(
+  metrics: ServerMetrics,
+  messaging: Pick<Messaging, 'listCircuits'>,
+  store: Store<'otpDeliveries'>,
+  leadership: Pick<Leadership, 'isLeader'>,
+): void {
+  metrics?.watchDelivery({
+    circuits: messaging.listCircuits,
+    // Those of all nodes: only one may count them.
+    pendingMessages: async () =>
+      leadership.isLeader() ? store.read.otpDeliveries.countPending(backlogMax) : 0,
+  })
 }
 
 /** Combines the metrics with another observer of responses; undefined if there is neither. */

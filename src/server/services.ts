@@ -77,6 +77,7 @@ export type ServiceNeeds = {
   report?: Report | undefined
   /** Called after each attempt to send a message through a provider. */
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onCircuitOpened?: ((provider: string) => void) | undefined
   /** Overrides of message delivery settings, for tests. */
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'dispatchMs' | 'pollMs'> | undefined
   /** Called when the guard failed and a request was allowed without it (fail open). */
@@ -140,6 +141,7 @@ export function createServices(needs: ServiceNeeds) {
     publicUrl: needs.publicUrl,
     report: needs.report,
     onProviderTried: needs.onProviderTried,
+    onCircuitOpened: needs.onCircuitOpened,
     onUndeliverable: (request) => revertGuardCounts({ ...base, guard }, request),
     ...needs.messaging,
   })

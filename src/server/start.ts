@@ -10,7 +10,7 @@ import type { Log } from '../log/log.ts'
 import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { logFault } from './log-fault.ts'
-import { createServerMetrics, startMetricsListener } from './metrics.ts'
+import { createServerMetrics, startMetricsListener, watchDelivery } from './metrics.ts'
 import { createCodeReporter, type DevLine } from './dev-lines.ts'
 import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
@@ -112,7 +112,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     let url = ''
     const isSole = !database.isConcurrent
     const node: Node = { name: isSole ? soleNodeName : config.node, isSole }
-    const store = createStore(database, {
+    const rawStore = createStore(database, {
       keys: keyring.keys,
       ...(node.isSole && { clock }),
       onDelivery: () => webhookWorker?.wake(),
@@ -123,9 +123,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
-    const leadership = await startLeadership(node, { store, clock, log, cleanups })
+    const leadership = await startLeadership(node, { store: rawStore, clock, log, cleanups })
     const { dataDir } = storage
-    const metrics = await createServerMetrics(config, { store, clock, version, leadership, dataDir })
+    const sources = { store: rawStore, clock, version, leadership, dataDir }
+    const metrics = await createServerMetrics(config, sources)
+    const store = metrics?.instrumentWrites(rawStore) ?? rawStore
     const services = createServices({
       config,
       store,
@@ -138,6 +140,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
       onProviderTried: metrics?.observeProviderSend,
+      onCircuitOpened: metrics?.recordCircuitOpened,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onTokenTooLong: (hours) =>
         log.warn('an ID token was refused, because its lifetime exceeds auth.tokenMaxHours', {
@@ -158,6 +161,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
         )
       },
     })
+    watchDelivery(metrics, services.messaging, store, leadership)
     const reportCodes =
       config.dev && needs.onDevLine ? createCodeReporter(() => services.inbox, needs.onDevLine) : undefined
     wakeStreams = (developerId) => {

@@ -40,4 +40,6 @@ export const auditActions = [
   'webhook.deleted',
   'phone.erased',
   'phone.unlocked',
+  'provider.circuit_opened',
+  'provider.circuit_closed',
 ] as const

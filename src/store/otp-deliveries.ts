@@ -1,4 +1,16 @@
-import { and, asc, desc, eq, isNotNull, isNull, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  isNotNull,
+  isNull,
+  lte,
+  or,
+  sql,
+  type InferSelectModel,
+} from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { Message, MessageKey, PlacedMessage } from '../domain/model/message.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -169,6 +181,17 @@ export function createOtpDeliveryStore(
         .orderBy(desc(messages.message))
         .limit(1)
       return newest
+    },
+
+    async countPending(limit) {
+      const pending = executor
+        .select({ message: messages.message })
+        .from(messages)
+        .where(sql`${messages.status} = 'pending'`)
+        .limit(limit)
+        .as('pending')
+      const [row] = await executor.select({ count: count() }).from(pending)
+      return row?.count ?? 0
     },
 
     async releaseAll() {

@@ -325,6 +325,12 @@ describe('a provider', () => {
     await send()
     expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 7])
     expect(lines.map(({ text }) => text)).toContain('provider circuit closed')
+    await service.services.messaging.stop(0)
+    const audit = await service.store.read.audit.list(undefined, { limit: 2 })
+    expect(audit.map(({ action, targetName, detail }) => [action, targetName, detail])).toEqual([
+      ['provider.circuit_closed', 'main', null],
+      ['provider.circuit_opened', 'main', 'provider_down'],
+    ])
   })
 
   test('that asks for a pause is not tried during it', async () => {

@@ -44,12 +44,13 @@ const createJob = (now: number, changes: Partial<OtpRequest> = {}): DeliveryJob 
 
 test('a probe whose send throws synchronously is uncertain, and the circuit recovers', async () => {
   let send = (): SendOutcome => refused(createFailure('provider_down', null))
-  const { clock, circuits, dispatch } = await createDispatchFixture({
+  const { clock, circuits, service, dispatch } = await createDispatchFixture({
     // Not async, so that an error is thrown instead of rejecting the promise.
     send: () => Promise.resolve(send()),
   })
   for (let count = 0; count < 5; count++) await dispatch()
   expect(circuits).toEqual(['open'])
+  expect(service.listCircuits()).toEqual([{ name: 'main', isOpen: true }])
 
   clock.advance(5_000)
   send = () => {
@@ -61,6 +62,7 @@ test('a probe whose send throws synchronously is uncertain, and the circuit reco
   send = () => accepted('id')
   expect(await dispatch()).toMatchObject({ kind: 'accepted', messageId: 'id' })
   expect(circuits).toEqual(['open', 'open', 'closed'])
+  expect(service.listCircuits()).toEqual([{ name: 'main', isOpen: false }])
 })
 
 test('a removed provider that fails to close does not change the outcome of its last message', async () => {

@@ -135,7 +135,7 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/tls', types: [...domain('model'), 'src/log'], packages: /^(jose|node:[\w/]+)$/ },
   {
     area: 'src/metrics',
-    types: domain('accounts', 'model'),
+    types: domain('accounts', 'model', 'store'),
     packages: neutralPackages,
   },
   // The settings of providers, guard and retention are checked against what these accept.

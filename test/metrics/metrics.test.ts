@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { get } from 'node:http'
+import type { Store } from '../../src/domain/store/store.ts'
 import { ServiceError } from '../../src/domain/model/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen, type Listener } from '../../src/http/listener.ts'
@@ -25,6 +26,9 @@ const fresh = (backups?: Backups) =>
     now: () => 1_000_000,
     backlog: () => (backlog instanceof Error ? Promise.reject(backlog) : Promise.resolve(backlog)),
   })
+
+/** A store whose writes end with the promise. */
+const slowStore = (promise: Promise<undefined>) => ({ write: () => promise }) as unknown as Store
 
 /** Finds the value of a series; undefined if there is no such series. */
 const findValue = (samples: Sample[], name: string, labels: Record<string, string> = {}) =>
@@ -80,10 +84,14 @@ describe('the metrics', () => {
     const metrics = fresh()
     for (const durationMs of [1, 30, 30, 20_000])
       metrics.observeRequest({ method: 'GET', route: '/v1/otp/:id', status: 200, durationMs })
+    metrics.observeRequest({ method: 'GET', route: '/v1/projects/', status: 200, durationMs: 1 })
     metrics.observeRequest({ method: 'BREW', route: null, status: 404, durationMs: 1 })
     const samples = await read(metrics)
+    expect(
+      findValue(samples, 'http_server_request_duration_seconds_count', { http_route: '/v1/projects' }),
+    ).toBe(1)
     const name = 'http_server_request_duration_seconds'
-    const labels = { http_route: '/v1/otp/:id', http_response_status_code: '200' }
+    const labels = { http_route: '/v1/otp/{id}', http_response_status_code: '200' }
     expect(findValue(samples, `${name}_count`, labels)).toBe(4)
     expect(findValue(samples, `${name}_sum`, labels)).toBeCloseTo(20.061)
     const inBuckets = ['0.005', '0.025', '0.05', '10', '+Inf'].map((le) =>
@@ -91,6 +99,33 @@ describe('the metrics', () => {
     )
     expect(inBuckets).toEqual([1, 1, 3, 3, 4])
     expect(findValue(samples, `${name}_count`, { http_request_method: '_OTHER', http_route: 'none' })).toBe(1)
+  })
+
+  test('tell which circuits are open, and how long the queues are', async () => {
+    const metrics = fresh()
+    let isOpen = true
+    metrics.recordCircuitOpened('main')
+    metrics.watchDelivery({
+      circuits: () => [{ name: 'main', isOpen }],
+      pendingMessages: () => Promise.resolve(3),
+    })
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const write = metrics.instrumentWrites(slowStore(promise)).write(() => {})
+    const lengths = async () => {
+      const samples = await read(metrics)
+      return [
+        ...['writes', 'logins', 'webhooks', 'messages'].map((queue) =>
+          findValue(samples, 'otpd_queue_length', { queue }),
+        ),
+        findValue(samples, 'otpd_provider_circuit_open', { provider: 'main' }),
+        findValue(samples, 'otpd_provider_circuit_opened_total', { provider: 'main' }),
+      ]
+    }
+    expect(await lengths()).toEqual([1, 0, 0, 3, 1, 1])
+    resolve(undefined)
+    await write
+    isOpen = false
+    expect(await lengths()).toEqual([0, 0, 0, 3, 0, 1])
   })
 
   test('report the webhook backlog, read again for each scrape', async () => {
@@ -201,7 +236,7 @@ describe('a server with metrics', () => {
     expect(count('otpd_auth_failures_total', { kind: 'console', reason: 'token_invalid' })).toBe(1)
     expect(count('otpd_auth_failures_total', { kind: 'login', reason: 'invalid_grant' })).toBe(5)
     expect(count('otpd_auth_failures_total', { kind: 'login', reason: 'login_attempts' })).toBe(1)
-    const users = { http_route: '/v1/users/:phoneNumber', http_response_status_code: '200' }
+    const users = { http_route: '/v1/users/{phoneNumber}', http_response_status_code: '200' }
     expect(count('http_server_request_duration_seconds_count', users)).toBe(1)
     const sends = { http_route: '/v1/otp/send', http_response_status_code: '201' }
     expect(count('http_server_request_duration_seconds_count', sends)).toBe(5)

@@ -91,6 +91,9 @@ export type CallbackResult =
   | { kind: 'forged' }
   | { kind: 'unreadable' }
 
+/** State of a provider's own connection. After a failure it is tried again in `retryMs` at the latest. */
+export type ConnectionState = 'connected' | { failure: Failure; retryMs: number }
+
 /**
  * Sends messages through one account at a provider. Created from its settings; keeps no state about messages.
  */
@@ -107,8 +110,12 @@ export type Provider = {
   /** Verifies and reads a request to the callback URL. Absent if the provider makes none. */
   readCallback?(callback: Callback, nowMs: number): Promise<CallbackResult> | CallbackResult
 
-  /** Opens the provider's own connection for receipts (SMPP's `deliver_sm`). */
-  listen?(onReceipt: (receipt: Receipt) => void): void
+  /**
+   * Opens the provider's own connection for receipts (SMPP's `deliver_sm`).
+   *
+   * @param onConnection called when the connection is made, and each time that it cannot be made
+   */
+  listen?(onReceipt: (receipt: Receipt) => void, onConnection: (state: ConnectionState) => void): void
 
   close?(): Promise<void>
 }

@@ -11,8 +11,12 @@ const defaultTimes: SmppTimes = {
 }
 
 export type SmppLink = {
-  /** Connects, and stays connected until `close`. */
-  open(): void
+  /**
+   * Connects, and stays connected until `close`.
+   *
+   * @param onConnection called when it is bound, and when it could not be
+   */
+  open(onConnection: (result: BoundSession | (ConnectFailure & { retryMs: number })) => void): void
   /**
    * Submits a PDU. Never throws. Waits for a connection in progress, but not for a reconnect that is still to
    * come.
@@ -37,6 +41,7 @@ export function createSmppLink(
   let backoff: { timer: Timer; cause: ConnectFailure } | undefined
   let failures = 0
   let isClosed = false
+  let notify: Parameters<SmppLink['open']>[0] = () => {}
 
   const acquire = (): Promise<BoundSession | ConnectFailure> => {
     if (isClosed) return Promise.resolve({ kind: 'down', code: 'CLOSED' })
@@ -65,8 +70,14 @@ export function createSmppLink(
       if (result.kind === 'bound') result.session.destroy()
       return { kind: 'down', code: 'CLOSED' }
     }
-    if (result.kind === 'bound') boundSession = result
-    else scheduleReconnect(result)
+    if (result.kind === 'bound') {
+      boundSession = result
+      notify(result)
+    } else {
+      scheduleReconnect(result)
+      // With the time that the next attempt may take.
+      notify({ ...result, retryMs: 2 * times.backoffMaxMs + times.bindMs })
+    }
     return result
   }
 
@@ -85,7 +96,10 @@ export function createSmppLink(
   }
 
   return {
-    open: () => void acquire(),
+    open(onConnection) {
+      notify = onConnection
+      void acquire()
+    },
 
     async submit(fields, signal) {
       if (signal.aborted) return { kind: 'not_sent', code: 'ABORTED' }

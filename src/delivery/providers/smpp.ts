@@ -2,7 +2,7 @@ import { createFailure, findFailure, type CodeTable } from '../kit/failures.ts'
 import { defineKind, type SettingValues } from '../kit/provider-kinds.ts'
 import { clamp, stripPlus } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
-import type { OutgoingMessage, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
+import type { Failure, OutgoingMessage, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 import { createSmppLink } from './smpp-link.ts'
 import { idFormats, normalizeId, readSmppReceipt, type IdFormat } from './smpp-receipts.ts'
 import type { SmppTimes, Submission } from './smpp-session.ts'
@@ -171,9 +171,15 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
       return outcome
     },
 
-    listen(onReceipt) {
+    listen(onReceipt, onConnection) {
       receiptListener = onReceipt
-      link.open()
+      link.open((result) =>
+        onConnection(
+          result.kind === 'bound'
+            ? 'connected'
+            : { failure: connectionFailure(result), retryMs: result.retryMs },
+        ),
+      )
     },
 
     close: () => link.close(),
@@ -212,12 +218,15 @@ function writeValidity(seconds: number): string {
   return `000000${parts.map((part) => String(part).padStart(2, '0')).join('')}000R`
 }
 
+function connectionFailure({ bindStatus, code }: { bindStatus?: number; code: string }): Failure {
+  const failure = bindStatus === undefined ? undefined : findFailure(codes, bindStatus.toString(16))
+  return failure ?? createFailure('provider_down', code)
+}
+
 function readSubmission(submission: Submission, format: IdFormat): SendOutcome {
   if (submission.kind === 'no_response') return uncertain(submission.code)
   if (submission.kind === 'not_sent') {
-    const { bindStatus, code } = submission
-    const failure = bindStatus === undefined ? undefined : findFailure(codes, bindStatus.toString(16))
-    return refused(failure ?? createFailure('provider_down', code))
+    return refused(connectionFailure(submission))
   }
   const { status, messageId } = submission
   if (status === 0) return accepted(messageId === null ? null : normalizeId(messageId, format))

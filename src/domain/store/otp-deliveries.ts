@@ -29,6 +29,9 @@ export type OtpDeliveryStore = {
     receipt: Pick<Receipt, 'messageId' | 'requestId'>,
   ): Promise<MessageKey | undefined>
 
+  /** Counts messages that wait for a provider or an attempt's end, up to `limit`. */
+  countPending(limit: number): Promise<number>
+
   /** Releases every lease. Only safe while no other process can hold one. */
   releaseAll(): Promise<void>
 

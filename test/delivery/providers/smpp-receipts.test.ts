@@ -15,10 +15,13 @@ afterEach(() => stop())
 function collectReceipts(provider: Provider) {
   const receipts: Receipt[] = []
   let wake = () => {}
-  provider.listen?.((receipt) => {
-    receipts.push(receipt)
-    wake()
-  })
+  provider.listen?.(
+    (receipt) => {
+      receipts.push(receipt)
+      wake()
+    },
+    () => {},
+  )
   return {
     receipts,
     next: () => new Promise<void>((resolve) => (wake = resolve)),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
-import type { Provider } from '../../../src/delivery/kit/provider.ts'
+import type { ConnectionState, Provider } from '../../../src/delivery/kit/provider.ts'
 import { smpp } from '../../../src/delivery/providers/smpp.ts'
 import { findUnusedPort } from '../../helpers/unused-port.ts'
 import { createOutgoingMessage, longTimeout, sendTo } from '../../helpers/provider-server.ts'
@@ -170,6 +170,24 @@ describe('when the connection to the SMSC fails', () => {
     expect(await sendTo(provider)).toMatchObject(refusal)
     expect(await sendTo(provider)).toMatchObject(refusal)
     expect(smsc.binds).toHaveLength(1)
+  })
+
+  test('a refused bind is reported without a message, and so is its end', async () => {
+    smsc.onBind((session, pdu) =>
+      session.send(pdu.response({ command_status: smsc.binds.length < 3 ? 0x0e : 0 })),
+    )
+    const states: ConnectionState[] = []
+    const { promise: connected, resolve } = Promise.withResolvers<void>()
+    makeProvider().listen?.(
+      () => {},
+      (state) => {
+        states.push(state)
+        if (state === 'connected') resolve()
+      },
+    )
+    await connected
+    const failed = { failure: { class: 'auth_failed', at: 'account' }, retryMs: expect.any(Number) }
+    expect(states).toMatchObject([failed, failed, 'connected'])
   })
 
   test('an SMSC that never answers a bind is a refusal', async () => {
