@@ -18,7 +18,7 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
   addHostFlags(
     guard
       .command('status')
-      .description('show the limit of each rule, and what it flagged and blocked in the last 24 hours'),
+      .description('show the allowances with what is spent of them, and what was flagged and blocked'),
   )
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
@@ -45,11 +45,29 @@ const modes = {
   enforce: 'enforce: messages that break a rule are blocked',
 } as const satisfies Record<HostGuardStatus['mode'], string>
 
+const spentText = (
+  { unverified, allowance }: { unverified: number; allowance: number },
+  paint: Output['paint'],
+) => {
+  const text = `${unverified} of ${allowance}`
+  return unverified >= allowance ? paint.red(text) : unverified >= allowance / 2 ? paint.yellow(text) : text
+}
+
 function statusText(
-  { mode, since, rules, countries, alerts }: HostGuardStatus,
+  { mode, since, rules, countries, allowances, pools, alerts }: HostGuardStatus,
   { paint, formatTable }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
+  const allowanceRows = [
+    ...allowances.map((one) => [
+      printable(one.developerId),
+      printable(one.country),
+      String(one.verifiedPhones),
+      spentText(one, paint),
+      countText(one.fromPool),
+    ]),
+    ...pools.map((pool) => [printable(pool.developerId), 'pool', '', spentText(pool, paint), '']),
+  ]
   const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
     rule,
     countText(flagged),
@@ -74,9 +92,16 @@ function statusText(
     formatTable([kept('RULE'), kept('FLAGGED'), kept('BLOCKED'), wrapped('LIMIT')], ruleRows),
     '',
     countrySection,
+    ...(allowanceRows.length === 0
+      ? []
+      : [
+          '',
+          'Unverified messages of the last 24 hours, and how many may leave:',
+          formatTable(['DEVELOPER', 'COUNTRY', 'VERIFIED PHONES', 'UNVERIFIED', 'FROM POOL'], allowanceRows),
+        ]),
     ...alerts.map(({ country, developerId, until }) =>
       paint.red(
-        `Alert: ${printable(country)} of ${printable(developerId)} verifies less than half as many codes as usual (until ${zonedTime(until)})`,
+        `Alert: ${printable(country)} of ${printable(developerId)} has more unverified messages than usual (until ${zonedTime(until)})`,
       ),
     ),
   ].join('\n')

@@ -12,7 +12,7 @@ export type DeliveryFacts = {
   providers: readonly ConfiguredProvider[]
   /** Open circuits of the server that runs on this machine. */
   openCircuits: readonly OpenCircuit[]
-  /** Countries whose conversion is low, with the end of the alert. */
+  /** Countries with more unverified messages than usual, with the end of the alert. */
   guardAlerts: ReadonlyArray<{ country: string; until: number }>
   nowMs: number
   /** Configuration file to suggest for new settings. */
@@ -140,14 +140,14 @@ function guardChecks({ guard }: Config): Check[] {
   ]
 }
 
-/** Warns about countries where fewer people than usual enter their codes. */
+/** Warns about countries with more unverified messages than usual. */
 const alertChecks = ({ guardAlerts, nowMs }: DeliveryFacts): Check[] =>
   guardAlerts
     .filter(({ until }) => until > nowMs)
     .map(({ country }) =>
       warning(
         'guard alert',
-        `${country}: less than half as many codes as usual are verified, which may be SMS pumping`,
+        `${country}: more messages than usual are not verified, which may be SMS pumping`,
         'Look at otpd logs --type guard.alert,otp.sent; to stop sending there, set deniedCountries in [guard].',
       ),
     )

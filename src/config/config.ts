@@ -41,7 +41,7 @@ import type { ListenAddress, WebhookAllow } from './values.ts'
 import { facades, type Facade } from '../domain/model/compat.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
-import type { GuardSettings } from '../domain/guard/rules.ts'
+import type { GuardSettings } from '../domain/guard/settings.ts'
 import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 

@@ -59,7 +59,7 @@ export const guardSettings = {
 export type RemovedSetting = { name: string; variable: string; remedy: string }
 
 const followsConversion =
-  'Remove it: the guard now follows the conversion of each developer (otpd guard status).'
+  'Remove it: the guard now follows the phones that each developer verifies (otpd guard status).'
 
 /** Remove with the minor release after the next. */
 export const removedSettings: readonly RemovedSetting[] = [

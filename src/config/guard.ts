@@ -1,6 +1,6 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
-import { noCountry } from '../domain/guard/rules.ts'
-import type { GuardSettings } from '../domain/guard/rules.ts'
+import { noCountry } from '../domain/guard/settings.ts'
+import type { GuardSettings } from '../domain/guard/settings.ts'
 import { costlyNumberTypes, type CostlyNumberType } from '../domain/model/number-type.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'

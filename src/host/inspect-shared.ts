@@ -1,5 +1,6 @@
 import type { Config, DatabaseConfig } from '../config/config.ts'
 import { sharedSettings } from '../config/shared-settings.ts'
+import { readGuardStatus } from '../domain/guard/status.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditVerification } from '../store/files/audit-verification.ts'
 import { OperationRefused, StartRefused } from '../store/files/data-dir.ts'
@@ -62,7 +63,7 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
   const { database, store, keys, clock, close } = await openSharedStore(config, 'read')
   try {
     const nodes = await listNodes(database)
-    const alerts = await store.read.guard.alerts(clock.now())
+    const { alerts } = await readGuardStatus(store, config.guard, clock.now())
     const openCircuits = await store.read.providerCircuits.list()
     const ofServer = await withPostgres(config.database.url, async (client) => ({
       facts: await readServerFacts(client),
@@ -79,10 +80,7 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
         isAlive: clock.now() - node.seenAt < nodeGoneMs,
       })),
       openCircuits,
-      guardAlerts: alerts.map(({ subject, alertUntil }) => ({
-        country: subject.slice(subject.indexOf(' ') + 1),
-        until: alertUntil,
-      })),
+      guardAlerts: alerts.map(({ country, until }) => ({ country, until: Date.parse(until) })),
     }
   } finally {
     await close()

@@ -156,7 +156,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onGuardAlert: (alert) => {
         metrics?.recordGuardAlert(alert.country)
         log.warn(
-          'the conversion of a country fell below half of its last 14 days: this may be SMS pumping',
+          'more messages than usual are not verified: this may be SMS pumping; see otpd guard status, and guard.deniedCountries',
           alert,
         )
       },

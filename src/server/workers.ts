@@ -3,6 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
+import { evidenceWalk } from '../domain/upkeep/guard-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
@@ -18,6 +19,7 @@ const expirySweepMs = 10_000
 const clockCheckMs = 10_000
 /** Also how soon an idle server notices replaced keys; one that writes does at once. */
 const keyWalksMs = 2_000
+const evidenceBatch = 10_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
@@ -63,6 +65,11 @@ export async function startWorkers(needs: {
     onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
   })
   if (isNew) await leadership.run(() => keyWalks.skip(walksToSkip(walks)))
+  // Before the first send: without evidence, the guard takes customers for strangers.
+  else
+    await leadership.run(() =>
+      keyWalks.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [evidenceWalk]),
+    )
   // Before there are rows: later they would have to be moved into their partitions.
   if (database.partitions)
     await leadership

@@ -1,27 +1,32 @@
-/** Conversion of a country that fell: fewer people than usual enter the codes that are sent there. */
+/** Why the guard alerts: what a country or a prefix sends unverified. */
+export const guardAlertReasons = ['rate', 'nothing_verified', 'day'] as const
+
+/** A country or a prefix of numbers that sends more unverified messages than usual. */
 export type GuardAlert = {
   country: string
-  /** Messages of the last half hour, without those of the last two minutes. */
-  messages: number
-  /** Per cent of them that were verified. */
-  conversion: number
-  /** Per cent that were verified in the last 14 days. */
-  usualConversion: number
+  /** First digits of the numbers, with `+`; null if the whole country is meant. */
+  prefix: string | null
+  /**
+   * `rate`: three times as many as usual, at least one a minute; `nothing_verified`: 30 and more, none of them verified;
+   * `day`: half as many again as on any of the last 14 days.
+   */
+  reason: (typeof guardAlertReasons)[number]
+  /** Unverified messages of the last ten minutes (`rate`) or 24 hours. */
+  unverified: number
+  /** As many as usual of that time. */
+  usual: number
 }
 
 /** Formats an alert as the detail of its log entry. */
-export const formatGuardAlert = ({ country, messages, conversion, usualConversion }: GuardAlert): string =>
-  `${country} ${conversion} % of ${messages} messages verified, usually ${usualConversion} %`
+export const formatGuardAlert = ({ country, prefix, reason, unverified, usual }: GuardAlert): string =>
+  `${country} ${prefix === null ? '' : `${prefix} `}${reason} ${unverified} unverified, usually ${usual}`
 
 /** Parses the output of `formatGuardAlert`; undefined for any other text. */
 export function parseGuardAlert(text: string | null): GuardAlert | undefined {
-  const match = /^(\w+) (\d+) % of (\d+) messages verified, usually (\d+) %$/.exec(text ?? '')
-  if (!match) return undefined
-  const [, country = '', conversion, messages, usualConversion] = match
-  return {
-    country,
-    messages: Number(messages),
-    conversion: Number(conversion),
-    usualConversion: Number(usualConversion),
-  }
+  const match = /^(\w+) (?:(\+\d+) )?(\w+) (\d+) unverified, usually (\d+)$/.exec(text ?? '')
+  const [, country = '', prefix = null, word, unverified, usual] = match ?? []
+  const reason = guardAlertReasons.find((one) => one === word)
+  return match && reason
+    ? { country, prefix, reason, unverified: Number(unverified), usual: Number(usual) }
+    : undefined
 }

@@ -5,7 +5,7 @@ import { admissionLifetimeMs, type Admission, type StoredPolicy } from '../domai
 import { selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Sealing } from './engine/sealing.ts'
-import { createGroupedGuardQueries } from './grouped-guard.ts'
+import { createGroupedGuardQuery } from './guard.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
@@ -105,7 +105,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
   )
 
   return {
-    ...createGroupedGuardQueries(database, executor),
+    guardRows: createGroupedGuardQuery(database, executor),
 
     async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
       return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))

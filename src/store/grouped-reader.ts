@@ -1,4 +1,4 @@
-import type { GuardCountry, GuardCounts } from '../domain/model/guard.ts'
+import type { GuardRow } from '../domain/model/guard.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Admission, StoredPolicy } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
@@ -26,15 +26,11 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     requests: createKind(queries.requests),
     messages: createKind(queries.messages),
     phones: createKind(queries.phones),
-    countries: createKind(queries.countries),
-    counts: createKind(queries.lockCounts),
-    countsBefore: createKind(queries.readCounts),
-    contexts: createKind(queries.contexts),
+    guardRows: createKind(queries.guardRows),
     subscribers: createKind(queries.subscribers),
     subscribersOfDevelopers: createKind(queries.subscribersOfDevelopers),
   }
-  const { credentials, requests, messages, phones, countries, counts, countsBefore, contexts } = loaded
-  const { subscribers, subscribersOfDevelopers } = loaded
+  const { credentials, requests, messages, phones, guardRows, subscribers, subscribersOfDevelopers } = loaded
   const answers = createKind((keys: readonly string[]) =>
     queries.answers(keys.map((key) => required(wanted.scopes.get(key)))),
   )
@@ -65,6 +61,18 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     return key
   }
 
+  async function readGuardRows(keys: readonly string[]): Promise<ReadonlyMap<string, GuardRow>> {
+    for (const key of keys) guardRows.want(key)
+    // Those that were not foreseen, together.
+    if (guardRows.isWanted()) await guardRows.load()
+    const found = new Map<string, GuardRow>()
+    for (const key of keys) {
+      const row = await guardRows.get(key)
+      if (row) found.set(key, row)
+    }
+    return found
+  }
+
   const rows: RowReader = {
     ...single.rows,
     now(clock) {
@@ -82,20 +90,7 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
     messages: (id) => andThen(messages.get(id), (list = []) => list),
     phone: (hash, ifMissing) =>
       andThen(phones.get(hash), (slot) => slot ?? { hash, row: undefined, record: ifMissing, isNew: true }),
-    guard: {
-      country: (subject) => countries.get(subject),
-      async counts(locked, others) {
-        const found = new Map<string, GuardCounts>()
-        for (const key of locked) addFound(found, key, await counts.get(key))
-        for (const key of others) addFound(found, key, await countsBefore.get(key))
-        return found
-      },
-      async contexts(names) {
-        const found = new Map<string, number>()
-        for (const name of names) addFound(found, name, await contexts.get(name))
-        return found
-      },
-    },
+    guard: { rows: readGuardRows, furtherRows: readGuardRows },
     rateLimits: {
       async newest(subject, policy, until) {
         const key = wantLimiter(subject, policy)
@@ -155,16 +150,11 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       return { hash, row: undefined, record: ifMissing, isNew: false }
     },
     guard: {
-      country(subject): GuardCountry | undefined {
-        countries.want(subject)
-        return undefined
-      },
-      counts(locked, others) {
-        for (const key of locked) counts.want(key)
-        for (const key of others) countsBefore.want(key)
+      rows(keys) {
+        for (const key of keys) guardRows.want(key)
         return new Map()
       },
-      contexts: () => new Map(),
+      furtherRows: () => new Map(),
     },
     rateLimits: {
       newest(subject, policy) {
@@ -201,11 +191,9 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       requestsRead.resolve()
       await planned
       // Sent at once, in the lock order. The time after the locks, and what depends on it last.
-      const locked = [credentials, messages, phones, countries, counts].map((kind) => kind.load())
+      const locked = [credentials, messages, phones, guardRows].map((kind) => kind.load())
       const time = queries.time()
-      const others = [answers, heads, countsBefore, subscribers, subscribersOfDevelopers].map((kind) =>
-        kind.load(),
-      )
+      const others = [answers, heads, subscribers, subscribersOfDevelopers].map((kind) => kind.load())
       await allOf([...locked, time, ...others])
       databaseTime = await time
     },
@@ -257,10 +245,6 @@ function createKind<V>(read: (keys: readonly string[]) => Promise<ReadonlyMap<st
       known.clear()
     },
   }
-}
-
-function addFound<V>(found: Map<string, V>, key: string, value: V | undefined): void {
-  if (value !== undefined) found.set(key, value)
 }
 
 /** Asserts what the queries guarantee. */

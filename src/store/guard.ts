@@ -1,46 +1,113 @@
-import { gt, gte, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, inArray, like, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { guardLifetimes, type GuardRule } from '../domain/model/guard.ts'
-import type { GuardStore } from '../domain/store/guard.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
-import { createGuardKeys } from './guard-keys.ts'
-import { createGuardRows } from './guard-rows.ts'
+import { decisionsMs, GuardFault, type GuardRow, type GuardRule } from '../domain/model/guard.ts'
+import type { GuardChanges, GuardRows, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
+import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+import type { Database, PreparedQuery, QueryExecutor } from './engine/database.ts'
+import { inKeyOrder } from './engine/key-order.ts'
+import { addAll, columnNames, replaceAll } from './engine/row-writes.ts'
+
+type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string }
+
+/** Windows of a row that was inserted for its lock alone. */
+const unused = '[]'
+
+/** `apply` alone writes rows. */
+function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
+  const found = new Map<string, GuardRow>()
+  for (const { subject, windows, alertedAt, until } of rows)
+    if (windows !== unused)
+      found.set(subject, { windows: JSON.parse(windows) as number[][], alertedAt, until })
+  return found
+}
 
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
-  const { guardCountries: countries, guardCounts, guardContexts, guardDecisions: decisions } = database.tables
+  const { guardUsage: usage, guardDecisions: decisions } = database.tables
+  const toError = (error: unknown) => new GuardFault(error)
+  const putRow = database.writeRows(executor, {
+    kind: 'insert',
+    table: usage,
+    columns: columnNames(usage),
+    onConflict: replaceAll(usage, [usage.subject]),
+    toError,
+  })
+  const addDecision = database.writeRows(executor, {
+    kind: 'insert',
+    table: decisions,
+    columns: columnNames(decisions),
+    onConflict: addAll([decisions.hour, decisions.rule, decisions.country], {
+      flagged: decisions.flagged,
+      blocked: decisions.blocked,
+    }),
+    toError,
+  })
+  /** By the number of keys: at most five. */
+  const selects: Array<PreparedQuery<StoredRow[]>> = []
 
-  /**
-   * Deletes a batch of the rows up to a time, selected by primary key because many rows have the same time.
-   *
-   * @returns true if rows were deleted, so there may be more
-   */
-  async function deleteBatchUntil(
+  /** Deletes a batch of rows, selected by primary key because many have the same time. @returns whether there were any */
+  async function deleteUntil(
     table: SQLiteTable,
-    timeColumn: SQLiteColumn,
-    otherKeys: SQLiteColumn[],
-    until: number | string,
-    batchSize: number,
-  ): Promise<boolean> {
-    const key = sql.join([timeColumn, ...otherKeys], sql`, `)
-    const oldKeys = sql`select ${key} from ${table} where ${timeColumn} <= ${until} limit ${batchSize}`
+    column: SQLiteColumn,
+    keys: SQLiteColumn[],
+    until: number,
+    limit: number,
+  ) {
+    const key = sql.join(keys, sql`, `)
     const deleted = await executor
       .delete(table)
-      .where(sql`(${key}) in (${oldKeys})`)
-      .returning({ at: timeColumn })
+      .where(sql`(${key}) in (select ${key} from ${table} where ${column} <= ${until} limit ${limit})`)
+      .returning({ at: column })
     return deleted.length > 0
   }
 
-  return {
-    ...createGuardRows(database, executor),
-    ...createGuardKeys(database, executor),
+  function selectRows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> {
+    const query = (selects[keys.length] ??= database.prepare(() => {
+      const names = keys.map((_, index) => sql.placeholder(`key${index}`))
+      return executor.select().from(usage).where(inArray(usage.subject, names))
+    }))
+    return andThen(query(Object.fromEntries(keys.map((key, index) => [`key${index}`, key]))), toRows)
+  }
 
-    alerts: async (after) =>
-      executor
-        .select({ subject: countries.subject, alertUntil: countries.alertUntil })
-        .from(countries)
-        .where(gt(countries.alertUntil, after)),
+  return {
+    rows: selectRows,
+    furtherRows: selectRows,
+
+    async apply(changes) {
+      try {
+        for (const [subject, { windows, ...row }] of inKeyOrder(changes.rows))
+          await putRow({ subject, windows: JSON.stringify(windows), ...row })
+        for (const [, decision] of inKeyOrder(changes.decisions)) await addDecision(decision)
+      } catch (error) {
+        throw new GuardFault(error)
+      }
+    },
+
+    async named(prefix) {
+      const rows = await executor
+        .select()
+        .from(usage)
+        .where(
+          and(gte(usage.subject, prefix), lt(usage.subject, `${prefix}\u{7f}`), like(usage.subject, '% %')),
+        )
+      return toRows(rows)
+    },
+
+    async listKeys(after, limit) {
+      const { subject } = usage
+      const rows = await executor
+        .select({ subject })
+        .from(usage)
+        .where(gt(subject, after))
+        .orderBy(subject)
+        .limit(limit)
+      return rows.map((row) => row.subject)
+    },
+
+    async delete(subject) {
+      await executor.delete(usage).where(eq(usage.subject, subject))
+    },
 
     async decisions(fromHour) {
       const sumColumn = (column: typeof decisions.flagged) => sql<number>`sum(${column})`.mapWith(Number)
@@ -59,36 +126,70 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     },
 
     async deleteOldest(now, batchSize) {
-      const { countDays, countryDays, contextDays, decisionsMs } = guardLifetimes
       const today = Math.floor(now / dayMs)
       const hour = Math.floor((now - decisionsMs) / hourMs)
-      const { subject: country } = countries
+      const { hour: decidedAt, rule, country } = decisions
       const deleted = [
-        // Subjects start with their day.
-        await deleteBatchUntil(
-          guardCounts,
-          guardCounts.subject,
-          [],
-          String(today - countDays + 1),
-          batchSize,
-        ),
-        await deleteBatchUntil(countries, countries.day, [country], today - countryDays, batchSize),
-        await deleteBatchUntil(
-          guardContexts,
-          guardContexts.day,
-          [guardContexts.context],
-          today - contextDays - 1,
-          batchSize,
-        ),
-        await deleteBatchUntil(
-          decisions,
-          decisions.hour,
-          [decisions.rule, decisions.country],
-          hour,
-          batchSize,
-        ),
+        await deleteUntil(usage, usage.until, [usage.until, usage.subject], today, batchSize),
+        await deleteUntil(decisions, decidedAt, [decidedAt, rule, country], hour, batchSize),
       ]
       return deleted.includes(true)
     },
   }
+}
+
+/**
+ * Creates the query that reads and locks the rows of many calls at once, on PostgreSQL. It inserts those that are missing,
+ * as otherwise two calls could count the first message of a subject.
+ *
+ * @throws GuardFault
+ */
+export function createGroupedGuardQuery(database: Database, executor: QueryExecutor) {
+  const { guardUsage: usage } = database.tables
+  const keys = sql`${sql.placeholder('keys')}::text[]`
+  const lockRows = database.prepare(() =>
+    executor
+      .insert(usage)
+      .select(sql`select name, ${sql.raw(`'${unused}', 0, 0`)} from unnest(${keys}) as keys(name)`)
+      // Locks a row that exists, and returns it as the last transaction left it.
+      .onConflictDoUpdate({ target: usage.subject, set: { until: sql`${usage.until}` } })
+      .returning(),
+  )
+  return async (subjects: readonly string[]): Promise<ReadonlyMap<string, GuardRow>> => {
+    try {
+      return toRows(await lockRows({ keys: subjects }))
+    } catch (error) {
+      throw new GuardFault(error)
+    }
+  }
+}
+
+/** Adds the changes of a later call to those of earlier ones. */
+export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): void {
+  for (const [subject, row] of changes.rows) into.rows.set(subject, row)
+  for (const [key, decision] of changes.decisions) {
+    const { flagged = 0, blocked = 0 } = into.decisions.get(key) ?? {}
+    into.decisions.set(key, {
+      ...decision,
+      flagged: flagged + decision.flagged,
+      blocked: blocked + decision.blocked,
+    })
+  }
+}
+
+/** Reads rows as they will be once the pending changes are written. */
+export function withPendingChanges(stored: GuardRows, pending: GuardChanges): GuardRows {
+  const overlaid = (read: GuardRows['rows']) => (keys: readonly string[]) => {
+    const missing = keys.filter((key) => !pending.rows.has(key))
+    if (missing.length === keys.length) return read(keys)
+    return andThen(missing.length > 0 ? read(missing) : new Map<string, GuardRow>(), (found) => {
+      const all = new Map(found)
+      for (const key of keys) {
+        const row = pending.rows.get(key)
+        if (row) all.set(key, row)
+      }
+      return all
+    })
+  }
+  return { rows: overlaid(stored.rows), furtherRows: overlaid(stored.furtherRows) }
 }

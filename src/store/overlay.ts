@@ -13,7 +13,7 @@ import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './row-reader.ts'
 import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
-import { mergeGuardChanges, withPendingChanges } from './pending-guard.ts'
+import { mergeGuardChanges, withPendingChanges } from './guard.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores that operations read and write. */
@@ -40,12 +40,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
   const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
-  const guard: GuardChanges = {
-    countries: new Map(),
-    counts: new Map(),
-    contexts: new Map(),
-    decisions: new Map(),
-  }
+  const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
   let events: NewEvent[] = []
   let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */

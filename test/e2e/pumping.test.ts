@@ -137,7 +137,7 @@ describe('a server with a provider and no other setting', () => {
     const blocked = Object.fromEntries(
       data.rules.map((rule: { rule: string; blocked: number }) => [rule.rule, rule.blocked]),
     )
-    expect(blocked).toMatchObject({ NUMBER_TYPE: 5, PREFIX_UNVERIFIED: 270, NETWORK_UNVERIFIED: 0 })
+    expect(blocked).toMatchObject({ NUMBER_TYPE: 5, PREFIX_UNVERIFIED: 246, NETWORK_UNVERIFIED: 0 })
   })
 })
 

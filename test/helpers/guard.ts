@@ -2,10 +2,11 @@ import { loadGuardFacts, type GuardFacts } from '../../src/domain/guard/facts.ts
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
 import { createGuard, type Guard } from '../../src/domain/guard/guard.ts'
 import type { GuardJudge, GuardVerdict } from '../../src/domain/guard/judge.ts'
-import type { GuardChanges } from '../../src/domain/store/guard.ts'
+import type { GuardChanges, GuardRows } from '../../src/domain/store/guard.ts'
+import type { Operation, RowReader } from '../../src/domain/store/operation.ts'
 import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
-import type { GuardAlert, Sender } from '../../src/domain/model/guard.ts'
-import type { GuardSettings } from '../../src/domain/guard/rules.ts'
+import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
+import type { GuardSettings } from '../../src/domain/guard/settings.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { testClock } from './clock.ts'
@@ -18,6 +19,29 @@ export const guardOff: GuardSettings = {
   allowedNumberTypes: [],
   trusted: { prefixes: [], addresses: [] },
   totalPerDay: 0,
+}
+
+/** Creates a store of nothing but the guard's rows, in memory: for months of traffic. */
+export function createMemoryGuardStore() {
+  const rows = new Map<string, GuardRow>()
+  const find = (keys: readonly string[]) => {
+    const found = new Map<string, GuardRow>()
+    for (const key of keys) {
+      const row = rows.get(key)
+      if (row) found.set(key, row)
+    }
+    return found
+  }
+  const guard: GuardRows = { rows: find, furtherRows: find }
+  return {
+    rows,
+    async decide<F, R>({ read, decide }: Operation<F, R>): Promise<R> {
+      const { result, changes } = decide(await read({ guard } as RowReader))
+      for (const change of changes)
+        if (change.kind === 'guard') for (const [key, row] of change.changes.rows) rows.set(key, row)
+      return result
+    },
+  }
 }
 
 /** Calls a guard on a real store as sends, verifications and failed deliveries do. */
@@ -46,8 +70,8 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
       ),
     convert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
-        (judge) => judge.keysToConvert(request, sender),
-        (judge, facts) => ({ result: undefined, changes: judge.convert(facts, request, now) }),
+        (judge) => judge.keysToConvert(request, sender, now),
+        (judge, facts) => ({ result: undefined, changes: judge.convert(facts, request, sender, now) }),
       ),
     revert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
@@ -58,7 +82,12 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
 }
 
 /** Creates a guard on a real store, called as sends and verifications call it. */
-export function createGuardFixture(store: Store, settings: GuardSettings, clock = testClock()) {
+export function createGuardFixture(
+  store: Pick<Store, 'decide'>,
+  settings: GuardSettings,
+  clock = testClock(),
+) {
+  const verified = new Map<string, Sender>()
   const faults: unknown[] = []
   const alerts: GuardAlert[] = []
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
@@ -92,6 +121,7 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
 
   return {
     clock,
+    keys,
     guard,
     faults,
     alerts,
@@ -107,10 +137,25 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
       }
       return { request, rules }
     },
-    verify: (request: GuardedMessage, sender = stranger) => calls.convert(request, sender, clock.now()),
+    /** Verifies a request, and remembers its phone as records do. */
+    async verify(request: GuardedMessage, sender = stranger) {
+      const before = verified.get(request.phone) ?? stranger
+      const told = { ...before, isKnownPhone: sender.isKnownPhone, contexts: sender.contexts }
+      await calls.convert(request, told, clock.now())
+      const network = guard.keysToConvert(request, stranger, clock.now())?.subjects?.network
+      const from = [...sender.contexts, ...(network ? [network] : [])]
+      verified.set(request.phone, {
+        ...stranger,
+        verifiedAt: clock.now(),
+        verifiedFrom: [
+          ...from.map((hash) => ({ hash, verifiedAt: clock.now() })),
+          ...before.verifiedFrom.filter(({ hash }) => !from.includes(hash)),
+        ],
+      })
+    },
     revert: (request: GuardedMessage) => calls.revert(request, stranger, clock.now()),
   }
 }
 
 /** An end user about whom nothing is known. */
-export const stranger: Sender = { isKnownPhone: false, contexts: [] }
+export const stranger: Sender = { isKnownPhone: false, contexts: [], verifiedAt: 0, verifiedFrom: [] }

@@ -198,7 +198,7 @@ describe('the webhooks of the document', () => {
       const change = relayEventChange(() => '', kind as RelayKind, message, [], 0)
       return change.kind === 'event' ? JSON.parse(change.event.toPayload('evt_1')).data : undefined
     }
-    const alert = { country: 'US', messages: 100, conversion: 3, usualConversion: 80 }
+    const alert = { country: 'US', prefix: null, reason: 'rate', unverified: 100, usual: 8 }
     for (const kind of eventKinds) {
       const body = {
         ...eventBody('evt_1', kind, request, 0),

@@ -278,7 +278,7 @@ describe('a transaction that fails, on SQLite', () => {
 
   test("because the guard's counts cannot be written is made again without the guard", async () => {
     runOnFile(
-      `create trigger broken_guard before insert on guard_counts begin select raise(abort, 'broken'); end`,
+      `create trigger broken_guard before insert on guard_usage begin select raise(abort, 'broken'); end`,
     )
     const before = await count()
     const phones = ['+14152000006', '+14152000007', '+14152000008']

@@ -97,10 +97,12 @@ const modes: Record<GuardState['mode'], string> = {
 }
 
 const ruleWidth = 20
+/** Countries that are shown: those that spent most of their allowances. */
+const allowancesMax = 5
 
 /** @param isShort each rule gets one line, which ends where the screen ends */
 function guardLines(
-  { mode, rules, alerts }: GuardState,
+  { mode, rules, allowances, pool, alerts }: GuardState,
   width: number,
   theme: Theme,
   nowMs: number,
@@ -108,6 +110,7 @@ function guardLines(
 ): Line[] {
   const { paint, status, symbols } = theme
   const room = width - ruleWidth - 3
+  const paintOf = (share: number) => (share >= 1 ? paint.red : share >= 0.5 ? paint.yellow : undefined)
   const limitLines = (limit: string) =>
     isShort ? [truncate(limit, room, symbols.ellipsis)] : wrap(limit, room)
   const tone = mode === 'enforce' ? 'good' : mode === 'monitor' ? 'warning' : 'off'
@@ -121,9 +124,20 @@ function guardLines(
     [' ', status(tone, modes[mode])],
     ...alerts.map(({ country, until }): Line => [
       ' ',
-      status('bad', `${country} verifies less than half as many codes as usual`),
+      status('bad', `${country} has more unverified messages than usual`),
       { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: paint.dim },
     ]),
+    '',
+    ...allowances.slice(0, allowancesMax).map(({ country, verifiedPhones, unverified, allowance }): Line => [
+      { text: ` ${country.padEnd(ruleWidth)}  `, paint: paint.dim },
+      { text: `${unverified} of ${allowance} unverified`, paint: paintOf(unverified / allowance) },
+      { text: `, ${verifiedPhones} verified phones`, paint: paint.dim },
+    ]),
+    [
+      { text: ` ${'pool'.padEnd(ruleWidth)}  `, paint: paint.dim },
+      { text: `${pool.unverified} of ${pool.allowance}`, paint: paintOf(pool.unverified / pool.allowance) },
+      { text: ' of all countries beyond their own allowances', paint: paint.dim },
+    ],
     '',
     ...ruleLines,
     '',

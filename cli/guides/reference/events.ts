@@ -43,7 +43,7 @@ const descriptions: Record<LogType, Description> = {
     detail: 'the rule',
   },
   'guard.alert': {
-    when: 'The conversion of a country fell below half of its last 14 days, as it does under an attack. Every application of the developer gets it.',
+    when: 'A country or a prefix gets more messages than usual that are not verified, as under an attack. Every application of the developer gets it.',
     detail: 'the country and its figures',
   },
   'message.sent': {
@@ -105,7 +105,7 @@ const examples: Record<
 /** Builds the body of an event with the code that builds it for webhooks. */
 function exampleBody(type: EventKind): string {
   if (type === 'guard.alert') {
-    const alert = { country: 'ID', messages: 84, conversion: 7, usualConversion: 61 }
+    const alert = { country: 'ID', prefix: null, reason: 'rate' as const, unverified: 84, usual: 6 }
     const change = alertChange(() => eventId, exampleRequest, alert, [], createdAt)
     return change.kind === 'event' ? change.event.toPayload(eventId) : '{}'
   }

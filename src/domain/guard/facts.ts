@@ -1,25 +1,16 @@
-import { openCountry } from './country.ts'
-import { addUnverified } from './counts.ts'
-import type { CountedSubject, GuardKeys } from './row-keys.ts'
-import { countLastDay, guardFigures, isExhausted } from './rules.ts'
-import { GuardFault, unusedCountry, type GuardCountry, type GuardCounts } from '../model/guard.ts'
+import { GuardFault, type GuardRow } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import { allowanceOf } from './allowances.ts'
+import { historyKey, type GuardKeys } from './row-keys.ts'
+import { hourOf, openSubject } from './subject.ts'
 
 /** The rows that one call of the guard reads. */
-export type GuardFacts = {
-  keys: GuardKeys
-  country: GuardCountry
-  counts: ReadonlyMap<string, GuardCounts>
-  /** UTC days of the last verification. Empty unless a rule may block the message: then alone they matter. */
-  contexts: ReadonlyMap<string, number>
-}
-
-const noRows: ReadonlyMap<string, never> = new Map<string, never>()
+export type GuardFacts = { keys: GuardKeys; rows: ReadonlyMap<string, GuardRow> }
 
 /**
- * Reads what a call of the guard needs, and locks what it may change: the country, then prefix and network (the lower key
- * first), then the total.
+ * Reads what a call of the guard needs, and locks it: the subjects and the total in the order of their keys; then, for
+ * few messages, the pool and the history of the country.
  *
  * @returns undefined without keys: the message is exempt
  * @throws GuardFault
@@ -30,55 +21,37 @@ export const loadGuardFacts = (
 ): Awaitable<GuardFacts | undefined> => (keys ? loadFacts(rows, keys) : undefined)
 
 async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> {
-  const { counted, contexts, total } = keys
+  const { subjects, total } = keys
+  const wanted: string[] = []
+  if (subjects) {
+    wanted.push(subjects.country, subjects.prefix)
+    if (subjects.network !== undefined) wanted.push(subjects.network)
+    if (subjects.device !== undefined) wanted.push(subjects.device)
+  }
+  if (total !== undefined) wanted.push(total)
+  if (wanted.length === 0) return { keys, rows: new Map() }
   try {
-    const country = counted && (await rows.country(counted.country))
-    const { locked, others } = countsKeys(keys)
-    const counts = counted || total !== undefined ? await rows.counts(locked, others) : noRows
-    const facts = { keys, country: country ?? unusedCountry, counts, contexts: noRows }
-    const readsContexts = contexts.length > 0 && mayViolateRules(facts)
-    return readsContexts ? { ...facts, contexts: await rows.contexts(contexts) } : facts
+    const found = await rows.rows(wanted.toSorted())
+    const more = moreKeys(keys, found)
+    return more.length === 0
+      ? { keys, rows: found }
+      : { keys, rows: new Map([...found, ...(await rows.furtherRows(more))]) }
   } catch (error) {
     throw new GuardFault(error)
   }
 }
 
-/** Tells whether a rule from which contexts can exempt may block the message. */
-function mayViolateRules({ keys: { counted, judgedAt }, country, counts }: GuardFacts): boolean {
-  if (!counted || judgedAt === undefined) return false
-  const opened = openCountry(country, judgedAt)
-  if (opened.hasAlert() || opened.isClosed()) return true
-  const pair = countedPair(counts, counted.prefix, judgedAt)
-  return isExhausted(countLastDay(pair, judgedAt), guardFigures.prefixPerDay)
+/** Names the rows that depend on the country's: the pool if it may pay, and the history once an hour. */
+function moreKeys({ subjects, pool, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
+  const stored = subjects && found.get(subjects.country)
+  if (!subjects) return []
+  if (judgedAt === undefined) return stored?.windows[3]?.length ? [pool] : []
+  const { about, usage } = openSubject(stored, judgedAt)
+  const { unverified, evidence } = usage()
+  return [
+    ...(stored && about.hour !== hourOf(judgedAt) ? [historyKey(subjects.country)] : []),
+    ...(unverified >= allowanceOf('country', evidence) ? [pool] : []),
+  ]
 }
 
-/** Counts of a prefix or network with one more message, and those of the day before. */
-export const countedPair = (
-  counts: GuardFacts['counts'],
-  { today, before = '' }: CountedSubject,
-  now: number,
-) => ({ today: addUnverified(counts.get(today), now), before: counts.get(before) })
-
-function countsKeys({ counted, total }: GuardKeys): { locked: string[]; others: string[] } {
-  const locked: string[] = []
-  const others: string[] = []
-  if (counted) {
-    const { prefix, network } = counted
-    locked.push(prefix.today)
-    if (prefix.before !== undefined) others.push(prefix.before)
-    if (network) {
-      if (network.today < prefix.today) locked.unshift(network.today)
-      else locked.push(network.today)
-      if (network.before !== undefined) others.push(network.before)
-    }
-  }
-  if (total !== undefined) locked.push(total)
-  return { locked, others }
-}
-
-export const noGuardChanges = (): GuardChanges => ({
-  countries: new Map(),
-  counts: new Map(),
-  contexts: new Map(),
-  decisions: new Map(),
-})
+export const noGuardChanges = (): GuardChanges => ({ rows: new Map(), decisions: new Map() })

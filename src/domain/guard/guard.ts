@@ -1,7 +1,7 @@
 import { GuardFault, type GuardAlert } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { createGuardJudge, type GuardJudge } from './judge.ts'
-import type { GuardSettings } from './rules.ts'
+import type { GuardSettings } from './settings.ts'
 
 /** SMS-pumping protection. */
 export type Guard = GuardJudge & {

@@ -1,35 +1,27 @@
 import { utcDay } from '../log/analytics.ts'
-import { knownDays, type GuardAlert, type GuardCounts, type GuardRule, type Sender } from '../model/guard.ts'
-import { openCountry, type CountryCounts } from './country.ts'
-import { addSent, settle } from './counts.ts'
-import { countedPair, noGuardChanges, type GuardFacts } from './facts.ts'
-import {
-  createGuardRowKeys,
-  type CountedKeys,
-  type CountedSubject,
-  type GuardedMessage,
-  type GuardedRequest,
-  type GuardRowKeys,
-} from './row-keys.ts'
-import {
-  countLastDay,
-  countPending,
-  discountPending,
-  guardFigures,
-  hasHadVisit,
-  isExhausted,
-  noCountry,
-  violatedListRules,
-  type GuardSettings,
-} from './rules.ts'
+import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { hourMs } from '../../shared/durations.ts'
+import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
+import { noGuardChanges, type GuardFacts } from './facts.ts'
+import {
+  createGuardRowKeys,
+  historyKey,
+  verifiedFrom,
+  type GuardedMessage,
+  type GuardedRequest,
+  type GuardRowKeys,
+  type SubjectKeys,
+} from './row-keys.ts'
+import { noCountry, violatedListRules, type GuardSettings } from './settings.ts'
+import { namedBase, openSubject, type Subject } from './subject.ts'
+import { findAlert, noteHours } from './usual.ts'
 
 export type GuardVerdict = {
   blocked: boolean
   violatedRules: GuardRule[]
-  /** Set if this message showed that the conversion of its country fell. */
+  /** Set if this message showed that its country or prefix sends more unverified messages than usual. */
   alert?: GuardAlert | undefined
 }
 
@@ -46,10 +38,8 @@ export type GuardJudge = GuardRowKeys & {
     message: GuardedMessage,
     sender: Sender,
   ): { verdict: GuardVerdict; changes: GuardChanges }
-  /**
-   * Records that the code was verified: its messages no longer count as unverified, and its contexts become known.
-   */
-  convert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
+  /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
+  convert(facts: GuardFacts | undefined, request: GuardedRequest, sender: Sender, now: number): GuardChanges
   /**
    * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
    * count.
@@ -57,115 +47,83 @@ export type GuardJudge = GuardRowKeys & {
   revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
 }
 
-const unlimited = 2_147_483_647
-
-/** Creates the rules against SMS pumping with their settings. */
+/** Creates the judge of messages with its settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardJudge {
   const { mode, totalPerDay } = settings
   const isEnforced = mode === 'enforce'
 
-  /**
-   * Counts a stranger's message, unless a rule blocks it, and finds the rules that it violates by the counts so far.
-   *
-   * @param isKnownContext exempts it from the rules on country and prefix
-   * @param changedCounts filled with the changed rows
-   */
-  function countStranger(
-    { counts, contexts }: GuardFacts,
-    { prefix, network }: CountedKeys,
-    isKnownContext: boolean,
-    country: CountryCounts,
-    now: number,
-    changedCounts: GuardChanges['counts'],
-  ): GuardRule[] {
-    const violatedRules: GuardRule[] = []
-    if (!isKnownContext && country.isClosed()) violatedRules.push('COUNTRY_UNVERIFIED')
-    // A country that is closed costs an attacker's messages little: no row of prefix or network is written.
-    if (isEnforced && violatedRules.length > 0) return violatedRules
-    const ofPrefix = countedPair(counts, prefix, now)
-    const ofNetwork = network && countedPair(counts, network, now)
-
-    if (!isKnownContext && isExhausted(countLastDay(ofPrefix, now), guardFigures.prefixPerDay))
-      violatedRules.push('PREFIX_UNVERIFIED')
-    if (ofNetwork) {
-      const usage = discountPending(countLastDay(ofNetwork, now), countPending(ofNetwork, now))
-      const isSuspect =
-        !isKnownContext &&
-        country.hasAlert() &&
-        hasHadVisit(ofNetwork, now) &&
-        !isKnown(contexts.get(network.hash), now)
-      if (isSuspect || isExhausted(usage, guardFigures.networkPerDay))
-        violatedRules.push('NETWORK_UNVERIFIED')
-    }
-    const isBlocked = isEnforced && violatedRules.length > 0
-    const put = (key: string, counted: GuardCounts) => {
-      if (!isBlocked) changedCounts.set(key, counted)
-      // A blocked message changes nothing but the time of the first one.
-      else if (!counts.has(key)) changedCounts.set(key, settle(counted, now, { messages: 1, verified: 0 }))
-    }
-    put(prefix.today, ofPrefix.today)
-    if (ofNetwork) put(network.today, ofNetwork.today)
-    if (isBlocked) return violatedRules
-    const fromNetwork = (ofNetwork?.today.unverified ?? 1) - 1
-    country.addUnverified(fromNetwork < guardFigures.perNetworkInCountry ? 1 : 0)
-    return violatedRules
-  }
-
-  /** Judges and counts a stranger's message. */
+  /** Compares a stranger's message with the allowances, and counts it if it passes. */
   function judgeStranger(
     facts: GuardFacts,
-    counted: CountedKeys,
+    subjects: SubjectKeys,
     message: GuardedMessage,
-    sender: Sender,
     now: number,
     changes: GuardChanges,
   ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
-    const isKnownContext = sender.contexts.some((context) => isKnown(facts.contexts.get(context), now))
-    const country = openCountry(facts.country, now)
-    const violatedRules = countStranger(facts, counted, isKnownContext, country, now, changes.counts)
-    if (isEnforced && violatedRules.length > 0) return { violatedRules }
-    const alert = country.checkConversion()
-    changes.countries.set(counted.country, country.close())
-    return { violatedRules, alert: alert && { country: message.country ?? noCountry, ...alert } }
+    const open = openSubjects(facts, subjects, now)
+    const { country, prefix, network, device } = open
+    const pool = openSubject(facts.rows.get(facts.keys.pool), now)
+    const hours = noteHours(
+      country,
+      facts.rows.get(subjects.country),
+      facts.rows.get(historyKey(subjects.country)),
+      now,
+    )
+    if (hours) changes.rows.set(historyKey(subjects.country), hours)
+    const usages: Usages = {
+      country: country.usage(),
+      namedBase: namedBase(settings, country, message.country ?? noCountry, now),
+      pool: pool.usage().unverified,
+      prefix: prefix.usage(),
+      network: network?.usage(),
+      device: device?.usage(),
+    }
+    const violatedRules = findExceeded(usages)
+    const isBlocked = isEnforced && violatedRules.length > 0
+    if (!isBlocked) {
+      for (const subject of Object.values(open)) subject?.add(now, 1)
+      if (isFromPool(usages)) {
+        country.draw(1)
+        pool.add(now, 1)
+        changes.rows.set(facts.keys.pool, pool.close())
+      }
+    }
+    const digits = message.phone.slice(0, -4)
+    const alert = findAlert(message.country ?? noCountry, country, { digits, subject: prefix }, now)
+    if (!isBlocked) putSubjects(changes, subjects, open)
+    // A blocked message costs little: it writes nothing but what a clock brought.
+    if (!isBlocked || alert || hours)
+      changes.rows.set(subjects.country, country.close(alert ? now : undefined))
+    return { violatedRules, alert }
   }
 
   /** Counts a message against the daily cap of the installation. */
-  function violatesTotal({ keys: { total }, counts }: GuardFacts, changes: GuardChanges): boolean {
+  function violatesTotal({ keys: { total }, rows }: GuardFacts, now: number, changes: GuardChanges): boolean {
     if (totalPerDay === 0 || total === undefined) return false
-    const sent = counts.get(total)?.unverified ?? 0
-    if (sent >= (isEnforced ? totalPerDay : unlimited)) return true
-    changes.counts.set(total, addSent(sent))
-    return sent >= totalPerDay
+    const sent = openSubject(rows.get(total), now)
+    const isExceeded = sent.usage().unverified >= totalPerDay
+    if (isExceeded && isEnforced) return true
+    sent.add(now, 1)
+    changes.rows.set(total, sent.close())
+    return isExceeded
   }
 
-  /** Takes the messages of a request back from the unverified ones. */
-  function settleCounts(
-    { keys: { counted }, country: storedCountry, counts }: GuardFacts,
+  /** Takes the messages of a request back from the unverified ones, and gives back what the pool paid too much. */
+  function takeBack(
+    facts: GuardFacts,
+    open: ReturnType<typeof openSubjects>,
     { createdAt, resends }: GuardedRequest,
-    verified: 0 | 1,
     now: number,
     changes: GuardChanges,
   ): void {
-    if (!counted) return
-    const messages = 1 + resends
-    const settleSubject = (subject: CountedSubject | undefined) => {
-      const before = subject && counts.get(subject.today)
-      if (!before) return undefined
-      const after = settle(before, createdAt, { messages, verified })
-      changes.counts.set(subject.today, after)
-      return after
-    }
-    const prefix = settleSubject(counted.prefix)
-    const network = settleSubject(counted.network)
-    // A message that was sent uncounted must not improve the conversion of those that were counted.
-    if (!prefix && !network) return
-    const inCountry = (count: number) => Math.min(count, guardFigures.perNetworkInCountry)
-    const countedMessages = network
-      ? inCountry(network.unverified + messages) - inCountry(network.unverified)
-      : messages
-    const country = openCountry(storedCountry, now)
-    country.adjust(createdAt, countedMessages, verified)
-    changes.countries.set(counted.country, country.close())
+    for (const subject of Object.values(open)) subject?.add(createdAt, -1 - resends)
+    const { country } = open
+    const { unverified, evidence } = country.usage()
+    const surplus = country.drawn() - Math.max(0, unverified - allowanceOf('country', evidence))
+    if (surplus <= 0) return
+    const pool = openSubject(facts.rows.get(facts.keys.pool), now)
+    for (const { at, messages } of country.giveBack(surplus)) pool.add(at, -messages)
+    changes.rows.set(facts.keys.pool, pool.close())
   }
 
   return {
@@ -179,14 +137,14 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const violatedRules = violatedListRules(settings, message)
       const isBlocked = () => isEnforced && violatedRules.length > 0
       let alert: GuardAlert | undefined
-      const { counted } = facts.keys
+      const { subjects } = facts.keys
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      if (!isBlocked() && counted) {
-        const judged = judgeStranger(facts, counted, message, sender, now, changes)
+      if (!isBlocked() && subjects && !sender.isKnownPhone) {
+        const judged = judgeStranger(facts, subjects, message, now, changes)
         violatedRules.push(...judged.violatedRules)
         alert = judged.alert
       }
-      if (!isBlocked() && violatesTotal(facts, changes)) violatedRules.push('TOTAL_DAILY')
+      if (!isBlocked() && violatesTotal(facts, now, changes)) violatedRules.push('TOTAL_DAILY')
       const blocked = isBlocked()
       const hour = Math.floor(now / hourMs)
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
@@ -195,22 +153,53 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       return { verdict: { blocked, violatedRules, alert }, changes }
     },
 
-    convert(facts, request, now) {
+    convert(facts, request, sender, now) {
       const changes = noGuardChanges()
-      if (!facts) return changes
-      for (const context of facts.keys.contexts) changes.contexts.set(context, utcDay(now))
-      settleCounts(facts, request, 1, now, changes)
+      if (!facts?.keys.subjects) return changes
+      const { subjects } = facts.keys
+      const open = openSubjects(facts, subjects, now)
+      const add = (subject: Subject | undefined, before: number) => {
+        if (utcDay(before) !== utcDay(now)) subject?.addEvidence(now, before)
+      }
+      add(open.country, sender.verifiedAt)
+      add(open.prefix, sender.verifiedAt)
+      if (subjects.network) add(open.network, verifiedFrom(sender, subjects.network))
+      if (subjects.device) add(open.device, verifiedFrom(sender, subjects.device))
+      // The messages to a known phone were not counted.
+      if (!sender.isKnownPhone) takeBack(facts, open, request, now, changes)
+      putSubjects(changes, subjects, open)
       return changes
     },
 
     revert(facts, request, now) {
       const changes = noGuardChanges()
-      if (facts) settleCounts(facts, request, 0, now, changes)
+      if (!facts?.keys.subjects) return changes
+      const { subjects } = facts.keys
+      const open = openSubjects(facts, subjects, now)
+      takeBack(facts, open, request, now, changes)
+      putSubjects(changes, subjects, open)
       return changes
     },
   }
 }
 
-/** Tells whether a context or network verified a phone within the days that make it known. */
-const isKnown = (verifiedDay: number | undefined, now: number) =>
-  verifiedDay !== undefined && verifiedDay >= utcDay(now) - knownDays
+function openSubjects({ rows }: GuardFacts, { country, prefix, network, device }: SubjectKeys, now: number) {
+  const open = (key: string) => openSubject(rows.get(key), now)
+  return {
+    country: open(country),
+    prefix: open(prefix),
+    network: network === undefined ? undefined : open(network),
+    device: device === undefined ? undefined : open(device),
+  }
+}
+
+function putSubjects(
+  { rows }: GuardChanges,
+  { country, prefix, network, device }: SubjectKeys,
+  open: ReturnType<typeof openSubjects>,
+): void {
+  rows.set(country, open.country.close())
+  rows.set(prefix, open.prefix.close())
+  if (network !== undefined && open.network) rows.set(network, open.network.close())
+  if (device !== undefined && open.device) rows.set(device, open.device.close())
+}

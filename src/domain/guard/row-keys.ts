@@ -6,7 +6,7 @@ import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
 import type { CostlyNumberType } from '../model/number-type.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { OtpRequest } from '../model/request.ts'
-import { noCountry, violatedListRules, type GuardSettings } from './rules.ts'
+import { noCountry, violatedListRules, type GuardSettings } from './settings.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -17,25 +17,21 @@ export type GuardedRequest = Pick<
 /** A message to judge. */
 export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
 
-/** A prefix or a network: its hash, and the keys of its counts. */
-export type CountedSubject = {
-  hash: string
-  /** Key of the counts of the day of the message. */
-  today: string
-  /** Key of those of the day before; undefined if they are not read. */
-  before: string | undefined
+/** Keys of the subjects of a message. Those of prefix and network are hashes; that of the device is its context. */
+export type SubjectKeys = {
+  country: string
+  prefix: string
+  network: string | undefined
+  device: string | undefined
 }
-
-/** Keys of the counts of a stranger's message. */
-export type CountedKeys = { country: string; prefix: CountedSubject; network: CountedSubject | undefined }
 
 /** Keys of the rows that one call of the guard reads. */
 export type GuardKeys = {
-  /** Undefined if the message is not counted, since the phone is known. */
-  counted: CountedKeys | undefined
-  /** Contexts of the end user, and the network. */
-  contexts: readonly string[]
-  /** Key of the messages of the installation; undefined without a daily cap. */
+  /** Undefined if nothing is counted, since the phone is known. */
+  subjects: SubjectKeys | undefined
+  /** Row of the messages that left beyond the allowances of their countries. */
+  pool: string
+  /** Row of the messages of the installation; undefined without a daily cap. */
   total: string | undefined
   /** Time of a message that is judged. */
   judgedAt: number | undefined
@@ -45,19 +41,25 @@ export type GuardKeys = {
 export type GuardRowKeys = {
   /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
   keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
-  /** Names the rows to read before `convert`. @returns undefined if the request is exempt */
-  keysToConvert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
+  /** Names the rows to read before `convert`. @returns undefined if the request is exempt, or changes nothing */
+  keysToConvert(request: GuardedRequest, sender: Sender, now: number): GuardKeys | undefined
   /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
   keysToRevert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
 }
 
-const noKeys: GuardKeys = { counted: undefined, contexts: [], total: undefined, judgedAt: undefined }
+export const countryKey = (developerId: string, country: string | null) =>
+  `${developerId} ${country ?? noCountry}`
+/** After those of countries, in the order of keys. */
+export const poolKey = (developerId: string) => `${developerId} pool`
+/** Row of the usual rate of a country. */
+export const historyKey = (country: string) => `${country} history`
 
-/** Key of the counts of a subject on a UTC day. It starts with the day, so that old rows are one range. */
-const toCountsKey = (day: number, subject: string) => `${day} ${subject}`
+/** Names the row of the prefix of a phone: the number without its last four digits. */
+export const prefixKey = (keys: Pick<Keys, 'guard'>, developerId: string, phone: string) =>
+  hashOf(keys, developerId, 'prefix', phone.slice(0, -4))
 
-/** Subject of the messages of the whole installation. */
-const totalSubject = 'total'
+const hashOf = (keys: Pick<Keys, 'guard'>, developerId: string, kind: string, value: string) =>
+  indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
 
 /** Creates the names of the guard's rows. Settings exempt some requests; those have none. */
 export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardRowKeys {
@@ -77,62 +79,56 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     )
   }
 
-  const hash = (developerId: string, kind: string, value: string) =>
-    indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
-
-  function hashNetwork({ developerId, clientIp }: GuardedRequest): string | undefined {
+  function toSubjects(
+    { developerId, phone, country, clientIp }: GuardedRequest,
+    { contexts }: Sender,
+  ): SubjectKeys {
     const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
-    return network === undefined ? undefined : hash(developerId, 'network', network)
-  }
-
-  /** @param withDayBefore whether the counts of the day before are read too */
-  function toCounted(
-    { developerId, phone, country }: GuardedRequest,
-    networkHash: string | undefined,
-    day: number,
-    withDayBefore: boolean,
-  ): CountedKeys {
-    const toSubject = (subjectHash: string): CountedSubject => ({
-      hash: subjectHash,
-      today: toCountsKey(day, subjectHash),
-      before: withDayBefore ? toCountsKey(day - 1, subjectHash) : undefined,
-    })
     return {
-      country: `${developerId} ${country ?? noCountry}`,
-      prefix: toSubject(hash(developerId, 'prefix', phone.slice(0, -4))),
-      network: networkHash === undefined ? undefined : toSubject(networkHash),
+      country: countryKey(developerId, country),
+      prefix: prefixKey(keys, developerId, phone),
+      network: network === undefined ? undefined : hashOf(keys, developerId, 'network', network),
+      device: contexts[network === undefined ? 0 : 1],
     }
   }
 
+  const toKeys = (request: GuardedRequest, subjects?: SubjectKeys): GuardKeys => ({
+    subjects,
+    pool: poolKey(request.developerId),
+    total: undefined,
+    judgedAt: undefined,
+  })
+
   return {
-    keysToJudge(message, { isKnownPhone, contexts }, now) {
+    keysToJudge(message, sender, now) {
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
-        return { ...noKeys, judgedAt: now }
-      const day = utcDay(now)
-      const total = totalPerDay > 0 ? toCountsKey(day, totalSubject) : undefined
-      if (isKnownPhone) return { ...noKeys, total, judgedAt: now }
-      const counted = toCounted(message, hashNetwork(message), day, true)
-      return { counted, contexts: withNetwork(contexts, counted.network?.hash), total, judgedAt: now }
+        return { ...toKeys(message), judgedAt: now }
+      const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
+      const subjects = sender.isKnownPhone ? undefined : toSubjects(message, sender)
+      return { ...toKeys(message, subjects), total, judgedAt: now }
     },
 
-    keysToConvert(request, { isKnownPhone, contexts }) {
+    keysToConvert(request, sender, now) {
       if (isExempt(request)) return undefined
-      const network = hashNetwork(request)
-      const counted = isKnownPhone ? undefined : toCounted(request, network, utcDay(request.createdAt), false)
-      return { ...noKeys, counted, contexts: withNetwork(contexts, network) }
+      const subjects = toSubjects(request, sender)
+      // Most phones of today have been counted.
+      if (sender.isKnownPhone && isEvidence(sender, subjects, utcDay(now))) return undefined
+      return toKeys(request, subjects)
     },
 
-    keysToRevert(request, { isKnownPhone }) {
-      if (isExempt(request) || isKnownPhone) return undefined
-      return {
-        ...noKeys,
-        counted: toCounted(request, hashNetwork(request), utcDay(request.createdAt), false),
-      }
-    },
+    keysToRevert: (request, sender) =>
+      isExempt(request) || sender.isKnownPhone ? undefined : toKeys(request, toSubjects(request, sender)),
   }
 }
 
-const withNetwork = (contexts: readonly string[], network: string | undefined) =>
-  network === undefined ? contexts : [...contexts, network]
+/** Tells whether the phone was counted on a day already, for all subjects. */
+function isEvidence(sender: Sender, { network, device }: SubjectKeys, day: number): boolean {
+  const isOn = (at: number) => utcDay(at) === day
+  return isOn(sender.verifiedAt) && [network, device].every((key) => !key || isOn(verifiedFrom(sender, key)))
+}
+
+/** Time at which a phone was last verified from a network or device; 0 if it was not. */
+export const verifiedFrom = ({ verifiedFrom: contexts }: Sender, key: string): number =>
+  contexts.find(({ hash }) => hash === key)?.verifiedAt ?? 0

@@ -1,32 +1,55 @@
 import type { Clock } from '../model/clock.ts'
-import { type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
+import { alertMs, type GuardDecisions, guardRules, type GuardRow, type GuardRule } from '../model/guard.ts'
 import { costlyNumberTypes } from '../model/number-type.ts'
-import { guardFigures, type GuardSettings } from './rules.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
+import { allowanceOf, allowances } from './allowances.ts'
+import type { GuardSettings } from './settings.ts'
+import { namedBase, openSubject } from './subject.ts'
 
-export type GuardStatus = {
-  mode: GuardSettings['mode']
-  /** Start of the counted decisions: about 24 hours ago, on a full hour. */
-  since: string
-  rules: Array<{
-    rule: GuardRule
-    /** The limit of the rule, in words; null if it is off. */
-    limit: string | null
-    flagged: number
-    blocked: number
-  }>
-  /** Decisions by rule and country, most frequent first. */
-  countries: GuardDecisions[]
-  /** Countries whose conversion is less than half of what it was in the 14 days before. */
+/** Allowance of a country for 24 hours, and its use. */
+export type CountryUsage = {
+  developerId: string
+  country: string
+  /** Distinct phones that were verified in the last 14 days. */
+  verifiedPhones: number
+  allowance: number
+  unverified: number
+  /** Those of them that the pool paid for. */
+  fromPool: number
+}
+
+/** Allowance of all countries of a developer beyond their own, and its use. */
+export type PoolUsage = { developerId: string; allowance: number; unverified: number }
+
+export type GuardUsage = {
+  /** Those of countries, the most used first. */
+  allowances: CountryUsage[]
+  pools: PoolUsage[]
+  /** Countries with an alert. */
   alerts: Array<{ developerId: string; country: string; until: string }>
 }
 
-/** The guard as a developer may see it: its rules, and the alerts about messages of their own applications. */
-export type DeveloperGuardStatus = {
+type RuleStatus = {
+  rule: GuardRule
+  /** The limit of the rule, in words; null if it is off. */
+  limit: string | null
+}
+
+export type GuardStatus = GuardUsage & {
   mode: GuardSettings['mode']
-  rules: Array<{ rule: GuardRule; limit: string | null }>
-  alerts: Array<{ country: string; until: number }>
+  /** Start of the counted decisions: about 24 hours ago, on a full hour. */
+  since: string
+  rules: Array<RuleStatus & { flagged: number; blocked: number }>
+  /** Decisions by rule and country, most frequent first. */
+  countries: GuardDecisions[]
+}
+
+/** The guard as a developer may see it. */
+export type DeveloperGuardStatus = Omit<GuardUsage, 'pools'> & {
+  mode: GuardSettings['mode']
+  rules: RuleStatus[]
+  pool: Pick<PoolUsage, 'allowance' | 'unverified'>
 }
 
 export type GuardStatusService = ReturnType<typeof createGuardStatusService>
@@ -38,43 +61,38 @@ export function createGuardStatusService(needs: {
   settings(): GuardSettings
 }) {
   return {
-    /** Reads the rules in effect, and the developer's own alerts. */
     async read(developerId: string): Promise<DeveloperGuardStatus> {
       const settings = needs.settings()
-      const alerts = await needs.store.read.guard.alerts(needs.clock.now())
+      const now = needs.clock.now()
+      const { pools, ...usage } = await readUsage(needs.store, settings, `${developerId} `, now)
       return {
         mode: settings.mode,
         rules: guardRules.map((rule) => ({ rule, limit: describeLimit(rule, settings) })),
-        alerts: alerts.flatMap(({ subject, alertUntil }) => {
-          const [owner, country = ''] = subject.split(' ')
-          return owner === developerId ? [{ country, until: alertUntil }] : []
-        }),
+        ...usage,
+        pool: pools[0] ?? { allowance: allowances.pool.perDay, unverified: 0 },
       }
     },
   }
 }
 
-const hours = 24
-
-/** Reads the guard's decisions of the last 24 hours by rule and by country, and its current alerts. */
+/** Reads the guard's decisions of the last 24 hours, and what is spent of the allowances of all developers. */
 export async function readGuardStatus(
   store: Store<'guard'>,
   settings: GuardSettings,
   now: number,
 ): Promise<GuardStatus> {
-  const fromHour = Math.floor(now / hourMs) - hours + 1
+  const fromHour = Math.floor(now / hourMs) - 23
   const decisions = await store.read.guard.decisions(fromHour)
-  const alerts = await store.read.guard.alerts(now)
-  const sumDecisions = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
-    decisions.reduce((sum, decision) => (decision.rule === rule ? sum + decision[kind] : sum), 0)
+  const sum = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
+    decisions.reduce((count, decision) => (decision.rule === rule ? count + decision[kind] : count), 0)
   return {
     mode: settings.mode,
     since: new Date(fromHour * hourMs).toISOString(),
     rules: guardRules.map((rule) => ({
       rule,
       limit: describeLimit(rule, settings),
-      flagged: sumDecisions(rule, 'flagged'),
-      blocked: sumDecisions(rule, 'blocked'),
+      flagged: sum(rule, 'flagged'),
+      blocked: sum(rule, 'blocked'),
     })),
     countries: decisions.toSorted(
       (a, b) =>
@@ -82,18 +100,59 @@ export async function readGuardStatus(
         guardRules.indexOf(a.rule) - guardRules.indexOf(b.rule) ||
         a.country.localeCompare(b.country),
     ),
-    alerts: alerts.map(({ subject, alertUntil }) => {
-      const [developerId = '', country = ''] = subject.split(' ')
-      return { developerId, country, until: new Date(alertUntil).toISOString() }
-    }),
+    ...(await readUsage(store, settings, 'dev_', now)),
+  }
+}
+
+/** Reads what developers have spent. @param prefix of the names of their rows */
+async function readUsage(
+  store: Store<'guard'>,
+  settings: GuardSettings,
+  prefix: string,
+  now: number,
+): Promise<GuardUsage> {
+  const usage: GuardUsage = { allowances: [], pools: [], alerts: [] }
+  for (const [subject, row] of await store.read.guard.named(prefix)) {
+    const [developerId = '', country = '', more] = subject.split(' ')
+    if (more !== undefined || country === '') continue
+    if (country === 'pool') {
+      const { unverified } = openSubject(row, now).usage()
+      usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
+      continue
+    }
+    usage.allowances.push(toCountryUsage(developerId, country, row, settings, now))
+    if (row.alertedAt > now - alertMs)
+      usage.alerts.push({ developerId, country, until: new Date(row.alertedAt + alertMs).toISOString() })
+  }
+  usage.allowances.sort((a, b) => b.unverified / b.allowance - a.unverified / a.allowance)
+  return usage
+}
+
+function toCountryUsage(
+  developerId: string,
+  country: string,
+  row: GuardRow,
+  settings: GuardSettings,
+  now: number,
+): CountryUsage {
+  const subject = openSubject(row, now)
+  const { unverified, evidence } = subject.usage()
+  const base = namedBase(settings, subject, country, now) ?? allowances.pool.perCountry
+  return {
+    developerId,
+    country,
+    verifiedPhones: evidence,
+    allowance: allowanceOf('country', evidence) + base,
+    unverified,
+    fromPool: subject.drawn(),
   }
 }
 
 function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
   const { countries, deniedCountries, allowedNumberTypes, totalPerDay } = settings
-  const { countryPerDay, prefixPerDay, networkPerDay, perVerified, convertsFrom, visitMs } = guardFigures
-  const growing = (perDay: number) =>
-    `${perDay} unverified messages a day, and ${perVerified} for each verified code`
+  const { country, prefix, network, device, pool } = allowances
+  const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
+    `${base} unverified messages in 24 hours, and ${perPhone} for each phone verified ${of} in 14 days`
   switch (rule) {
     case 'COUNTRY_NOT_ALLOWED': {
       const parts = [
@@ -107,11 +166,17 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
       return refused.length > 0 ? `no ${refused.join(', ')} numbers` : null
     }
     case 'COUNTRY_UNVERIFIED':
-      return `${growing(countryPerDay)}; no limit from ${convertsFrom} codes and a fifth verified in 14 days`
+      return `${country.perPhone} unverified messages in 24 hours for each phone verified there in 14 days, and ${pool.perCountry} from the pool`
+    case 'POOL_UNVERIFIED':
+      return `${pool.perDay} unverified messages in 24 hours of all countries beyond their own allowances`
+    case 'FAIR_SHARE':
+      return 'once half of the allowance of a country is spent: networks or devices that sent least'
     case 'PREFIX_UNVERIFIED':
-      return `${growing(prefixPerDay)}, to numbers that differ in their last four digits`
+      return `${growing(prefix, 'there')}, to numbers that differ in their last four digits`
     case 'NETWORK_UNVERIFIED':
-      return `${growing(networkPerDay)}; ${visitMs / 60_000} minutes a day while few of the country's codes are verified`
+      return growing(network, 'from it')
+    case 'DEVICE_UNVERIFIED':
+      return growing(device, 'from it')
     case 'TOTAL_DAILY':
       return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
   }

@@ -63,7 +63,8 @@ export type PhoneRecord = Subscriber & {
 
 /** How long a verification makes its phone and contexts known. */
 export const knownLifetimeMs = 180 * dayMs
-const knownContextsMax = 5
+/** Network, device, and the guard's wider network of the last verifications. */
+const knownContextsMax = 8
 
 export const unusedLane: LaneUsage = { sends: [], checks: null }
 
@@ -115,7 +116,7 @@ export const laneFor = (record: PhoneRecord, contexts: readonly string[], now: n
 export const knownContexts = ({ contexts }: PhoneRecord, now: number): KnownContext[] =>
   contexts.filter(({ verifiedAt }) => verifiedAt > now - knownLifetimeMs)
 
-/** Makes contexts known; the record keeps the last five. */
+/** Makes contexts known; the record keeps the last eight. */
 export function rememberContexts(
   record: PhoneRecord,
   contexts: readonly string[],

@@ -16,6 +16,7 @@ import { findPhone, laneOf } from './phones.ts'
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
  * send known, and ends the consecutive failures of its lane.
  *
+ * @param network key of the guard's counts, where the phone is evidence from now on
  * @returns the record, and the UTC days to adjust in the count of active identities
  */
 export function afterVerification(
@@ -23,6 +24,7 @@ export function afterVerification(
   newId: NewId,
   request: Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'contexts' | 'lane'>,
   now: number,
+  network?: string,
 ): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
   const { identity } = record
   const lane = laneOf(request)
@@ -30,7 +32,7 @@ export function afterVerification(
     ...withLane(record, lane, { checks: afterSuccess(record.lanes[lane].checks) }),
     phone: request.phone,
     country: request.country,
-    contexts: rememberContexts(record, request.contexts, now),
+    contexts: rememberContexts(record, network ? [...request.contexts, network] : request.contexts, now),
     identity: countVerification(identity, newId, request.appId, now),
   }
   const lastDay = identity ? utcDay(identity.lastVerifiedAt) : undefined

@@ -2,7 +2,6 @@ import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { eventChange } from '../log/events.ts'
 import { flaggedChanges } from '../guard/blocked.ts'
-import { alertChange } from '../guard/alert.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
 import type { GuardJudge, GuardVerdict } from '../guard/judge.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
@@ -30,7 +29,7 @@ export async function readMessageFacts(
     rate: await readRate(rows, otpRateLimit(plans, application, 'send'), now),
     subscribers: await rows.subscribers(application.id),
     // An alert goes to all of them; one can be raised only where the guard counts.
-    alertSubscribers: guardFacts?.keys.counted
+    alertSubscribers: guardFacts?.keys.subjects
       ? await rows.subscribersOfDeveloper(application.developerId)
       : [],
   }
@@ -42,7 +41,6 @@ export function sentChanges(
   sent: {
     request: OtpRequest
     subscribers: readonly Subscriber[]
-    alertSubscribers: readonly Subscriber[]
     inboxOwnerId: string
     isOverBudget: boolean
     verdict: GuardVerdict
@@ -54,7 +52,6 @@ export function sentChanges(
   const requestVisible = inboxOwnerId === request.developerId ? 1 : 0
   const inbox = request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
   return [
-    ...(verdict.alert ? [alertChange(newId, request, verdict.alert, sent.alertSubscribers, now)] : []),
     ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
     ...flaggedChanges(newId, request, verdict.violatedRules, subscribers, now),
     eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),

@@ -5,6 +5,7 @@ import { toDestination, inboxProvider } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
+import { alertChanges } from '../guard/alert.ts'
 import { blockResend } from '../guard/blocked.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
@@ -140,10 +141,15 @@ export function createOtpResend(needs: OtpNeeds) {
         if (choice.mustWait && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
         if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
         const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
-        const changes: Change[] = [...chargeChanges, { kind: 'guard', changes: counts }]
+        const changes: Change[] = [
+          ...chargeChanges,
+          { kind: 'guard', changes: counts },
+          ...alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now),
+        ]
         if (verdict.blocked) {
           const blocked = blockResend(newId, request, verdict, subscribers, now)
-          return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+          const all = [...changes, ...blocked.changes]
+          return saveOutcome(refuseSend(blocked.result, rate, all, verdict.alert), scope, now)
         }
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, choice)

@@ -53,7 +53,8 @@ export const refuseSend = (
   rejected: Rejected,
   rate?: RateState,
   changes: readonly Change[] = [],
-): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected }, changes })
+  alert?: GuardAlert,
+): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected, alert }, changes })
 
 /**
  * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,

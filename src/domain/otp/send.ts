@@ -4,6 +4,7 @@ import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
+import { alertChanges } from '../guard/alert.ts'
 import { blockSend } from '../guard/blocked.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
@@ -155,10 +156,12 @@ export function createOtpSend(needs: OtpNeeds) {
         const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
         const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
         const guardChange: Change = { kind: 'guard', changes: counts }
-        const changes = [...charged.changes, phoneChange, guardChange]
+        const alert = alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now)
+        const changes = [...charged.changes, phoneChange, guardChange, ...alert]
         if (verdict.blocked) {
           const blocked = blockSend(newId, request, verdict, subscribers, now)
-          return saveOutcome(refuseSend(blocked.result, rate, [...changes, ...blocked.changes]), scope, now)
+          const all = [...changes, ...blocked.changes]
+          return saveOutcome(refuseSend(blocked.result, rate, all, verdict.alert), scope, now)
         }
         if (facts.replaced && isLiving(facts.replaced, now)) {
           const closable = { request: facts.replaced, subscribers }

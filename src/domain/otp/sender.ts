@@ -14,4 +14,6 @@ export const senderOf = (
   isKnownPhone:
     isKnownPhone(record, createdAt) && (record.identity?.firstVerifiedAt ?? createdAt) < createdAt,
   contexts,
+  verifiedAt: record.identity?.lastVerifiedAt ?? 0,
+  verifiedFrom: record.contexts,
 })

@@ -72,7 +72,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   function markVerified(
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
-    guardChanges: GuardChanges,
+    { counts: guardChanges, network }: { counts: GuardChanges; network: string | undefined },
     now: number,
   ): Decision<OtpRequest> {
     const verified: OtpRequest = {
@@ -82,7 +82,8 @@ export function createOtpVerify(needs: OtpNeeds) {
       verifiedAt: now,
       updatedAt: now,
     }
-    const { record: known, removedFromDay, addedToDay } = afterVerification(record, newId, verified, now)
+    const after = afterVerification(record, newId, verified, now, network)
+    const { record: known, removedFromDay, addedToDay } = after
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request: verified, isNew: false },
@@ -142,7 +143,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           if (request) requireReadablePhone(request)
           const phone = request && (await readPhone(rows, keys, request))
           const sender = phone && senderOf(phone.record, request)
-          const guardKeys = sender && guard.keysToConvert(request, sender)
+          const guardKeys = sender && guard.keysToConvert(request, sender, now)
           const guardFacts = await loadGuardFacts(rows.guard, guardKeys)
           const rate = await readRate(
             rows,
@@ -150,11 +151,11 @@ export function createOtpVerify(needs: OtpNeeds) {
             now,
           )
           const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now, refusal, request, phone, guardFacts, rate, subscribers }
+          return { now, refusal, request, phone, sender, guardFacts, rate, subscribers }
         },
 
         decide(facts): Decision<CheckResult | Moved> {
-          const { now, refusal, request, phone, guardFacts, rate, subscribers } = facts
+          const { now, refusal, request, phone, sender, guardFacts, rate, subscribers } = facts
           const refuse = (rejected: Rejected) => ({
             result: { rate: undefined, request, result: rejected },
             changes: [],
@@ -175,13 +176,15 @@ export function createOtpVerify(needs: OtpNeeds) {
           }
 
           function compare(): Decision<OtpRequest | Rejected> {
-            if (!request || !phone) return { result: reject(notFound('otpRequest')), changes: [] }
+            if (!request || !phone || !sender) return { result: reject(notFound('otpRequest')), changes: [] }
             const closable = { request, subscribers }
             const closed = refuseIfClosed(newId, closable, now)
             if (closed) return closed
             if (!matchesCode(keys, request.id, code, request.codeHash))
               return countFailure(closable, phone, now)
-            return markVerified(closable, phone, guard.convert(guardFacts, request, now), now)
+            const counts = guard.convert(guardFacts, request, sender, now)
+            const network = guardFacts?.keys.subjects?.network
+            return markVerified(closable, phone, { counts, network }, now)
           }
         },
       })),

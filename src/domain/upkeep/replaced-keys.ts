@@ -7,7 +7,7 @@ import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { cancelRequests } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
-import { createGuardWalks } from './guard-hashes.ts'
+import { createEvidenceWalk, createGuardWalk } from './guard-walks.ts'
 import type { KeyWalk } from './key-walks.ts'
 import { createLinkWalk } from './link-requests.ts'
 import { createPhoneWalks } from './phone-key-walk.ts'
@@ -101,6 +101,7 @@ export const createAllKeyWalks = (
   ...createPhoneWalks(needs.keys),
   createLinkWalk(needs.keys),
   createTotpWalk(needs),
-  ...createGuardWalks(needs.keys),
+  createEvidenceWalk(needs),
+  createGuardWalk(needs.keys),
   ...sealWalks,
 ]

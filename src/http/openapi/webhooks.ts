@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
+import { guardAlertReasons } from '../../shared/guard-alert.ts'
 import { eventKinds, relayKinds, type EventKind } from '../../shared/event-kinds.ts'
 import { nullable, object, oneOf, timestamp } from '../schemas.ts'
 import { type createSchemaConverter, toPascalCase } from './schemas.ts'
@@ -42,9 +43,9 @@ export const eventTexts: Readonly<Record<EventKind, { summary: string; descripti
       'The fraud guard refused to send the message. A blocked send has failed; after a blocked resend the request is still pending.',
   },
   'guard.alert': {
-    summary: 'The conversion of a country fell',
+    summary: 'More messages than usual are not verified',
     description:
-      'Fewer people than usual enter the codes that are sent to a country, which is how SMS pumping looks. Sent to the endpoints of all your applications that subscribe to it, at most once a day per country.',
+      'A country, or a prefix of its numbers, gets more messages than usual whose code is not entered, which is how SMS pumping looks. Sent to the endpoints of all your applications that subscribe to it, once an hour per country while it lasts.',
   },
   'message.sent': {
     summary: 'A code of your own was sent',
@@ -86,11 +87,20 @@ const otpEventData = object(
 const guardAlertData = object(
   {
     country: Type.String({ description: 'ISO 3166-1 alpha-2 code of the country.' }),
-    messages: Type.Integer({
-      description: 'Messages of the last half hour, without those of the last two minutes.',
+    prefix: nullable(
+      Type.String({
+        description: 'First digits of the numbers, with `+`; null if the whole country is meant.',
+      }),
+    ),
+    reason: {
+      ...oneOf(guardAlertReasons),
+      description:
+        '`rate`: three times as many unverified messages as usual, and at least one a minute. `nothing_verified`: 30 and more, and no phone was verified there in 14 days. `day`: half as many again as on any of the last 14 days.',
+    },
+    unverified: Type.Integer({
+      description: 'Unverified messages of the last ten minutes (`rate`) or of the last 24 hours.',
     }),
-    conversion: Type.Integer({ description: 'Percentage of them that were verified.' }),
-    usualConversion: Type.Integer({ description: 'Percentage that was verified in the last 14 days.' }),
+    usual: Type.Integer({ description: 'As many as usual of that time.' }),
   },
   'GuardAlertData',
 )

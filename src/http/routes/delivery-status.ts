@@ -51,24 +51,49 @@ const guard = object(
         limit: nullable(Type.String({ description: 'Limit of the rule in words; null if it is off.' })),
       }),
     ),
+    allowances: Type.Array(
+      object({
+        country: Type.String({ description: 'ISO code of the country.' }),
+        verifiedPhones: Type.Integer({
+          description: 'Distinct phones that your applications verified there in 14 days.',
+        }),
+        allowance: Type.Integer({
+          description: 'Messages that may leave unverified in 24 hours; up to 100 of them from the pool.',
+        }),
+        unverified: Type.Integer({ description: 'Unverified messages of the last 24 hours.' }),
+        fromPool: Type.Integer({ description: 'Those of them that the pool paid for.' }),
+      }),
+      { description: 'Countries that you sent to in the last weeks, the most used first.' },
+    ),
+    pool: object({
+      allowance: Type.Integer({
+        description: 'Messages that all countries together may send beyond their own allowances in 24 hours.',
+      }),
+      unverified: Type.Integer({ description: 'How many of them are spent.' }),
+    }),
     alerts: Type.Array(
       object({
         country: Type.String({ description: 'ISO code of the country.' }),
-        until: { ...timestamp, description: 'When the alert ends.' },
+        until: { ...timestamp, description: 'When the alert ends, unless its cause lasts.' },
       }),
-      {
-        description:
-          'Countries where your applications verify less than half as many codes as in the 14 days before.',
-      },
+      { description: 'Countries with more unverified messages than usual.' },
     ),
   },
   'Guard',
 )
 
-const presentGuard = ({ mode, rules, alerts }: DeveloperGuardStatus) => ({
+const presentGuard = ({ mode, rules, alerts, allowances, pool }: DeveloperGuardStatus) => ({
   mode,
   rules,
-  alerts: alerts.map(({ country, until }) => ({ country, until: formatTime(until) })),
+  allowances: allowances.map(({ country, verifiedPhones, allowance, unverified, fromPool }) => ({
+    country,
+    verifiedPhones,
+    allowance,
+    unverified,
+    fromPool,
+  })),
+  pool: { allowance: pool.allowance, unverified: pool.unverified },
+  alerts: alerts.map(({ country, until }) => ({ country, until })),
 })
 
 /** Routes that show how messages are delivered: the operator's providers, and the guard against SMS pumping. */
@@ -98,9 +123,9 @@ export function deliveryStatusRoutes(services: {
         detail: {
           ...detail,
           operationId: 'getGuard',
-          summary: 'Get the rules and alerts of the guard',
+          summary: 'Get the allowances and alerts of the guard',
           description:
-            'Returns how the guard against SMS pumping judges your messages, and the countries where fewer of your codes are verified than usual.',
+            'Returns how the guard against SMS pumping judges your messages, what each country may send unverified and has sent in the last 24 hours, and the countries with more unverified messages than usual.',
         },
       },
     )

@@ -3,6 +3,7 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { OnStep } from '../../shared/progress.ts'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
+import { alertMs } from '../../domain/model/guard.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
@@ -197,11 +198,11 @@ function inspectDatabase(
           )
           .all()
       : []
-    const guardAlerts = hasTable('guard_countries')
+    const guardAlerts = hasTable('guard_usage')
       ? connection
           .query<{ country: string; until: number }, []>(
-            `select substr(subject, instr(subject, ' ') + 1) as country, max(alert_until) as until
-             from guard_countries where alert_until > 0 group by 1 order by 1`,
+            `select substr(subject, instr(subject, ' ') + 1) as country, max(alerted_at) + ${alertMs} as until
+             from guard_usage where alerted_at > 0 group by 1 order by 1`,
           )
           .all()
       : []

@@ -279,14 +279,14 @@ describe('webhook listen', () => {
   })
 
   test('forwards an alert of the guard, which has no request', async () => {
-    const detail = 'NL 3 % of 214 messages verified, usually 61 %'
+    const detail = 'NL +316123 nothing_verified 214 unverified, usually 6'
     serveEntries(entry({ type: 'guard.alert', requestId: null, phone: null, status: null, detail }))
     await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
     expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual({
       id: 'evt_1',
       type: 'guard.alert',
       timestamp: '2026-11-20T11:59:59.000Z',
-      data: { country: 'NL', messages: 214, conversion: 3, usualConversion: 61 },
+      data: { country: 'NL', prefix: '+316123', reason: 'nothing_verified', unverified: 214, usual: 6 },
     })
   })
 

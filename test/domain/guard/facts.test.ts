@@ -6,12 +6,12 @@ import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
 import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
-import { mergeGuardChanges, withPendingChanges } from '../../../src/store/pending-guard.ts'
+import { mergeGuardChanges, withPendingChanges } from '../../../src/store/guard.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { deepFreeze } from '../../helpers/freeze.ts'
-import { guardOff } from '../../helpers/guard.ts'
+import { guardOff, stranger } from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
 let opened: Awaited<ReturnType<typeof openTestSqlite>>
@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => opened.dispose())
 
 const guardTables = () => {
-  const { guardCountries, guardCounts, guardContexts, guardDecisions } = opened.database.tables
-  return [guardCountries, guardCounts, guardContexts, guardDecisions]
+  const { guardUsage, guardDecisions } = opened.database.tables
+  return [guardUsage, guardDecisions]
 }
 
 type Call =
@@ -47,6 +47,8 @@ const call: fc.Arbitrary<Call> = fc.oneof(
       sender: fc.record({
         isKnownPhone: fc.constantFrom(false, false, false, true),
         contexts: fc.constantFrom([], ['home'], ['home', 'device']),
+        verifiedAt: fc.constantFrom(0, 0, Date.parse('2026-12-31T12:00:00Z')),
+        verifiedFrom: fc.constant([]),
       }),
       times: fc.constantFrom(1, 3, 25),
     }),
@@ -105,8 +107,15 @@ async function run(
       if (!target) continue
       const { message, sender } = target
       const keys =
-        one.kind === 'convert' ? judge.keysToConvert(message, sender) : judge.keysToRevert(message, sender)
-      await apply(judge[one.kind](await load(keys, message, sender), message, now))
+        one.kind === 'convert'
+          ? judge.keysToConvert(message, sender, now)
+          : judge.keysToRevert(message, sender)
+      const facts = await load(keys, message, sender)
+      await apply(
+        one.kind === 'convert'
+          ? judge.convert(facts, message, sender, now)
+          : judge.revert(facts, message, now),
+      )
       continue
     }
     const { sender } = one
@@ -130,9 +139,8 @@ async function runOnDatabase(
   judge: ReturnType<typeof createGuardJudge>,
   isOverlaid: boolean,
 ) {
-  const [countries, counts, contexts, decisions] = guardTables()
   await opened.database.write(async (tx) => {
-    for (const table of [countries, counts, contexts, decisions]) if (table) await tx.delete(table)
+    for (const table of guardTables()) await tx.delete(table)
   })
   const verdicts = await store.write(async ({ guard }) => {
     if (!isOverlaid) return run(judge, list, { rows: guard, apply: guard.apply })
@@ -175,11 +183,8 @@ test('decisions change neither their facts nor their inputs, and return no promi
         revert: (...args) => withoutPromise(plain.revert(...args)),
       }
       const pending = noGuardChanges()
-      const empty: GuardRows = {
-        country: () => Promise.resolve(undefined),
-        counts: () => Promise.resolve(new Map()),
-        contexts: () => Promise.resolve(new Map()),
-      }
+      const none = () => Promise.resolve(new Map())
+      const empty: GuardRows = { rows: none, furtherRows: none }
       const apply = (changes: GuardChanges) => Promise.resolve(mergeGuardChanges(pending, changes))
       await run(judge, list, { rows: withPendingChanges(empty, pending), apply }, (...inputs) =>
         inputs.forEach(deepFreeze),
@@ -193,13 +198,13 @@ test('an overlay adds decisions up and keeps the newest rows', () => {
   const decision = { hour: 1, rule: 'NUMBER_TYPE', country: 'NL', flagged: 1, blocked: 2 } as const
   const pending = noGuardChanges()
   mergeGuardChanges(pending, { ...noGuardChanges(), decisions: new Map([['key', decision]]) })
+  const row = { windows: [[1, 2]], alertedAt: 0, until: 5 }
   mergeGuardChanges(pending, {
-    ...noGuardChanges(),
     decisions: new Map([['key', decision]]),
-    contexts: new Map([['home', 5]]),
+    rows: new Map([['home', row]]),
   })
   expect(pending.decisions.get('key')).toEqual({ ...decision, flagged: 2, blocked: 4 })
-  expect(pending.contexts).toEqual(new Map([['home', 5]]))
+  expect(pending.rows).toEqual(new Map([['home', row]]))
   expect(decision.flagged).toBe(1)
 })
 
@@ -216,16 +221,20 @@ test('without facts every message passes, and nothing is counted', () => {
     resends: 0,
     costlyType: null,
   }
-  const sender = { isKnownPhone: false, contexts: ['home'] }
+  const sender = { ...stranger, contexts: ['home'] }
   const { verdict, changes } = judge.judge(undefined, message, sender)
   expect(verdict).toEqual({ blocked: false, violatedRules: [] })
-  for (const each of [changes, judge.convert(undefined, message, 0), judge.revert(undefined, message, 0)])
+  for (const each of [
+    changes,
+    judge.convert(undefined, message, sender, 0),
+    judge.revert(undefined, message, 0),
+  ])
     expect(each).toEqual(noGuardChanges())
 })
 
 test('rows that cannot be read are a fault of the guard', async () => {
   const broken = () => Promise.reject(new Error('no such table'))
-  const keys = { counted: undefined, contexts: [], total: '20000 total', judgedAt: 0 }
-  const load = async () => loadGuardFacts({ country: broken, counts: broken, contexts: broken }, keys)
+  const keys = { subjects: undefined, pool: 'dev_1 pool', total: 'total 20000', judgedAt: 0 }
+  const load = async () => loadGuardFacts({ rows: broken, furtherRows: broken }, keys)
   expect(await load().catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
 })

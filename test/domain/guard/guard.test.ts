@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import type { GuardSettings } from '../../../src/domain/guard/rules.ts'
+import { prefixKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
+import { openSubject } from '../../../src/domain/guard/subject.ts'
+import type { GuardSettings } from '../../../src/domain/guard/settings.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
+import { createGuardFixture, createMemoryGuardStore, guardOff, stranger } from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
 let opened: Awaited<ReturnType<typeof openTestSqlite>>
@@ -17,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => opened.dispose())
 
 const guardTables = () => {
-  const { guardCountries, guardCounts, guardContexts, guardDecisions } = opened.database.tables
-  return [guardCountries, guardCounts, guardContexts, guardDecisions]
+  const { guardUsage, guardDecisions } = opened.database.tables
+  return [guardUsage, guardDecisions]
 }
 beforeEach(async () => {
   await opened.database.write(async (tx) => {
@@ -26,24 +27,21 @@ beforeEach(async () => {
   })
 })
 
-const createBench = (changes: Partial<GuardSettings> = {}) =>
-  createGuardFixture(store, { ...guardOff, ...changes })
+function createBench(changes: Partial<GuardSettings> = {}) {
+  const memory = createMemoryGuardStore()
+  const fixture = createGuardFixture(memory, { ...guardOff, ...changes })
+  const open = (key: string) => openSubject(memory.rows.get(key), fixture.clock.now())
+  return { ...fixture, open }
+}
 type Bench = ReturnType<typeof createBench>
 
-const known = (context: string) => ({ isKnownPhone: false, contexts: [context] })
-const countOf = (rules: readonly string[], rule: string) => rules.filter((one) => one === rule).length
+/** As above, on a database. */
+const createStored = (changes: Partial<GuardSettings> = {}) =>
+  createGuardFixture(store, { ...guardOff, ...changes })
 
-/** Verifies codes of different people, so that the country converts. */
-async function verifyCodes(
-  { send, verify, clock }: Bench,
-  count: number,
-  overrides: Partial<GuardedMessage> = {},
-) {
-  for (let user = 0; user < count; user++) {
-    await verify((await send(1, overrides)).request)
-    clock.advance(minuteMs)
-  }
-}
+/** A sender who tells a device and no network. */
+const device = (context: string) => ({ ...stranger, contexts: ['network', context] })
+const countOf = (rules: readonly string[], rule: string) => rules.filter((one) => one === rule).length
 
 /** Sends to different prefixes, one message in each `gapMs`. @returns the violated rules */
 async function sendSlowly(
@@ -60,74 +58,142 @@ async function sendSlowly(
   return rules
 }
 
-describe('a country in which this developer verified nothing', () => {
-  test('takes a hundred unverified messages in any 24 hours, whatever the application', async () => {
-    const bench = createBench()
-    const rules = await sendSlowly(bench, 300, 3 * minuteMs)
-    expect(countOf(rules, '')).toBeLessThanOrEqual(101)
-    expect(countOf(rules, 'COUNTRY_UNVERIFIED')).toBeGreaterThanOrEqual(199)
-    expect((await bench.send(1, { country: 'BE' })).rules).toEqual([''])
-    expect((await bench.send(1, { developerId: 'dev_2' })).rules).toEqual([''])
-    bench.clock.advance(30 * hourMs)
-    expect((await bench.send(1)).rules).toEqual([''])
-  })
+describe('evidence', () => {
+  let bench: Bench
+  const evidenceOf = (subject: string) => bench.open(subject).usage().evidence
+  beforeEach(() => void (bench = createBench()))
 
-  test('gets at most 110 of 300 consecutive numbers', async () => {
-    const { evaluate, createRequest } = createBench()
-    let left = 0
-    for (let n = 0; n < 300; n++) {
-      const request = createRequest({ country: 'SO', phone: `+25261${2_999_900 + n}` })
-      if (!(await evaluate(request)).blocked) left++
+  test('is a phone once, however many codes it verifies, for 14 days', async () => {
+    const { clock, createRequest, evaluate, verify } = bench
+    const request = createRequest({ phone: '+31611110001', clientIp: '203.0.113.9' })
+    const keys = bench.guard.keysToJudge(request, device('d'), clock.now())?.subjects
+    if (!keys?.network || !keys.device) throw new Error('not counted')
+    const subjects = [keys.country, keys.prefix, keys.network, keys.device]
+    for (let code = 0; code < 20; code++) {
+      await evaluate(request, device('d'))
+      await verify(request, device('d'))
+      if (code % 5 === 4) clock.advance(3 * dayMs)
     }
-    expect(left).toBeLessThanOrEqual(110)
+    for (const subject of subjects) expect([subject, evidenceOf(subject)]).toEqual([subject, 1])
+    clock.advance(10 * dayMs)
+    for (const subject of subjects) expect(evidenceOf(subject)).toBe(1)
+    clock.advance(4 * dayMs)
+    for (const subject of subjects) expect(evidenceOf(subject)).toBe(0)
   })
 
-  test('takes four more for each code that is verified', async () => {
-    const bench = createBench()
-    await verifyCodes(bench, 5)
-    const rules = await sendSlowly(bench, 200, 3 * minuteMs)
-    expect(countOf(rules, '')).toBeGreaterThanOrEqual(120)
-    expect(countOf(rules, '')).toBeLessThanOrEqual(121)
+  test('of a known phone stays, although its messages are not counted', async () => {
+    const { createRequest, verify, clock } = bench
+    const request = createRequest({ phone: '+31611110001' })
+    await verify(request)
+    for (let day = 0; day < 40; day += 8) {
+      clock.advance(8 * dayMs)
+      await verify(request, { ...stranger, isKnownPhone: true })
+    }
+    expect(evidenceOf('dev_1 NL')).toBe(1)
   })
 
-  test('is not closed by one client: a network counts for it ten times a day', async () => {
-    const bench = createBench()
-    const bad = await sendSlowly(bench, 300, 3 * minuteMs, { clientIp: '203.0.113.9' })
-    expect(countOf(bad, '')).toBeLessThanOrEqual(35)
-    const others = await sendSlowly(bench, 50, minuteMs, { clientIp: null })
-    expect(others).toEqual(Array(50).fill(''))
-  })
-
-  test('lets people in whose network or device verified another phone', async () => {
-    const bench = createBench()
-    await bench.verify((await bench.send(1, {}, known('home'))).request, known('home'))
-    await sendSlowly(bench, 110, 3 * minuteMs)
-    expect((await bench.send(1)).rules).toEqual(['COUNTRY_UNVERIFIED'])
-    expect((await bench.send(1, {}, known('home'))).rules).toEqual([''])
-    expect((await bench.send(1, {}, known('elsewhere'))).rules).toEqual(['COUNTRY_UNVERIFIED'])
-    bench.clock.advance(181 * dayMs)
-    await sendSlowly(bench, 110, 3 * minuteMs)
-    expect((await bench.send(1, {}, known('home'))).rules).toEqual(['COUNTRY_UNVERIFIED'])
+  test('is counted for each developer, country, prefix and network', async () => {
+    const { createRequest, verify } = bench
+    await verify(createRequest({ phone: '+31611110001' }))
+    await verify(createRequest({ phone: '+31611110002' }))
+    await verify(createRequest({ phone: '+31611120001' }))
+    await verify(createRequest({ phone: '+32611120001', country: 'BE' }))
+    await verify(createRequest({ phone: '+31611130001', developerId: 'dev_2' }))
+    expect(evidenceOf('dev_1 NL')).toBe(3)
+    expect(evidenceOf('dev_1 BE')).toBe(1)
+    expect(evidenceOf('dev_2 NL')).toBe(1)
+    expect(evidenceOf(prefixKey(bench.keys, 'dev_1', '+31611119999'))).toBe(2)
   })
 })
 
-describe('a country that converts', () => {
-  test('is not closed to strangers, from 20 codes and a fifth of the messages on', async () => {
+describe('what leaves unverified', () => {
+  test('to cold countries is 100 to each and 300 to all, in any 24 hours', async () => {
     const bench = createBench()
-    await verifyCodes(bench, 20)
-    bench.clock.advance(hourMs)
-    expect(await sendSlowly(bench, 200, minuteMs)).toEqual(Array(200).fill(''))
+    const left: number[] = []
+    const day = async () => {
+      const counts: number[] = []
+      for (let country = 0; country < 5; country++) {
+        const rules = await sendSlowly(bench, 150, 90_000, { country: `C${country}` })
+        counts.push(countOf(rules, ''))
+      }
+      return counts
+    }
+    left.push(...(await day()))
+    expect(left).toEqual([101, 101, 98, 0, 0])
+    bench.clock.advance(6 * hourMs)
+    expect((await day()).reduce((sum, count) => sum + count)).toBeLessThanOrEqual(300)
   })
 
-  test('passes twenty unverified messages into one prefix', async () => {
+  test('in a burst of messages in flight stays within the pool', async () => {
     const bench = createBench()
-    await verifyCodes(bench, 20)
-    expect(await sendSlowly(bench, 20, 1000, { phone: '+31611110001' })).toEqual(Array(20).fill(''))
+    let left = 0
+    for (let country = 0; country < 10; country++)
+      left += countOf((await bench.send(400, { country: `C${country}` })).rules, '')
+    expect(left).toBe(300)
   })
 
-  test('passes a lecture hall that signs up at once behind one address', async () => {
+  test('grows by 20 for each phone that is verified, and the pool gets back what they pay for', async () => {
     const bench = createBench()
-    await verifyCodes(bench, 20)
+    const { request } = await bench.send(60)
+    bench.clock.advance(5 * minuteMs)
+    await bench.verify(request)
+    expect(bench.open('dev_1 NL').usage()).toMatchObject({ unverified: 59, evidence: 1 })
+    expect(bench.open('dev_1 NL').drawn()).toBe(39)
+    expect(bench.open('dev_1 pool').usage().unverified).toBe(39)
+    const rules = await sendSlowly(bench, 100, 3 * minuteMs)
+    expect([countOf(rules, ''), countOf(rules, 'COUNTRY_UNVERIFIED')]).toEqual([61, 39])
+  })
+
+  test('is not widened by a device or network that is known: country and prefix bind it', async () => {
+    const bench = createBench()
+    const home = { clientIp: '203.0.113.9' }
+    await bench.verify(bench.createRequest({ phone: '+14155550100', country: 'US', ...home }), device('x'))
+    let left = 0
+    for (let n = 0; n < 700; n++) {
+      const { rules } = await bench.send(1, { country: `C${n % 10}`, ...home }, device('x'))
+      left += countOf(rules, '')
+      bench.clock.advance(minuteMs)
+    }
+    // A device takes 5, and 5 for its phone.
+    expect(left).toBe(10)
+  })
+
+  test('never closes what honest users had: a flood lowers no allowance', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 50; n++) await bench.verify((await bench.send(1)).request)
+    for (let day = 0; day < 10; day++) {
+      await sendSlowly(bench, 900, 90_000)
+      const { rules } = await bench.send(1)
+      expect(rules).toEqual([''])
+    }
+  })
+
+  test('to a country that guard.countries names has its own base, more on its first seven days', async () => {
+    const bench = createBench({ countries: ['NL'] })
+    const first = await sendSlowly(bench, 1_100, minuteMs)
+    expect(countOf(first, '')).toBe(1_002)
+    bench.clock.advance(9 * dayMs)
+    expect(countOf(await sendSlowly(bench, 200, 3 * minuteMs), '')).toBe(100)
+  })
+})
+
+describe('a prefix, a network and a device', () => {
+  test('are a number without its last four digits, an IPv4 /24 or an IPv6 /56', async () => {
+    const bench = createBench({ countries: ['NL'] })
+    const count = async (overrides: Partial<GuardedMessage>) =>
+      countOf(await sendSlowly(bench, 40, 3 * minuteMs, overrides), '')
+    expect(await count({ phone: '+31611110001' })).toBe(30)
+    expect(await count({ phone: '+31611119999' })).toBe(0)
+    expect(await count({ clientIp: '203.0.113.9' })).toBe(30)
+    expect(await count({ clientIp: '203.0.113.200' })).toBe(0)
+    expect(await count({ clientIp: '203.0.114.9' })).toBe(30)
+    expect(await count({ clientIp: '2001:db8:1:ff00::1' })).toBe(30)
+    expect(await count({ clientIp: '2001:db8:1:ff77::2' })).toBe(0)
+  })
+
+  test('a lecture hall signs up at once behind one address', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)
     const requests: GuardedMessage[] = []
     for (let person = 0; person < 300; person++) {
       const request = bench.createRequest({ clientIp: '198.51.100.7' })
@@ -139,63 +205,6 @@ describe('a country that converts', () => {
     }
   })
 
-  test('raises one alert when its conversion falls below half, within ten minutes', async () => {
-    const bench = createBench()
-    await verifyCodes(bench, 60)
-    bench.clock.advance(2 * hourMs)
-    await sendSlowly(bench, 300, 2_000)
-    expect(bench.alerts).toEqual([
-      { country: 'NL', messages: expect.any(Number), conversion: 0, usualConversion: 100 },
-    ])
-    expect(await store.read.guard.alerts(bench.clock.now())).toHaveLength(1)
-  })
-
-  test('then lets a network that verified nothing send for ten minutes a day, and others as before', async () => {
-    const bench = createBench()
-    const home = { clientIp: '192.0.2.1' }
-    await verifyCodes(bench, 60)
-    await verifyCodes(bench, 1, home)
-    bench.clock.advance(2 * hourMs)
-    await sendSlowly(bench, 300, 2_000)
-    const visitor = { clientIp: '203.0.113.9' }
-    expect((await bench.send(3, visitor)).rules).toEqual(['', '', ''])
-    bench.clock.advance(11 * minuteMs)
-    expect((await bench.send(1, visitor)).rules).toEqual(['NETWORK_UNVERIFIED'])
-    expect((await bench.send(1, { clientIp: '203.0.114.9' })).rules).toEqual([''])
-    await bench.send(1, home)
-    bench.clock.advance(11 * minuteMs)
-    expect((await bench.send(1, home)).rules).toEqual([''])
-    bench.clock.advance(dayMs)
-    expect((await bench.send(1, visitor)).rules).toEqual([''])
-  })
-})
-
-describe('a prefix and a network', () => {
-  test('take 30 unverified messages a day, and four more for each verified code', async () => {
-    const bench = createBench()
-    const prefix = { phone: '+31611110001' }
-    expect(countOf((await bench.send(40, prefix)).rules, '')).toBe(30)
-    expect((await bench.send(1, { phone: '+31611120001' })).rules).toEqual([''])
-    bench.clock.advance(2 * dayMs)
-    await verifyCodes(bench, 2, prefix)
-    expect(countOf((await bench.send(50, prefix)).rules, '')).toBe(38)
-    bench.clock.advance(2 * dayMs)
-    const rules = await sendSlowly(bench, 60, 3 * minuteMs, { clientIp: '203.0.113.9' })
-    expect(countOf(rules, '')).toBeLessThanOrEqual(35)
-  })
-
-  test('a network is an IPv4 /24 or an IPv6 /56', async () => {
-    const bench = createBench()
-    await sendSlowly(bench, 40, 3 * minuteMs, { clientIp: '203.0.113.9' })
-    expect((await bench.send(1, { clientIp: '203.0.113.200' })).rules).toEqual(['NETWORK_UNVERIFIED'])
-    expect((await bench.send(1, { clientIp: '203.0.114.9' })).rules).toEqual([''])
-    await sendSlowly(bench, 40, 3 * minuteMs, { country: 'BE', clientIp: '2001:db8:1:ff00::1' })
-    expect((await bench.send(1, { country: 'BE', clientIp: '2001:db8:1:ff77::2' })).rules).toEqual([
-      'NETWORK_UNVERIFIED',
-    ])
-    expect((await bench.send(1, { country: 'BE', clientIp: '2001:db8:2::1' })).rules).toEqual([''])
-  })
-
   test('are not charged for messages that no provider accepted, nor for blocked ones', async () => {
     const bench = createBench()
     for (let outage = 0; outage < 50; outage++) {
@@ -203,7 +212,61 @@ describe('a prefix and a network', () => {
       expect(rules).toEqual([''])
       await bench.revert(request)
     }
-    expect(countOf((await bench.send(60, { phone: '+31611110001' })).rules, '')).toBe(30)
+    const rules = await sendSlowly(bench, 60, 3 * minuteMs, { phone: '+31611110001' })
+    expect(countOf(rules, '')).toBe(30)
+  })
+})
+
+describe('an alert', () => {
+  test('comes at 30 unverified messages where nothing was verified, once an hour while it lasts', async () => {
+    const bench = createBench()
+    await sendSlowly(bench, 29, 30_000)
+    expect(bench.alerts).toEqual([])
+    await sendSlowly(bench, 211, 30_000)
+    expect(bench.alerts.slice(0, 1)).toEqual([
+      { country: 'NL', prefix: null, reason: 'nothing_verified', unverified: 30, usual: 0 },
+    ])
+    // In two hours, in which most were blocked.
+    expect(bench.alerts).toHaveLength(2)
+  })
+
+  test('comes within ten minutes at three times the usual rate, and not for honest traffic', async () => {
+    const bench = createBench({ countries: ['NL'] })
+    const honest = async (hours: number, perHour: number) => {
+      for (let n = 0; n < hours * perHour; n++) {
+        const { request } = await bench.send(1)
+        bench.clock.advance(hourMs / perHour)
+        if (n % 2) await bench.verify(request)
+      }
+    }
+    await honest(15 * 24, 20)
+    expect(bench.alerts).toEqual([])
+    const from = bench.clock.now()
+    while (bench.alerts.length === 0 && bench.clock.now() < from + hourMs) await sendSlowly(bench, 1, 30_000)
+    expect(bench.clock.now() - from).toBeLessThanOrEqual(10 * minuteMs)
+    expect(bench.alerts).toMatchObject([{ country: 'NL', prefix: null, reason: 'rate' }])
+  })
+
+  test('comes within a day when a day has half as many again as the greatest of 14', async () => {
+    const bench = createBench({ countries: ['NL'] })
+    const day = async (perDay: number) => {
+      for (let n = 0; n < perDay; n++) {
+        const { request } = await bench.send(1)
+        bench.clock.advance(dayMs / perDay)
+        if (n % 2) await bench.verify(request)
+      }
+    }
+    for (let n = 0; n < 15; n++) await day(100)
+    expect(bench.alerts).toEqual([])
+    await day(300)
+    expect(bench.alerts.at(0)).toMatchObject({ country: 'NL', reason: 'day', usual: expect.any(Number) })
+  })
+
+  test('names a prefix that is swept in a country with evidence', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)
+    await sendSlowly(bench, 40, 90_000, { phone: '+31699990001' })
+    expect(bench.alerts).toMatchObject([{ country: 'NL', prefix: '+3169999', reason: 'nothing_verified' }])
   })
 })
 
@@ -226,7 +289,7 @@ describe('the lists', () => {
     ['an address', { addresses: ['203.0.113.0/24'] }, { clientIp: '203.0.113.77' }],
     ['an IPv6 network', { addresses: ['2001:db8::/32'] }, { clientIp: '2001:db8:5::1' }],
   ])('let trusted numbers and networks (%s) pass without counting them', async (_, trusted, overrides) => {
-    const { send } = createBench({ countries: ['BE'], trusted: { ...guardOff.trusted, ...trusted } })
+    const { send } = createStored({ countries: ['BE'], trusted: { ...guardOff.trusted, ...trusted } })
     expect((await send(4, overrides)).rules).toEqual(Array(4).fill(''))
     for (const table of guardTables()) expect(await opened.database.read.select().from(table)).toEqual([])
   })
@@ -249,10 +312,10 @@ test('a known phone passes every rule but the lists and the daily cap, and is no
 })
 
 test('monitor mode allows and counts everything, and names the violated rules', async () => {
-  const { send } = createBench({ mode: 'monitor', deniedCountries: ['NL'], totalPerDay: 2 })
-  const { rules } = await send(40, { phone: '+31611110001' })
+  const { send } = createStored({ mode: 'monitor', deniedCountries: ['NL'], totalPerDay: 2 })
+  const { rules } = await send(64, { phone: '+31611110001' })
   expect(rules[0]).toBe('COUNTRY_NOT_ALLOWED')
-  expect(rules[39]).toBe('COUNTRY_NOT_ALLOWED PREFIX_UNVERIFIED TOTAL_DAILY')
+  expect(rules[63]).toBe('COUNTRY_NOT_ALLOWED PREFIX_UNVERIFIED TOTAL_DAILY')
   expect(
     (await store.read.guard.decisions(0)).find(({ rule }) => rule === 'PREFIX_UNVERIFIED'),
   ).toMatchObject({
@@ -265,7 +328,7 @@ test('monitor mode allows and counts everything, and names the violated rules', 
 test('new settings apply from the next message on, and counts are kept', async () => {
   const { send, guard } = createBench()
   const prefix = { phone: '+31611110001' }
-  await send(30, prefix)
+  await send(54, prefix)
   guard.configure({ ...guardOff, mode: 'off' })
   expect((await send(1, prefix)).rules).toEqual([''])
   guard.configure(guardOff)
@@ -273,9 +336,9 @@ test('new settings apply from the next message on, and counts are kept', async (
 })
 
 test('the tables hold neither a phone number nor an address', async () => {
-  const { send, verify } = createBench({ mode: 'monitor', deniedCountries: ['NL'] })
+  const { send, verify } = createStored({ mode: 'monitor', deniedCountries: ['NL'] })
   const { request } = await send(1, { phone: '+31612345678', clientIp: '203.0.113.9' })
-  await verify(request, known('hash'))
+  await verify(request, device('hash'))
   const rows = []
   for (const table of guardTables()) {
     const found = await opened.database.read.select().from(table)

@@ -1,6 +1,10 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
+import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
+import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { emptyRecord, hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { dayMs } from '../../../src/shared/durations.ts'
 import type { Sender } from '../../../src/domain/model/guard.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
@@ -9,6 +13,7 @@ import { deriveCode, hashCode } from '../../../src/domain/model/code.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
+import { evidenceWalk } from '../../../src/domain/upkeep/guard-walks.ts'
 import { createKeyWalks } from '../../../src/domain/upkeep/key-walks.ts'
 import { createAllKeyWalks } from '../../../src/domain/upkeep/replaced-keys.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -91,7 +96,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
   }
 
   test.each([false, true])(
-    "the guard's counts and known contexts go on (interrupted: %p)",
+    "the guard's counts of prefixes and devices go on (interrupted: %p)",
     async (isInterrupted) => {
       const guard = createGuard({ settings: guardOff, keys: ring.keys, onFault: expect.unreachable })
       const developerId = newId('dev')
@@ -107,19 +112,61 @@ describeEachDatabase('after the keys were replaced', (database) => {
       const calls = createGuardCalls(store, guard)
       const isBlocked = async (sender: Sender, one = message(0)) =>
         (await calls.evaluate({ ...one, clientIp: null }, sender, clock.now())).blocked
-      const contexts = () =>
-        hashContexts(ring.keys, developerId, { clientIp: '203.0.113.9', deviceId: 'phone' })
-      await calls.convert(message(0), { isKnownPhone: true, contexts: contexts() }, clock.now())
-      for (let n = 0; n < 31; n++) await isBlocked(stranger, message(n))
+      const withDevice = () => ({
+        ...stranger,
+        contexts: hashContexts(ring.keys, developerId, { clientIp: null, deviceId: 'phone' }),
+      })
+      const elsewhere = { ...message(0), phone: '+31622220000' }
+      for (let n = 0; n < 5; n++) expect(await isBlocked(withDevice(), elsewhere)).toBe(false)
+      await Promise.all(Array.from({ length: 60 }, (_, n) => isBlocked(stranger, message(n))))
       expect(await isBlocked(stranger)).toBe(true)
 
       ring.replace([...first, ...versionOf(2)])
       await run(isInterrupted)
       expect(await isBlocked(stranger)).toBe(true)
-      expect(await isBlocked({ isKnownPhone: false, contexts: contexts() })).toBe(false)
+      expect(await isBlocked(withDevice(), elsewhere)).toBe(true)
+      expect(await isBlocked(stranger, elsewhere)).toBe(false)
       await store.write(async (tx) => {
         for (const state of await tx.keyWalks.list()) await tx.keyWalks.put({ ...state, version: 1 })
       })
+    },
+  )
+
+  test.each([false, true])(
+    'verified phones of 14 days become evidence, once each (interrupted: %p)',
+    async (isInterrupted) => {
+      const now = clock.now()
+      const developerId = newId('dev')
+      const developer = { developerId, environment: 'live' as const }
+      const appId = newId('app')
+      const device = isInterrupted ? 'anotherphone' : 'thefirstone_'
+      await registerShortIds(database(), developerId, appId)
+      const save = async (phone: string, daysAgo: number, environment: 'live' | 'test' = 'live') => {
+        const subscriber = { ...developer, environment, phone }
+        const at = now - daysAgo * dayMs
+        const times = { verificationCount: 9, firstVerifiedAt: at, lastVerifiedAt: at }
+        await store.write(async (tx) => {
+          const slot = await tx.phones.load(
+            hashSubscriber(ring.keys, subscriber),
+            emptyRecord(subscriber, 'NL'),
+          )
+          const identity = { id: newId('idn'), ...times, applications: [appId] }
+          const contexts = [{ hash: device, verifiedAt: at }]
+          await tx.phones.save(slot, { ...slot.record, contexts, identity })
+        })
+      }
+      for (let n = 0; n < 5; n++) await save(`+3161234000${n}`, 2 * n)
+      await save('+31612350000', 20)
+      await save('+31612350001', 0, 'test')
+      await store.write((tx) => tx.keyWalks.put({ walk: evidenceWalk, version: 1, position: '' }))
+      await run(isInterrupted)
+      await run(false)
+      const { guard } = store.read
+      const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
+      for (const subject of [...subjects, device]) {
+        const row = (await guard.rows([subject])).get(subject)
+        expect([subject, openSubject(row, now).usage().evidence]).toEqual([subject, 5])
+      }
     },
   )
 

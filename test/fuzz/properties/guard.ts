@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { guardFigures } from '../../../src/domain/guard/rules.ts'
+import { allowances } from '../../../src/domain/guard/allowances.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
@@ -50,20 +50,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** The most unverified messages that a rule lets pass: those of a day, and what verified codes add. */
-const bound = (perDay: number, sent: readonly Sent[]) =>
-  perDay + guardFigures.perVerified * sent.filter(({ verified }) => verified).length
+/** The most unverified messages that may leave: a base, and those that verified phones add. */
+const bound = (base: number, perPhone: number, sent: readonly Sent[]) =>
+  base + perPhone * new Set(sent.filter(({ verified }) => verified).map(({ request }) => request.phone)).size
 
 const holds = defineProperty(
   'the guard bounds what is left unverified, and never refuses a known phone',
   40,
   async () => {
     const { database, dispose } = await openTestSqlite()
-    const { guardCountries, guardCounts, guardContexts } = database.tables
+    const { guardUsage } = database.tables
     const store = createStore(database, { keys: testKeys })
     const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
       await database.write(async (tx) => {
-        for (const table of [guardCountries, guardCounts, guardContexts]) await tx.delete(table)
+        await tx.delete(guardUsage)
       })
       const { clock, evaluate, verify, createRequest, faults } = createGuardFixture(store, guardOff)
       const sent: Sent[] = []
@@ -89,12 +89,19 @@ const holds = defineProperty(
         }
       }
       expect(faults).toEqual([])
-      const dayOf = ({ request }: Sent) => `${request.developerId} ${Math.floor(request.createdAt / dayMs)}`
-      for (const day of new Set(sent.map(dayOf))) {
-        const toPrefix = sent.filter((one) => dayOf(one) === day && one.request.phone.startsWith('+3161111'))
-        const unverified = toPrefix.filter(({ verified }) => !verified).length
-        // Codes that were verified on the day before allow for messages of this one.
-        expect(unverified).toBeLessThanOrEqual(bound(guardFigures.prefixPerDay, sent))
+      for (const developer of ['dev_1', 'dev_2']) {
+        const own = sent.filter(({ request }) => request.developerId === developer)
+        const unverified = own.filter(({ verified }) => !verified)
+        for (const { request } of unverified) {
+          const from = request.createdAt - dayMs
+          const lastDay = unverified.filter(
+            (one) => one.request.createdAt > from && one.request.createdAt <= request.createdAt,
+          )
+          expect(lastDay.length).toBeLessThanOrEqual(bound(allowances.pool.perDay, 20, own))
+          const toPrefix = lastDay.filter((one) => one.request.phone.startsWith('+3161111'))
+          // Messages in flight count a fifth, up to 30.
+          expect(toPrefix.length).toBeLessThanOrEqual(bound(allowances.prefix.base + 24, 20, own))
+        }
       }
     })
     return { property, close: dispose }

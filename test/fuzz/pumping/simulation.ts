@@ -54,6 +54,8 @@ export async function openSimulation(startAt: number, tellsClientIp: boolean) {
     return tx
   }
   const senderOf = ({ clientIp, isKnownPhone }: Pick<SimulatedRequest, 'clientIp' | 'isKnownPhone'>) => ({
+    verifiedAt: 0,
+    verifiedFrom: [],
     isKnownPhone,
     contexts: hashContexts(keys, developerId, { clientIp, deviceId: null }),
   })
@@ -89,8 +91,8 @@ export async function openSimulation(startAt: number, tellsClientIp: boolean) {
 
     async verify(request: SimulatedRequest): Promise<void> {
       const { guard: rows } = transaction()
-      const facts = await loadGuardFacts(rows, guard.keysToConvert(request, senderOf(request)))
-      await rows.apply(guard.convert(facts, request, now))
+      const facts = await loadGuardFacts(rows, guard.keysToConvert(request, senderOf(request), now))
+      await rows.apply(guard.convert(facts, request, senderOf(request), now))
       knownPhones.add(request.phone)
     },
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { unusedCountry } from '../../../src/domain/model/guard.ts'
+import { noGuardChanges } from '../../../src/domain/guard/facts.ts'
 import { createTwilioSettings, startGateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
@@ -42,17 +42,25 @@ describeEachDatabase('the state of delivery', (database) => {
   })
 
   test('shows the rules of the guard in effect, and alerts of the developer alone', async () => {
-    const until = service.clock.now() + 1000
+    const now = service.clock.now()
     const other = await service.createDeveloper()
+    const [hour, day] = [Math.floor(now / 3_600_000), Math.floor(now / 86_400_000)]
+    const alerted = { alertedAt: now, until: day + 2 }
     await service.store.write((tx) =>
       tx.guard.apply({
-        countries: new Map([[`${developer.developer.id} DE`, { ...unusedCountry, alertUntil: until }]]),
-        counts: new Map(),
-        contexts: new Map(),
-        decisions: new Map(),
+        ...noGuardChanges(),
+        rows: new Map([
+          [`${developer.developer.id} DE`, { windows: [[hour, 70], [day, 3], [], [hour, 10]], ...alerted }],
+          [`${developer.developer.id} pool`, { windows: [[hour, 10]], alertedAt: 0, until: day + 2 }],
+        ]),
       }),
     )
-    const alerts = [{ country: 'DE', until: new Date(until).toISOString() }]
+    const alerts = [{ country: 'DE', until: new Date(now + 3_600_000).toISOString() }]
+    expect(await get('/v1/guard')).toMatchObject({
+      allowances: [{ country: 'DE', verifiedPhones: 3, allowance: 160, unverified: 70, fromPool: 10 }],
+      pool: { allowance: 300, unverified: 10 },
+    })
+    expect(await get('/v1/guard', other)).toMatchObject({ allowances: [], pool: { unverified: 0 } })
     expect(await get('/v1/guard')).toMatchObject({ mode: 'monitor', alerts })
     expect(await get('/v1/guard', other)).toMatchObject({ mode: 'monitor', alerts: [] })
     const { rules } = await get<{ rules: { rule: string; limit: string | null }[] }>('/v1/guard')

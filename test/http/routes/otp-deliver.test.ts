@@ -261,6 +261,6 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     // More strangers of one prefix than the guard lets pass without a verified code.
     for (let i = 0; i < 40; i++)
       expect((await deliver({ phone: `+4479111${String(20_000 + i)}` }, {}, app)).status).toBe(200)
-    expect(await readOpened(database(), 'guardCounts')).toEqual([])
+    expect(await readOpened(database(), 'guardUsage')).toEqual([])
   })
 })

@@ -40,27 +40,11 @@ export function defineLimitsTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.caller, t.route, t.key] })],
   )
 
-  const guardCountries = c.table('guard_countries', {
+  const guardUsage = c.table('guard_usage', {
     subject: c.text('subject').primaryKey(),
     windows: c.text('windows').notNull(),
-    alertUntil: c.timestampMs('alert_until').notNull(),
-    converts: c.integer('converts').notNull(),
-    day: c.integer('day').notNull(),
-  })
-
-  const guardCounts = c.table('guard_counts', {
-    subject: c.text('subject').primaryKey(),
-    unverified: c.integer('unverified').notNull(),
-    verified: c.integer('verified').notNull(),
-    slot: c.timestampMs('slot').notNull(),
-    pending: c.integer('pending').notNull(),
-    pendingBefore: c.integer('pending_before').notNull(),
-    firstAt: c.timestampMs('first_at').notNull(),
-  })
-
-  const guardContexts = c.table('guard_contexts', {
-    context: c.text('context').primaryKey(),
-    day: c.integer('day').notNull(),
+    alertedAt: c.timestampMs('alerted_at').notNull(),
+    until: c.integer('until').notNull(),
   })
 
   const guardDecisions = c.table(
@@ -78,9 +62,7 @@ export function defineLimitsTables(c: ColumnKit) {
   return {
     phoneCheckBudgets,
     idempotencyKeys,
-    guardCountries,
-    guardCounts,
-    guardContexts,
+    guardUsage,
     guardDecisions,
   }
 }

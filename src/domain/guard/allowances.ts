@@ -1,0 +1,85 @@
+import type { GuardRule } from '../model/guard.ts'
+
+/**
+ * Unverified messages that may leave in 24 hours. Evidence are the distinct phones that this developer verified in the last
+ * 14 days: in a country, to a prefix, from a network or a device. Nothing here is a ratio, which an attacker could lower, and
+ * nothing flips: each verified phone adds to what may leave.
+ */
+export const allowances = {
+  country: { base: 0, perPhone: 20 },
+  prefix: { base: 30, perPhone: 20 },
+  network: { base: 30, perPhone: 10 },
+  device: { base: 5, perPhone: 5 },
+  /** Messages that all countries of a developer may send together beyond their own allowances, and one of them. */
+  pool: { perDay: 300, perCountry: 100 },
+  /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */
+  named: { base: 100, launchBase: 1_000, launchDays: 7 },
+} as const
+
+/** Share by which messages of the last two minutes count, and of how many: most are about to be verified. */
+const inFlight = { share: 0.2, countryMax: 100, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
+
+/**
+ * From this share of a country's allowance on, messages go to the networks that sent least: up to `few`, and only the
+ * first of a network near the end. Each phone that the network verified adds one.
+ */
+const scarcity = { from: 0.5, few: 3, to: 0.6 } as const
+
+/** Unverified messages of one subject in the last 24 hours, and its evidence. */
+export type Usage = { unverified: number; inFlight: number; evidence: number }
+
+/** Usages that the allowances are compared with. */
+export type Usages = {
+  country: Usage
+  /** Base of the country's own allowance if `guard.countries` names it. */
+  namedBase: number | undefined
+  /** Messages that left beyond the allowances of their countries. */
+  pool: number
+  prefix: Usage
+  network: Usage | undefined
+  device: Usage | undefined
+}
+
+type SubjectKind = 'country' | 'prefix' | 'network' | 'device'
+
+/** Own allowance of a subject. */
+export const allowanceOf = (kind: SubjectKind, evidence: number): number =>
+  allowances[kind].base + allowances[kind].perPhone * evidence
+
+/** Weighs messages in flight less than those that were left unverified. */
+const weigh = ({ unverified, inFlight: flying }: Usage, max: number): number =>
+  unverified - (1 - inFlight.share) * Math.min(flying, max, unverified)
+
+/** Tells whether a message would leave beyond the own allowance of its country, so that the pool pays for it. */
+export const isFromPool = ({ country, namedBase }: Usages, times = 1): boolean =>
+  namedBase === undefined && country.unverified >= times * allowanceOf('country', country.evidence)
+
+/**
+ * Lists the allowances that one more message would exceed.
+ *
+ * @param times multiplies all of them
+ */
+export function findExceeded(usages: Usages, times = 1): GuardRule[] {
+  const { country, namedBase, pool, prefix, network, device } = usages
+  const rules: GuardRule[] = []
+  const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
+  const share = weigh(country, inFlight.countryMax) / (times * own)
+  if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
+  if (isFromPool(usages, times) && pool >= times * allowances.pool.perDay) rules.push('POOL_UNVERIFIED')
+  if (rules.length === 0 && share >= scarcity.from && !isAmongLeast(network ?? device, share))
+    rules.push('FAIR_SHARE')
+  const isExceeded = (kind: SubjectKind, usage: Usage | undefined, max: number) =>
+    usage !== undefined && weigh(usage, max) >= times * allowanceOf(kind, usage.evidence)
+  if (isExceeded('prefix', prefix, inFlight.prefixMax)) rules.push('PREFIX_UNVERIFIED')
+  if (isExceeded('network', network, inFlight.networkMax)) rules.push('NETWORK_UNVERIFIED')
+  if (isExceeded('device', device, inFlight.deviceMax)) rules.push('DEVICE_UNVERIFIED')
+  return rules
+}
+
+/** Tells whether a network (or device) is among those that sent least. True if the backend told neither. */
+function isAmongLeast(usage: Usage | undefined, share: number): boolean {
+  if (!usage) return true
+  const { few, from, to } = scarcity
+  const base = Math.max(1, few - ((few - 1) * (share - from)) / (to - from))
+  return usage.unverified < base + usage.evidence
+}

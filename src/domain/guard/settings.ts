@@ -1,0 +1,43 @@
+import type { CostlyNumberType } from '../model/number-type.ts'
+import type { GuardRule } from '../model/guard.ts'
+
+export type GuardMode = 'off' | 'monitor' | 'enforce'
+
+export type GuardSettings = {
+  /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */
+  mode: GuardMode
+  /** ISO codes of the only countries that get messages, `001` for numbers without one. Empty allows all. */
+  countries: readonly string[]
+  deniedCountries: readonly string[]
+  /** Types of numbers that get messages although they are costly. */
+  allowedNumberTypes: readonly CostlyNumberType[]
+  /** Exempt from the guard and its counts. */
+  trusted: {
+    /** E.164 prefixes with `+`. */
+    prefixes: readonly string[]
+    /** CIDR ranges of client addresses. */
+    addresses: readonly string[]
+  }
+  /** Messages of the installation per UTC day; 0 means no limit. */
+  totalPerDay: number
+}
+
+/**
+ * Represents the country of numbers without one: ITU-T shared codes such as satellites, a common target of
+ * fraud.
+ */
+export const noCountry = '001'
+
+/** Finds the rules that a message violates regardless of earlier messages. */
+export function violatedListRules(
+  { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
+  message: { country: string | null; costlyType: CostlyNumberType | null },
+): GuardRule[] {
+  const { costlyType } = message
+  const country = message.country ?? noCountry
+  const rules: GuardRule[] = []
+  const isListed = countries.length === 0 || countries.includes(country)
+  if (!isListed || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
+  if (costlyType !== null && !allowedNumberTypes.includes(costlyType)) rules.push('NUMBER_TYPE')
+  return rules
+}

@@ -1,0 +1,105 @@
+import type { GuardAlert, GuardRow } from '../model/guard.ts'
+import { alertMs } from '../model/guard.ts'
+import { hourMs } from '../../shared/durations.ts'
+import { addTo, historyWindow, hourOf, moved, total, trimmed, type Subject } from './subject.ts'
+
+/** When the guard alerts: see `GuardAlert`. */
+const alarm = {
+  rate: 3,
+  /** Least unverified messages of ten minutes. */
+  perTenMinutes: 10,
+  nothingVerified: 30,
+  day: 1.5,
+  /** Least messages above the greatest of the last days: those of small countries differ much. */
+  dayMore: 30,
+  /** Growth that becomes usual in spite of an alert: else a long attack would become the measure of itself. */
+  growth: 1.5,
+} as const
+
+const weekHours = 7 * 24
+
+/**
+ * Moves the hours that ended since the last message of a country into its history, and computes what is usual now: the
+ * mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
+ *
+ * @param stored the country's row before this message
+ * @returns the history to store; undefined if it is still the same hour
+ */
+export function noteHours(
+  country: Subject,
+  stored: GuardRow | undefined,
+  history: GuardRow | undefined,
+  now: number,
+): GuardRow | undefined {
+  const { about } = country
+  const hour = hourOf(now)
+  if (about.hour === hour) return undefined
+  const from = about.hour
+  about.hour = hour
+  if (!stored) return undefined
+  const hours = moved(historyWindow, history?.windows[0], now)
+  const [newest = 0, ...counts] = stored.windows[0] ?? []
+  const limit = Math.ceil(alarm.growth * Math.max(about.usualHour, about.usualDay / 24, 1))
+  for (const [age, count] of counts.entries()) {
+    const ended = newest - age
+    if (ended < from || ended >= hour) continue
+    const isDuringAlert = Math.abs((ended + 0.5) * hourMs - country.alertedAt) < 1.5 * alertMs
+    addTo(historyWindow, hours, ended * hourMs, isDuringAlert ? Math.min(count, limit) : count)
+  }
+  const at = (age: number) => hours[1 + age] ?? 0
+  const alike = [weekHours, 2 * weekHours].flatMap((age) => [at(age - 1), at(age), at(age + 1)])
+  about.usualHour = alike.reduce((sum, count) => sum + count, 0) / alike.length
+  about.usualDay = 0
+  // In the first week of a country there is no usual yet.
+  if (total([0, ...hours.slice(weekHours)]) === 0) about.usualHour = 0
+  else
+    for (let day = 0; day < 14; day++) {
+      const first = 26 + 24 * day
+      about.usualDay = Math.max(about.usualDay, total([0, ...hours.slice(first, first + 24)]))
+    }
+  return { windows: [trimmed(hours)], alertedAt: 0, until: Math.floor(hour / 24) + 15 }
+}
+
+/**
+ * Finds out whether a country, or a prefix of it, sends more unverified messages than usual. At most once an hour.
+ *
+ * @param prefix with its first digits
+ */
+export function findAlert(
+  code: string,
+  country: Subject,
+  prefix: { digits: string; subject: Subject },
+  now: number,
+): GuardAlert | undefined {
+  if (country.alertedAt > now - alertMs) return undefined
+  const found = findExcess(country) ?? findExcess(prefix.subject)
+  if (!found) return undefined
+  const { reason, unverified, usual, subject } = found
+  return {
+    country: code,
+    prefix: subject === country ? null : prefix.digits,
+    reason,
+    unverified: Math.round(unverified),
+    usual: Math.round(usual),
+  }
+}
+
+function findExcess(subject: Subject) {
+  const { unverified, inFlight, evidence } = subject.usage()
+  const { usualHour, usualDay } = subject.about
+  const settled = unverified - inFlight
+  const recent = subject.recentlyUnverified()
+  const usual = usualHour / 6
+  if (evidence === 0 && settled >= alarm.nothingVerified)
+    return { subject, reason: 'nothing_verified', unverified: settled, usual: 0 } as const
+  // Rates differ by chance. While there is no usual, verified phones are the measure.
+  const isRate =
+    usualDay > 0
+      ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)
+      : evidence > 0 && settled >= alarm.rate * evidence
+  if (isRate && recent >= alarm.perTenMinutes)
+    return { subject, reason: 'rate', unverified: recent, usual } as const
+  if (usualDay > 0 && settled >= alarm.day * usualDay && settled >= usualDay + alarm.dayMore)
+    return { subject, reason: 'day', unverified: settled, usual: usualDay } as const
+  return undefined
+}

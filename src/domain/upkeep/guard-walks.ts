@@ -1,0 +1,82 @@
+import { utcDay } from '../log/analytics.ts'
+import { noGuardChanges } from '../guard/facts.ts'
+import { countryKey, prefixKey } from '../guard/row-keys.ts'
+import { mergeRows, openSubject, type Subject } from '../guard/subject.ts'
+import type { Clock } from '../model/clock.ts'
+import { contextHashForm, upgradeContext } from '../model/context.ts'
+import { evidenceDays, guardHashForm } from '../model/guard.ts'
+import { upgradeHash, type Keys } from '../model/keys.ts'
+import { isVirtualPhone } from '../model/phone.ts'
+import { isPlainPhone } from '../model/pseudonyms.ts'
+import type { KeyWalk } from './key-walks.ts'
+
+const isContext = (subject: string) =>
+  subject.replace(/~\d+$/, '').length === contextHashForm(Buffer.alloc(32)).length
+
+/** Creates the walk that brings the guard's hashes to the newest key, so that no count restarts. */
+export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk => ({
+  name: 'guard.usage',
+  purpose: 'phone-index',
+  async step(tx, position, limit) {
+    // Version 1 has nothing to bring up.
+    if (keys.guard.length === 1) return undefined
+    const subjects = await tx.guard.listKeys(position, limit)
+    for (const subject of subjects) {
+      // Those with a space name a developer or a day.
+      if (subject.includes(' ')) continue
+      const upgraded = isContext(subject)
+        ? upgradeContext(keys, subject)
+        : upgradeHash(keys.guard, subject, guardHashForm)
+      if (upgraded === subject) continue
+      const rows = await tx.guard.rows([subject, upgraded].toSorted())
+      const [stored, other] = [rows.get(subject), rows.get(upgraded)]
+      if (stored) {
+        const row = other ? mergeRows(stored, other) : stored
+        await tx.guard.apply({ ...noGuardChanges(), rows: new Map([[upgraded, row]]) })
+      }
+      await tx.guard.delete(subject)
+    }
+    return subjects.at(-1)
+  },
+})
+
+/** Name of the walk that builds the evidence of a database that was made without it. */
+export const evidenceWalk = 'guard.evidence'
+
+/**
+ * Creates the walk that counts the phones that were verified in the last 14 days as evidence, by country, prefix and
+ * device. Networks begin with what is verified from now on: records hold no wide networks yet.
+ */
+export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }): KeyWalk => ({
+  name: evidenceWalk,
+  // Never replaced, so that the walk runs once.
+  purpose: 'client-ids',
+  async step(tx, position, limit) {
+    const now = clock.now()
+    const isEvidence = (at: number) => utcDay(at) > utcDay(now) - evidenceDays
+    const phones = await tx.phones.scan(position === '' ? -1 : Number(position), limit)
+    const added = new Map<string, number[]>()
+    const add = (subject: string, at: number) => {
+      const times = added.get(subject)
+      if (times) times.push(at)
+      else added.set(subject, [at])
+    }
+    for (const { record } of phones) {
+      const { developerId, environment, phone, country, identity, contexts } = record
+      const at = identity?.lastVerifiedAt ?? 0
+      if (environment !== 'live' || isVirtualPhone(phone) || !isPlainPhone(phone) || !isEvidence(at)) continue
+      add(countryKey(developerId, country), at)
+      add(prefixKey(keys, developerId, phone), at)
+      for (const { hash, verifiedAt } of contexts) if (isEvidence(verifiedAt)) add(hash, verifiedAt)
+    }
+    const changes = noGuardChanges()
+    for (const [subject, times] of added) {
+      const counts: Subject = openSubject((await tx.guard.rows([subject])).get(subject), now)
+      for (const at of times) counts.addEvidence(at, 0)
+      changes.rows.set(subject, counts.close())
+    }
+    await tx.guard.apply(changes)
+    const last = phones.at(-1)
+    return last && String(last.key)
+  },
+})

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import { findExceeded, isFromPool, type Usage, type Usages } from '../../../src/domain/guard/allowances.ts'
+
+const usage = (unverified = 0, evidence = 0, inFlight = 0): Usage => ({ unverified, evidence, inFlight })
+const usages = (changes: Partial<Usages>): Usages => ({
+  country: usage(0, 1000),
+  namedBase: undefined,
+  pool: 0,
+  prefix: usage(),
+  network: undefined,
+  device: undefined,
+  ...changes,
+})
+
+describe('an allowance', () => {
+  test.each<[string, Partial<Usages>, Partial<Usages>, string]>([
+    ['of a country', { country: usage(299, 10) }, { country: usage(300, 10) }, 'COUNTRY_UNVERIFIED'],
+    ['of a cold country', { country: usage(99) }, { country: usage(100) }, 'COUNTRY_UNVERIFIED'],
+    [
+      'of a named country',
+      { country: usage(1199, 10), namedBase: 1000 },
+      { country: usage(1200, 10), namedBase: 1000 },
+      'COUNTRY_UNVERIFIED',
+    ],
+    ['of the pool', { country: usage(), pool: 299 }, { country: usage(), pool: 300 }, 'POOL_UNVERIFIED'],
+    ['of a prefix', { prefix: usage(49, 1) }, { prefix: usage(50, 1) }, 'PREFIX_UNVERIFIED'],
+    ['of a network', { network: usage(39, 1) }, { network: usage(40, 1) }, 'NETWORK_UNVERIFIED'],
+    ['of a device', { device: usage(9, 1) }, { device: usage(10, 1) }, 'DEVICE_UNVERIFIED'],
+  ])('%s takes one message more, and no other', (_, below, spent, rule) => {
+    expect(findExceeded(usages(below))).toEqual([])
+    expect(findExceeded(usages(spent))).toEqual([rule as never])
+    // A challenge that was solved passes up to three times of all of them.
+    expect(findExceeded(usages(spent), 3)).toEqual([])
+  })
+
+  test('is never lowered by what is sent: only spent', () => {
+    for (const evidence of [0, 1, 5, 50])
+      for (let unverified = 0; unverified < 20 * evidence; unverified++)
+        expect(findExceeded(usages({ country: usage(unverified, evidence) }))).toEqual([])
+  })
+})
+
+test('messages in flight count a fifth, up to 100 in a country and 30 in a prefix', () => {
+  expect(findExceeded(usages({ country: usage(179, 0, 179) }))).toEqual([])
+  expect(findExceeded(usages({ country: usage(180, 0, 180) }))).toEqual(['COUNTRY_UNVERIFIED'])
+  expect(findExceeded(usages({ prefix: usage(53, 0, 53) }))).toEqual([])
+  expect(findExceeded(usages({ prefix: usage(54, 0, 54) }))).toEqual(['PREFIX_UNVERIFIED'])
+  // The pool is a bound without exception.
+  expect(findExceeded(usages({ country: usage(0, 0), pool: 300 }))).toEqual(['POOL_UNVERIFIED'])
+})
+
+test('the pool pays for what is beyond the own allowance of a country that is not named', () => {
+  expect(isFromPool(usages({ country: usage(19, 1) }))).toBe(false)
+  expect(isFromPool(usages({ country: usage(20, 1) }))).toBe(true)
+  expect(isFromPool(usages({ country: usage(20, 1), namedBase: 100 }))).toBe(false)
+})
+
+describe('once half of the allowance of a country is spent', () => {
+  const half = { country: usage(1250, 120) }
+
+  test('networks pass that sent least; devices where no network is told', () => {
+    for (const [sent, rules] of [
+      [0, []],
+      [2, []],
+      [20, ['FAIR_SHARE']],
+    ] as const) {
+      expect(findExceeded(usages({ ...half, network: usage(sent) }))).toEqual([...rules])
+    }
+    expect(findExceeded(usages({ ...half, device: usage(4) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages(half))).toEqual([])
+  })
+
+  test('near the end only the first message of a network does, and more for its verified phones', () => {
+    const end = { country: usage(2000, 120) }
+    expect(findExceeded(usages({ ...end, network: usage(0) }))).toEqual([])
+    expect(findExceeded(usages({ ...end, network: usage(1) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...end, network: usage(20, 20) }))).toEqual([])
+  })
+})
