@@ -4,7 +4,7 @@ import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
-import { findRunning, noteRunning } from '../host/running.ts'
+import { listEdits, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -33,6 +33,8 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
           ),
         )
         if (running !== null) noteRunning(output, 'settings', running)
+        for (const { names, remedy } of running === null ? [] : listEdits(running))
+          output.note(`Changed in the file since the server started; ${remedy}: ${names}`)
         for (const { setting, here } of running?.differences ?? [])
           output.note(`This shell has another ${setting}: ${printable(here)}`)
         requireConfig(loaded, exitCodes.negative)

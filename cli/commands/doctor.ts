@@ -10,7 +10,7 @@ import type {
 import type { Context, RunCommand } from '../context.ts'
 import { backupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
-import { checksText, fault, ok, type Check } from '../doctor/check.ts'
+import { checksText, fault, ok, type Check, warning } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { damagedLogChecks } from '../doctor/damaged-logs.ts'
 import { keptKeyChecks } from '../doctor/kept-keys.ts'
@@ -27,7 +27,7 @@ import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 import { loadServerConfig } from '../host/config.ts'
-import { describeRunning, findRunning, type RunningServer } from '../host/running.ts'
+import { describeRunning, findRunning, listEdits, type RunningServer } from '../host/running.ts'
 import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
@@ -179,7 +179,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
   }
   return [
     ...configurationChecks(loaded),
-    ...(running === null ? [] : [runningCheck(running)]),
+    ...(running === null ? [] : [runningCheck(running), ...editChecks(running)]),
     ...(config === null
       ? []
       : [
@@ -206,6 +206,16 @@ function runningCheck(running: RunningServer): Check {
     names.length === 0 ? 'this shell has the same' : `this shell has other ${names.join(', ')}`
   return ok('settings', `of ${describeRunning(running)}; ${difference}`)
 }
+
+/** Warns about settings that were changed in the file and not applied. */
+const editChecks = (running: RunningServer): Check[] =>
+  listEdits(running).map(({ names, remedy }) =>
+    warning(
+      'settings',
+      `changed in the file since the server started: ${names}`,
+      `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}`,
+    ),
+  )
 
 /** Checks live sending, if the configuration is valid; for an invalid one the results would mean nothing. */
 async function liveSendingChecks({ io }: Context, localServer: LocalServer | null): Promise<Check[]> {

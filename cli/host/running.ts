@@ -8,6 +8,8 @@ import { startRefusedError } from './commands.ts'
 export type RunningServer = RunningServerView & {
   /** Settings that have another value in this shell. */
   differences: { setting: string; here: string; server: string }[]
+  /** Settings that were changed in the server's configuration file since it started, or was reloaded. */
+  edited: { setting: string; isReloadable: boolean }[]
 }
 
 /** Settings that each node has for itself. */
@@ -25,7 +27,7 @@ export async function findRunning(
   onUnreadable: (message: string) => void = () => {},
 ): Promise<RunningServer | null> {
   if (config === null) return null
-  const { findRunningServer, settingRows } = await import('../../src/server/bundle.ts')
+  const { changedInFile, findRunningServer, settingRows } = await import('../../src/server/bundle.ts')
   const running = await findRunningServer(config, version).catch((error: unknown) => {
     const refused = startRefusedError(error)
     if (refused === null) throw error
@@ -34,14 +36,18 @@ export async function findRunning(
   })
   if (running === null) return null
   const isOtherNode = running.node !== null && running.node.name !== config.node
+  const hasSameFile = !isOtherNode && running.config.configFile === config.configFile
+  const edited = hasSameFile ? changedInFile(config.configFile, running.settings, settings) : []
+  const editedNames = new Set(edited.map(({ setting }) => setting))
   const served = new Map(settingRows(running.settings).map(([setting, value]) => [setting, value]))
   const differences = settingRows(settings).flatMap(([setting, here]) => {
     const server = served.get(setting)
     // Port 0 and a relative path are written as they were given; only the server's own directory counts here.
-    const isSame = server === undefined || server === here || setting === 'server.dataDir'
+    const isSame =
+      server === undefined || server === here || setting === 'server.dataDir' || editedNames.has(setting)
     return isSame || (isOtherNode && isOwnSetting(setting)) ? [] : [{ setting, here, server }]
   })
-  return { ...running, differences }
+  return { ...running, differences, edited }
 }
 
 /**
@@ -51,6 +57,16 @@ export async function findRunning(
 export function describeRunning({ pid, startedAt, node }: RunningServer): string {
   const name = node === null ? 'the running server' : `node ${printable(node.name)}`
   return `${name} (process ${pid}, since ${zonedTime(startedAt)})`
+}
+
+/** Lists the settings that were changed in the file and not applied yet, by what applies them. */
+export function listEdits({ edited, pid }: RunningServer): { names: string; remedy: string }[] {
+  const listNames = (reloadable: boolean) =>
+    edited.flatMap((one) => (one.isReloadable === reloadable ? printable(one.setting) : [])).join(', ')
+  return [
+    { names: listNames(false), remedy: 'restart to apply' },
+    { names: listNames(true), remedy: `to apply, run kill -HUP ${pid}` },
+  ].filter(({ names }) => names !== '')
 }
 
 /** Notes what commands print about the running server. @param what `providers`, `rules` */

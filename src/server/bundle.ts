@@ -1,4 +1,5 @@
 /** Entry point of the server code, loaded lazily by the command line: most commands never need it. */
+export * from '../config/changes.ts'
 export * from '../config/config.ts'
 export * from '../delivery/text/template-lint.ts'
 export * from '../host/host.ts'

@@ -35,7 +35,7 @@ export type { DevLine } from './dev-lines.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
 /** The part of the configuration that a running server takes over. */
-export type Reloadable = Pick<Config, 'budgets' | 'delivery' | 'guard'>
+export type Reloadable = Pick<Config, 'budgets' | 'configFile' | 'delivery' | 'guard'>
 
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
@@ -239,18 +239,16 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const startedAt = nodeClock.now()
     // No certificate covers the address that a server listens on.
     const ownUrl = tls ? (config.publicUrl ?? url) : url
-    const record = { config, settings, url: ownUrl, version, startedAt }
+    const record = { config, settings, url: ownUrl, version, startedAt, log }
     const updateRecord = await recordServer(storage, record)
     const reload = async (changed: Reloadable, changedSettings = settings) => {
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
-      const { budgets, guard } = changed
-      const reloaded = { ...config, budgets, delivery, guard }
+      const { budgets, configFile, guard } = changed
+      const reloaded = { ...config, budgets, configFile, delivery, guard }
       await updateRecord(reloaded, changedSettings)
       void tls?.refresh()
-      const { providers, routes } = delivery
-      log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
     const listening = tls?.ready ?? Promise.resolve()
     return { url, listening, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }

@@ -45,6 +45,22 @@ describe('a server that was started with other settings than those of the shell'
     )
     process.kill(server.pid, 'SIGHUP')
     await server.waitForLog('delivery reloaded')
+    expect(server.log()).toContain('"applied":"providers.main.kind, ')
+    const text = readFileSync(config, 'utf8')
+    writeFileSync(config, `[limits]\nsendPerMinute = 7\n[guard]\ntotalPerDay = 99\n${text}`)
+    const shown = await otpd('config', 'show')
+    const changed = 'Changed in the file since the server started;'
+    expect(shown.stderr).toContain(
+      `${changed} restart to apply: limits.sendPerMinute, plans.free.sendPerMinute\n`,
+    )
+    expect(shown.stderr).toContain(`${changed} to apply, run kill -HUP ${server.pid}: guard.totalPerDay\n`)
+    expect((await otpd('doctor')).stdout).toMatch(
+      /▲ settings +changed in the file since the server started: limits\.sendPerMinute, .*\n +→ Restart to apply\n/,
+    )
+    process.kill(server.pid, 'SIGHUP')
+    await server.waitForLog('settings changed that apply at the next start')
+    expect(server.log()).toContain('"settings":"limits.sendPerMinute, plans.free.sendPerMinute"')
+    expect((await otpd('config', 'show')).stderr).not.toContain('kill -HUP')
     // Another shell, which does not read that file.
     const env = { OTPD_DATA_DIR: server.dataDir, XDG_CONFIG_HOME: '/nowhere' }
     const { stdout } = await server.otpd(['provider', 'list'], { env })
