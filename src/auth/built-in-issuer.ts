@@ -97,8 +97,11 @@ export function createBuiltInIssuer(needs: {
       if (login === 'mfa_required')
         return grantError('mfa_required', 'This login needs a code too: send totp.')
       if (login) return startSession(login.developer, client, login.method)
-      const secrets = totp === undefined ? ' or the password' : ', the password or the code'
-      return grantError('invalid_grant', `The e-mail address${secrets} is wrong.`)
+      const wrong =
+        totp === undefined
+          ? 'The e-mail address or the password is wrong.'
+          : 'The e-mail address, the password or the code is wrong, or the code was used. Try the next code, or a recovery code.'
+      return grantError('invalid_grant', wrong)
     },
 
     async refresh_token({ refresh_token: token }, { origin }) {

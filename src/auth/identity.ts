@@ -43,6 +43,8 @@ export type IdentityNeeds = {
   signUp: 'open' | 'closed'
   /** Called when a valid login of an external provider is refused because sign-up is closed. */
   onSignUpRefused?: (() => void) | undefined
+  /** See `createTotpService`. */
+  onTotpClockSetBack?: Parameters<typeof createTotpService>[0]['onTotpClockSetBack']
 }
 
 /** Settings of an external OpenID provider. */
@@ -166,7 +168,7 @@ export function createBuiltInIdentity(
 
 /** Accounts of the built-in provider, also for operator commands that run without a server. */
 export function createAccounts(
-  needs: Pick<IdentityNeeds, 'store' | 'clock' | 'wall' | 'newId' | 'random' | 'keys'>,
+  needs: Pick<IdentityNeeds, 'store' | 'clock' | 'wall' | 'newId' | 'random' | 'keys' | 'onTotpClockSetBack'>,
 ) {
   const { clock, wall = clock } = needs
   const setupTokens = createSetupTokens(needs)

@@ -84,6 +84,7 @@ export type ServiceNeeds = {
   onGuardFailed?(error: unknown): void
   /** Called when a valid login of an external provider is refused because sign-up is closed. */
   onSignUpRefused?: (() => void) | undefined
+  onTotpClockSetBack?: Parameters<typeof createBuiltInIdentity>[0]['onTotpClockSetBack']
   /** Called when the conversion of a country fell. */
   onGuardAlert?(alert: GuardAlert): void
 }
@@ -108,6 +109,7 @@ export function createServices(needs: ServiceNeeds) {
     signUp: config.signup,
     lifetime,
     onSignUpRefused: needs.onSignUpRefused,
+    onTotpClockSetBack: needs.onTotpClockSetBack,
   }
   const identity = config.oidc
     ? createExternalIdentity(identityNeeds, {

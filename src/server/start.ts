@@ -74,7 +74,7 @@ export type ServerNeeds = {
 
 const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
 
-const setupTokenCheckMs = 10_000
+const setupTokenCheckMs = 2_000
 
 /**
  * Starts the server: database, services, workers and finally the listener. If a step fails, everything started before it
@@ -153,6 +153,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
           'a login was refused because sign-up is closed; create the account with `otpd admin create --email ADDRESS`, or set OTPD_SIGNUP=open',
         ),
       ),
+      onTotpClockSetBack: ({ developerId, acceptedAgainAt }) =>
+        log.warn(
+          'right codes of an authenticator app are refused as used, because the clock was set back since the last login with one: log in with a recovery code, or wait until acceptedAgainAt',
+          { developerId, acceptedAgainAt: new Date(acceptedAgainAt).toISOString() },
+        ),
       onGuardAlert: (alert) => {
         metrics?.recordGuardAlert(alert.country)
         log.warn(
@@ -276,6 +281,9 @@ async function publishSetupToken(
   const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })
   if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  if (!setupToken) return undefined
+  // The next start replaces a token that was not used.
+  cleanups.push(() => rmSync(path, { force: true }))
   // Another process may have created the first account, which invalidates the token.
   cleanups.push(
     startPeriodicTask(setupTokenCheckMs, log, async () => {

@@ -59,6 +59,10 @@ export function createLoginAttemptStore(database: Database, executor: QueryExecu
         .where(and(eq(counters.subject, subject), gt(counters.failures, 0)))
     },
 
+    async forget(subject) {
+      await executor.delete(counters).where(eq(counters.subject, subject))
+    },
+
     async touch(subject, now) {
       await executor.update(counters).set({ at: now }).where(eq(counters.subject, subject))
     },

@@ -80,16 +80,18 @@ export function createAccountService(needs: {
   /**
    * Checks a secret of an existing or unknown account in the network's turn, and counts the attempt before.
    *
+   * @param hasSession as of `LoginAttempts.begin`
    * @param verify tells whether the secrets are right; `released` takes the attempt back
    */
   const attempt = async <T>(
-    { email, client, failureAction }: { email: string; client: Client; failureAction: AuditAction },
+    subject: { email: string; client: Client; failureAction: AuditAction; hasSession: boolean },
     verify: (hasher: PasswordHasher) => Promise<{ outcome: 'failed' | 'released' | 'succeeded'; value: T }>,
   ): Promise<T> => {
+    const { email, client, failureAction, hasSession } = subject
     const turn = await loginAttempts.check(email, client)
     // Counted when its turn has come: an attempt that the queue refuses is none.
     return passwords.takeTurn(turn, async (hasher) => {
-      const counted = await loginAttempts.begin(email, client, failureAction)
+      const counted = await loginAttempts.begin(email, client, failureAction, hasSession)
       const verified = await verify(hasher).catch(async (error: unknown) => {
         await counted.release()
         throw error
@@ -172,7 +174,7 @@ export function createAccountService(needs: {
       code?: string,
     ): Promise<VerifiedLogin | 'mfa_required' | undefined> {
       const address = cleanEmail(email)
-      const subject = { email: address, client, failureAction: 'login.failed' } as const
+      const subject = { email: address, client, failureAction: 'login.failed', hasSession: false } as const
       return attempt<VerifiedLogin | 'mfa_required' | undefined>(subject, async (hasher) => {
         const failed = { outcome: 'failed', value: undefined } as const
         const account = await store.read.accounts.findByEmail(address)
@@ -228,7 +230,7 @@ export function createAccountService(needs: {
       const { email, passwordHash } = account
       requireGoodPassword('newPassword', newPassword, { email, name: developer.name })
       const client = { network, origin: developer.origin }
-      const subject = { email, client, failureAction: 'password.change_failed' } as const
+      const subject = { email, client, failureAction: 'password.change_failed', hasSession: true } as const
       const newHash = await attempt<string | undefined>(subject, async (hasher) =>
         (await hasher.verify(currentPassword, passwordHash))
           ? { outcome: 'succeeded', value: await hasher.hash(newPassword) }
@@ -256,7 +258,7 @@ export function createAccountService(needs: {
       if (!(await totp.isEnabled(developer.id))) throw totpNotEnabled()
       const { email, passwordHash } = account
       const client = { network, origin: developer.origin }
-      const subject = { email, client, failureAction: 'totp.disable_failed' } as const
+      const subject = { email, client, failureAction: 'totp.disable_failed', hasSession: true } as const
       const isProven = await attempt<boolean>(subject, async (hasher) => {
         const isRight =
           'password' in proof

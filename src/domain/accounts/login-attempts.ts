@@ -15,6 +15,8 @@ const sprayedAccountsMax = 20
 export const loginWindowMs = 15 * minuteMs
 /** NIST SP 800-63B §3.2.2: no more than 100 consecutive failed attempts on a single account. */
 const consecutiveFailuresMax = 100
+/** Wrong passwords and codes that callers with a session may send, from all networks, before the developer logs in again. */
+const sessionGuessesMax = 5
 /** Networks remembered per account. */
 const knownNetworksMax = 50
 const counterLifetimeMs = dayMs
@@ -49,6 +51,8 @@ type LoginSubjects = {
   developerId: string | undefined
   network: string
   account: string
+  /** Counts what callers with a session of the account guess. */
+  guesses: string
   /** Differ between accounts, so that the table does not link developers to one another; newest version first. */
   knownNetworks: string[]
 }
@@ -56,13 +60,14 @@ type LoginSubjects = {
 type LoginTables = 'accounts' | 'audit' | 'loginAttempts'
 
 /**
- * Creates the limiter of password guessing. Three limits, all in the database, so that they hold across nodes:
+ * Creates the limiter of password guessing. Four limits, all in the database, so that they hold across nodes:
  *
  * - a network may fail 5 times in 15 minutes at an account (sliding-window log);
  * - after 100 failures in a row from all networks, an account may be tried only from networks that it was logged in to
  *   from before, until one of them logs in or the operator resets it;
  * - after failures at 20 accounts in 15 minutes (password spraying), a network may try only accounts that were logged in
- *   to from it before.
+ *   to from it before;
+ * - with a session of the account, such as a stolen one, 5 guesses may fail until the next login.
  *
  * So failures elsewhere cannot lock out a developer at the usual place. Addresses without an account are counted the
  * same way, so that refusals do not reveal which accounts exist; their counters are forgotten after a day.
@@ -107,6 +112,7 @@ export function createLoginAttempts(needs: {
       developerId,
       network: hash('network', network),
       account: hash('account', email),
+      guesses: hash('guesses', email),
       knownNetworks: indexHashes(keys.login, `network of ${developerId ?? ''}\n${network}`, shortHash),
     }
     // Read in either case, so that the time does not reveal whether the account exists.
@@ -139,18 +145,22 @@ export function createLoginAttempts(needs: {
      * @param email normalized address; need not have an account
      * @param failureAction action of the entry in the audit trail, if the attempt fails. No entry is written for
      *   unknown addresses, or attackers could fill the disk.
+     * @param hasSession whether the caller has logged in, and now confirms a change with the password or a code
      * @throws RATE_LIMITED (LOGIN_ATTEMPTS) with the seconds until the next attempt is admitted
      */
     async begin(
       email: string,
       { network, origin }: Client,
       failureAction: AuditAction,
+      hasSession: boolean,
     ): Promise<CountedAttempt> {
       type Counted = { subjects: LoginSubjects; seq: number }
       const result = await store.write(async (tx): Promise<Counted | Rejected> => {
         const { subjects } = await findSubjects(tx, email, network)
         const { developerId, account } = subjects
         const now = clock.now()
+        if (hasSession && (await tx.loginAttempts.count(subjects.guesses, now)) > sessionGuessesMax)
+          return reject(tooManyGuesses())
         // Both lock their row until the commit, so that each concurrent attempt sees the others.
         await tx.loginAttempts.count(subjects.network, now)
         const failures =
@@ -181,6 +191,7 @@ export function createLoginAttempts(needs: {
         release: () =>
           store.write(async (tx) => {
             await uncount(tx, subjects)
+            if (hasSession) await tx.loginAttempts.uncount(subjects.guesses)
             await tx.loginAttempts.delete(subjects.network, subjects.account, seq)
           }),
         succeed: () =>
@@ -188,6 +199,7 @@ export function createLoginAttempts(needs: {
             await tx.loginAttempts.delete(subjects.network, subjects.account, seq)
             if (developerId === undefined) return
             await tx.accounts.resetFailedLogins(developerId)
+            await tx.loginAttempts.forget(subjects.guesses)
             const [newest = ''] = subjects.knownNetworks
             await tx.loginAttempts.addNetwork(developerId, newest, clock.now(), knownNetworksMax)
           }),
@@ -203,6 +215,13 @@ function tooManyAttempts(waitMs: number): ServiceError {
     retryAfterSeconds,
   })
 }
+
+const tooManyGuesses = () =>
+  new ServiceError(
+    'RATE_LIMITED',
+    `The password or code was wrong ${sessionGuessesMax} times since the last login. Log in again, then retry.`,
+    { reason: 'LOGIN_ATTEMPTS', retryAfterSeconds: loginWindowMs / 1000 },
+  )
 
 const onlyKnownNetworks = () =>
   new ServiceError(

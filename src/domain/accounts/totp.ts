@@ -7,7 +7,14 @@ import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { seal, unseal } from '../model/sealed.ts'
 import { hashToken } from '../model/tokens.ts'
-import { encodeBase32, findTotpStep, totpSecretBytes, totpUri } from '../model/totp.ts'
+import {
+  encodeBase32,
+  findTotpStep,
+  totpSecretBytes,
+  totpStepsOffMax,
+  totpStepStart,
+  totpUri,
+} from '../model/totp.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { TotpSecret } from '../store/totp-secrets.ts'
 
@@ -59,8 +66,13 @@ export function createTotpService(needs: {
   newId: NewId
   random: Random
   keys: Pick<Keys, 'seals'>
+  /**
+   * Called when a right code is refused as used, although it is older than the last one that was accepted: the clock was set
+   * back, and codes are refused until `acceptedAgainAt`. Recovery codes are accepted all the time.
+   */
+  onTotpClockSetBack?: ((refused: { developerId: string; acceptedAgainAt: number }) => void) | undefined
 }) {
-  const { store, clock, wall, newId, random, keys } = needs
+  const { store, clock, wall, newId, random, keys, onTotpClockSetBack } = needs
 
   const randomBytes = (length: number) => {
     const bytes = new Uint8Array(length)
@@ -139,6 +151,8 @@ export function createTotpService(needs: {
       const secret = await store.read.totpSecrets.find(developerId)
       if (!secret || secret.confirmedAt === null) return undefined
       const step = findTotpStep(unsealSecret(secret), code.replaceAll(/\s/g, ''), wall.now())
+      if (step !== undefined && secret.lastStep > step + totpStepsOffMax * 2)
+        onTotpClockSetBack?.({ developerId, acceptedAgainAt: totpStepStart(secret.lastStep + 1) })
       return store.write(async (tx) => {
         if (step !== undefined)
           return (await tx.totpSecrets.useStep(developerId, step)) ? ('totp' as const) : undefined

@@ -4,13 +4,17 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 const stepSeconds = 30
 const digits = 6
 /** RFC 6238 §5.2: one step either way, for the delay of typing and for clocks that differ. */
-const stepsOff = [0, -1, 1]
+export const totpStepsOffMax = 1
+const stepsOff = [0, -totpStepsOffMax, totpStepsOffMax]
 
 /** RFC 4226 §4 recommends 160 bits, the length of a SHA-1. */
 export const totpSecretBytes = 20
 
 /** Returns the time step of a moment in milliseconds (RFC 6238 §4.2). */
 export const totpStep = (nowMs: number) => Math.floor(nowMs / 1000 / stepSeconds)
+
+/** Returns the beginning of a time step in milliseconds. */
+export const totpStepStart = (step: number) => step * stepSeconds * 1000
 
 /** Computes the code of a time step (RFC 4226 §5.3). */
 export function totpCode(secret: Uint8Array, step: number, length = digits): string {

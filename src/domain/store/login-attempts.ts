@@ -15,6 +15,8 @@ export type LoginAttemptStore = {
   count(subject: string, now: number): Promise<number>
   /** Takes back a counted failure. */
   uncount(subject: string): Promise<void>
+  /** Forgets the failures of a subject. */
+  forget(subject: string): Promise<void>
   /** Sets the time of a subject's last failure. */
   touch(subject: string, now: number): Promise<void>
   /** Whether the account was logged in to from the network before. @param hashes of the network, in all versions */

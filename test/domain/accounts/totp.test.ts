@@ -24,12 +24,20 @@ describeEachDatabase('a second factor', (database) => {
   let store: Store
   let accounts: AccountService
   let totp: TotpService
+  const setBack: Array<{ developerId: string; acceptedAgainAt: number }> = []
   let people = 0
   let networks = 0
 
   beforeAll(() => {
     store = createStore(database(), { keys })
-    ;({ accounts, totp } = createAccounts({ store, clock, newId, random, keys }))
+    ;({ accounts, totp } = createAccounts({
+      store,
+      clock,
+      newId,
+      random,
+      keys,
+      onTotpClockSetBack: (refused) => void setBack.push(refused),
+    }))
   })
   beforeEach(() => clock.advance(3_600_000))
 
@@ -166,6 +174,36 @@ describeEachDatabase('a second factor', (database) => {
     for (let index = 0; index < 5; index += 1)
       await expect(guess()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
     await expect(guess()).rejects.toMatchObject({ reason: 'LOGIN_ATTEMPTS' })
+  })
+
+  test('a session has five guesses at its removal and at the password, from all networks, until the next login', async () => {
+    const { email, developer, secret } = await enroll()
+    const guess = () => accounts.disableTotp(developer, { code: '000000' }, newClient().network)
+    const guessPassword = () =>
+      accounts.changePassword(developer, 'wrong horse battery', 'right horse battery', newClient().network)
+    const guesses = await Promise.allSettled([...Array.from({ length: 20 }, guess), guessPassword()])
+    const judged = guesses.filter(
+      (one) => one.status === 'rejected' && one.reason.code === 'INVALID_ARGUMENT',
+    )
+    expect(judged).toHaveLength(5)
+    clock.advance(3_600_000)
+    await expect(guessPassword()).rejects.toMatchObject({ reason: 'LOGIN_ATTEMPTS' })
+    expect(await logIn(email, code(secret))).toBe('password+totp')
+    clock.advance(stepMs)
+    await accounts.disableTotp(developer, { code: code(secret) }, newClient().network)
+  })
+
+  test('codes that are refused as used because the clock was set back are reported, and recovery codes work', async () => {
+    const { email, developer, secret, recoveryCodes } = await enroll()
+    const acceptedAgainAt = (totpStep(clock.now()) + 1) * stepMs
+    expect(await logIn(email, code(secret))).toBe('password+totp')
+    expect(await logIn(email, code(secret))).toBeUndefined()
+    expect(setBack).toEqual([])
+    clock.advance(-3_600_000)
+    expect(await logIn(email, code(secret))).toBeUndefined()
+    expect(setBack).toEqual([{ developerId: developer.id, acceptedAgainAt }])
+    expect(await logIn(email, recoveryCodes[0])).toBe('password+recovery_code')
+    clock.advance(3_600_000)
   })
 
   test('is removed by the operator, with its recovery codes', async () => {
