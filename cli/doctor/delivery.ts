@@ -35,6 +35,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
     ...providers.flatMap((provider) => providerChecks(provider, facts)),
     ...routeChecks(config, providers),
     receiptCheck(facts),
+    ...sendRateChecks(facts),
     ...guardChecks(config),
     ...alertChecks(facts),
   ]
@@ -106,6 +107,22 @@ function receiptCheck({ config, providers }: DeliveryFacts): Check {
     `none from ${callbackProviders.map((provider) => provider.name).join(', ')}: they need a public URL to call`,
     'Set in [server]: publicUrl = "https://otp.example.com"',
   )
+}
+
+/** The default of the free plan, in sends a minute. */
+const developmentRateMax = 5
+
+/** Warns if every plan has so low a rate that one attacker uses up the sends of a public form. */
+function sendRateChecks({ config: { plans }, configFile }: DeliveryFacts): Check[] {
+  const rates = Object.values(plans).map(({ sendPerMinute }) => sendPerMinute)
+  if (rates.some((rate) => rate === 0 || rate > developmentRateMax)) return []
+  return [
+    warning(
+      'send rate',
+      `at most ${Math.max(...rates)} sends a minute for all users of an application: 30 requests a minute on a public form leave most honest users none`,
+      `Set in ${configFile}: [plans.free] sendPerMinute = 60, or a plan of its own (otpd docs limits)`,
+    ),
+  ]
 }
 
 function guardChecks({ guard }: Config): Check[] {

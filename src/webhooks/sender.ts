@@ -11,7 +11,7 @@ import { exchange } from './exchange.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
 import { readRetryAfter } from './retry.ts'
 import { signatureHeaders } from '../shared/webhook-signature.ts'
-import type { TargetGuard } from './targets.ts'
+import { portOf, type TargetGuard } from './targets.ts'
 
 export type SenderOptions = {
   guard: TargetGuard
@@ -133,7 +133,7 @@ function parseUrl(guard: TargetGuard, url: URL): CheckedUrl {
     isSecure,
     host,
     isAddress: ipaddr.isValid(host),
-    port: Number(url.port) || (isSecure ? 443 : 80),
+    port: portOf(url),
     authority: url.host,
     path: url.pathname + url.search,
   }

@@ -39,7 +39,8 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
     hosts.has(host) || (ipaddr.isValid(host) && isAllowlisted(ipaddr.process(host)))
 
   const allowsPort = (url: URL) => {
-    const port = Number(url.port) || (url.protocol === 'http:' ? 80 : 443)
+    const port = portOf(url)
+    if (port === 0) return false
     const isWebPort = port === 443 || port === 80 || (port >= 1024 && !servicePorts.has(port))
     return isWebPort || isExempt(normalizedHost(url))
   }
@@ -76,6 +77,12 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
  * that ICANN reserved for private networks.
  */
 const isLocalName = (host: string) => /(^|\.)localhost$|\.(local|internal)$/i.test(host)
+
+/** Returns the port of a URL: that of its scheme without one. Nothing listens on port 0. */
+export function portOf({ port, protocol }: URL): number {
+  if (port !== '') return Number(port)
+  return protocol === 'http:' ? 80 : 443
+}
 
 const normalizedHost = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 

@@ -88,6 +88,11 @@ describe('a port', () => {
     expect(strictGuard.allowsPort(new URL(`https://example.com:${port}/`))).toBe(true)
   })
 
+  test('0 is refused, also of a target that the operator allows', () => {
+    expect(strictGuard.findFault('https://example.com:0/')).toContain('port')
+    expect(lenientGuard.findFault('http://10.1.2.3:0/')).toContain('port')
+  })
+
   test.each([...refused, ...services])('%d is refused, unless the operator allows the target', (port) => {
     for (const host of ['example.com', '8.8.8.8', '[2606:4700::1111]']) {
       expect(strictGuard.findFault(`https://${host}:${port}/`)).toContain('port')

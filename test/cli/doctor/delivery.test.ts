@@ -63,6 +63,8 @@ const validToml = `
 [server]
 publicUrl = "https://otp.example.com"
 trustedProxies = ["127.0.0.1"]
+[plans.free]
+sendPerMinute = 60
 [guard]
 mode = "enforce"
 countries = ["NL", "BE"]
@@ -191,8 +193,16 @@ describe('receipts', () => {
   test('of SMPP and of gateways on this machine need no public URL', async () => {
     const gateway = twilio('near').replace('from =', 'baseUrl = "http://127.0.0.1:9"\nfrom =')
     const toml = `[guard]\nmode = "enforce"\ncountries = ["NL"]\n${gateway}${smpp('smsc.example', '')}`
-    expect(await findProblems(toml)).toEqual([])
+    expect(await messages(toml, 'receipts')).toEqual([])
   })
+})
+
+test('the default rate of sends is a warning, until a plan has a higher one', async () => {
+  const toml = validToml.replace('sendPerMinute = 60', 'sendPerMinute = 5')
+  expect(await messages(toml, 'send rate')).toMatchObject([
+    expect.stringContaining('at most 5 sends a minute'),
+  ])
+  expect(await messages(`${toml}[plans.team]\nsendPerMinute = 100\n`, 'send rate')).toEqual([])
 })
 
 describe('the guard', () => {
