@@ -45,7 +45,9 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd config check'))
     .action((flags: Flags, command: Command) =>
       runCommand(command, async ({ output }) => {
-        const loaded = await loadServerConfig(flags)
+        const loaded = await loadServerConfig(flags, 'check')
+        for (const { source, message, remedy } of loaded.warnings)
+          output.warn(`${source}: ${message} ${remedy}`)
         const { configFile } = requireConfig(loaded, exitCodes.negative)
         const result = { valid: true, configFile }
         output.printResult(

@@ -8,7 +8,7 @@ import type {
   SharedInspection,
 } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
-import { backupChecks } from '../doctor/backups.ts'
+import { backupChecks, missingBackupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
 import { checksText, fault, ok, type Check, warning } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
@@ -178,6 +178,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
     masterKeySource: config?.secrets.masterKeySource ?? null,
   }
   return [
+    ...(backups && hasDatabase(inspection) ? missingBackupChecks(backups, io.now()) : []),
     ...configurationChecks(loaded),
     ...(running === null ? [] : [runningCheck(running), ...editChecks(running)]),
     ...(config === null
@@ -198,6 +199,9 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
       : []),
   ]
 }
+
+const hasDatabase = (inspection: HostInspection | null) =>
+  inspection?.state === 'accessible' && inspection.database.state !== 'missing'
 
 /** Says which settings the checks below are about, and what a start from this shell would change. */
 function runningCheck(running: RunningServer): Check {
@@ -228,6 +232,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
     return deliveryChecks({
       config,
       guardAlerts: facts?.guardAlerts ?? [],
+      verifiedCountries: facts?.verifiedCountries ?? [],
       providers: localServer.running?.providers ?? (await openedProviders.list()),
       openCircuits: facts?.openCircuits ?? [],
       nowMs: io.now(),

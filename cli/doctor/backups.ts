@@ -1,4 +1,5 @@
 import type { BackupInspection } from '../../src/host/host.ts'
+import { dayMs } from '../../src/shared/durations.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { formatRemaining } from '../terminal/text.ts'
 import { ok, warning, type Check } from './check.ts'
@@ -7,7 +8,8 @@ import { ok, warning, type Check } from './check.ts'
 export function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
   const { every, everyMs, last, onDataDisk } = inspection
   const name = 'backups'
-  if (last === null && every === null) return []
+  // These come first: see `missingBackupChecks`.
+  if (every === null && isMissing(inspection, nowMs)) return []
   const checks: Check[] = []
   const see = 'Look for "backup failed" in the log of the server; make one now: otpd backup'
   if (last === null) checks.push(warning(name, `none yet, although one is due every ${every}`, see))
@@ -32,5 +34,25 @@ export function backupChecks(inspection: BackupInspection, nowMs: number): Check
     ),
   ]
 }
+
+/** Warns if nothing makes backups: there is no schedule, and no other program made one lately. */
+export function missingBackupChecks(inspection: BackupInspection, nowMs: number): Check[] {
+  const { every, last } = inspection
+  if (every !== null || !isMissing(inspection, nowMs)) return []
+  const state = last === null ? 'none' : `the last one is ${age(last.at, nowMs)} old`
+  return [
+    warning(
+      'backups',
+      `${state}, and no schedule: with this disk, all data would be lost`,
+      'Set in [backup]: every = "24h", to = "s3://BUCKET/PREFIX" or a folder on another disk (otpd docs backup)',
+    ),
+  ]
+}
+
+/** A timer that runs `otpd backup` every week is a schedule, too. */
+const unscheduledMsMax = 8 * dayMs
+
+const isMissing = ({ last }: BackupInspection, nowMs: number) =>
+  last === null || nowMs - last.at > unscheduledMsMax
 
 const age = (at: number, nowMs: number) => formatRemaining(Math.max(0, nowMs - at)).replace('now', '0 s')

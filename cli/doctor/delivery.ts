@@ -14,6 +14,8 @@ export type DeliveryFacts = {
   openCircuits: readonly OpenCircuit[]
   /** Countries with more unverified messages than usual, with the end of the alert. */
   guardAlerts: ReadonlyArray<{ country: string; until: number }>
+  /** Countries in which codes were verified, the one with most first. */
+  verifiedCountries: readonly string[]
   nowMs: number
   /** Configuration file to suggest for new settings. */
   configFile: string
@@ -36,7 +38,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
     ...routeChecks(config, providers),
     receiptCheck(facts),
     ...sendRateChecks(facts),
-    ...guardChecks(config),
+    ...guardChecks(facts),
     ...alertChecks(facts),
   ]
 }
@@ -125,7 +127,7 @@ function sendRateChecks({ config: { plans }, configFile }: DeliveryFacts): Check
   ]
 }
 
-function guardChecks({ guard }: Config): Check[] {
+function guardChecks({ config: { guard }, verifiedCountries }: DeliveryFacts): Check[] {
   const name = 'guard'
   const { mode, countries } = guard
   if (mode === 'off') {
@@ -152,7 +154,9 @@ function guardChecks({ guard }: Config): Check[] {
     warning(
       'countries',
       'codes can be sent to every country',
-      'List the countries that you serve in [guard]: countries = ["NL"]',
+      verifiedCountries.length === 0
+        ? 'List the countries that you serve, as ISO codes, in [guard]: countries = […]'
+        : `List the countries that you serve in [guard]. Codes were verified in: countries = [${verifiedCountries.map((country) => `"${country}"`).join(', ')}]`,
     ),
   ]
 }

@@ -1,5 +1,8 @@
+import { constants } from 'node:fs'
 import { dayMs, hourMs, minuteMs } from '../shared/durations.ts'
+import { isRecord } from '../shared/json.ts'
 import { backupSettings } from './backup-settings.ts'
+import type { ConfigUse } from './database.ts'
 import { secretPrefix, type ConfigInput, type Reader, type ResolvedSetting } from './reader.ts'
 import { decodeText } from './secrets.ts'
 import { readSecretFile, reportExposed } from './secret-files.ts'
@@ -28,12 +31,12 @@ export type S3Secrets = { secretAccessKey: string; sessionToken: string | null }
  * Reads where backups go and how often the server makes one. Credentials that otpd's settings do not name come from the
  * variables of Amazon's programs.
  *
- * @param databaseSource what names a PostgreSQL database, which otpd does not back up; null without one
+ * @param options.databaseSource what names a PostgreSQL database, which otpd does not back up; null without one
  */
 export function readBackup(
   reader: Reader,
   input: ConfigInput,
-  databaseSource: string | null,
+  { databaseSource, use }: { databaseSource: string | null; use: ConfigUse },
 ): { config: BackupConfig; secrets: S3Secrets | null } {
   const { read, report } = reader
   const { env } = input
@@ -41,6 +44,7 @@ export function readBackup(
   const keep = read('backupKeep', parseInteger(1, 10_000), 14)
   const folder: BackupTarget = { kind: 'folder', path: null }
   const to = read<BackupTarget>('backupTo', parseBackupTarget, folder, { show: showTarget })
+  if (databaseSource === null) checkFolder(to)
   const endpoint = readWithVariable(
     'backupS3Endpoint',
     ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'],
@@ -82,6 +86,15 @@ export function readBackup(
   }
   return { config, secrets: secret }
 
+  /** Only a check of the configuration fails: a disk that is not mounted must not keep a server from starting. */
+  function checkFolder({ value, source }: ResolvedSetting<BackupTarget>) {
+    if (value.kind === 's3' || value.path === null || source === null) return
+    const fault = findFolderFault(input, value.path)
+    if (fault === null) return
+    const tell = use === 'check' ? report : reader.warn
+    tell(source, fault, 'Mount or create it, or name another one. Without it no backup is made.')
+  }
+
   /** Reads a setting, or one of Amazon's variables in its place. */
   function readWithVariable(
     id: 'backupS3Region' | 'backupS3Endpoint' | 'backupAccessKeyId',
@@ -119,6 +132,16 @@ export function readBackup(
         `Set it, or name another one, such as ${secretPrefix}S3.`,
       )
     return null
+  }
+}
+
+/** Says why a path is not that of a folder; null if it is one, or cannot be looked at. */
+function findFolderFault({ readMode }: ConfigInput, path: string): string | null {
+  try {
+    return (readMode(path) & constants.S_IFMT) === constants.S_IFDIR ? null : `${path} is not a folder.`
+  } catch (error) {
+    const code = isRecord(error) ? error['code'] : undefined
+    return code === 'ENOENT' || code === 'ENOTDIR' ? `There is no folder ${path}.` : null
   }
 }
 

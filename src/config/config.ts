@@ -217,7 +217,7 @@ export function loadConfig(
   const guard = readGuard(reader, defaultMode)
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
-  const backup = readBackup(reader, input, database.source)
+  const backup = readBackup(reader, input, { databaseSource: database.source, use })
   const plans = readPlans(reader, configFile.entries, {
     sendPerMinute,
     verifyPerMinute,

@@ -72,7 +72,10 @@ export function readNode(reader: Reader, { hostName }: Pick<ConfigInput, 'hostNa
   return reader.read('node', parseNode, fallback).value
 }
 
-export type ConfigUse = 'serve' | 'host command' | 'migration'
+export type ConfigUse = 'serve' | 'check' | 'host command' | 'migration'
+
+/** Whether a server is to run with the configuration. */
+export const isForServer = (use: ConfigUse) => use === 'serve' || use === 'check'
 
 /** Requires the settings that nodes of one PostgreSQL database must share. */
 export function requireSharedSettings(
@@ -84,7 +87,7 @@ export function requireSharedSettings(
   if (databaseSource === null) return
   if (use !== 'migration' && shared.masterKeySource === null)
     report(databaseSource, 'There is no master key.', 'Nodes share one master key: set OTPD_MASTER_KEY_FILE.')
-  if (use === 'serve' && shared.isBuiltInIssuer && shared.publicUrl === null)
+  if (isForServer(use) && shared.isBuiltInIssuer && shared.publicUrl === null)
     report(
       databaseSource,
       'There is no public URL.',

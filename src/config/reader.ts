@@ -40,7 +40,7 @@ export type ConfigInput = {
   env: Environment
   /** @throws the errors of `readFileSync` */
   readFile(path: string): Uint8Array
-  /** Permissions of a file, as `stat` returns them. @throws the errors of `statSync` */
+  /** Type and permissions of a file, as `stat` returns them. @throws the errors of `statSync` */
   readMode(path: string): number
   /** Base of relative paths in flags and variables; paths in the file are relative to the file. */
   cwd: string

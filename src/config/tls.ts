@@ -1,4 +1,4 @@
-import type { ConfigUse } from './database.ts'
+import { isForServer, type ConfigUse } from './database.ts'
 import { tryReadFile } from './paths.ts'
 import type { ConfigInput, Reader, ResolvedSetting } from './reader.ts'
 import { readSecretFile, reportExposed } from './secret-files.ts'
@@ -125,7 +125,7 @@ export function readTls(
   }
   if (certFile.value === null || keyFile.value === null) return null
   // An ended certificate must not keep `otpd backup` from working.
-  if (use === 'serve') checkFiles(reader, input, certFile, keyFile)
+  if (isForServer(use)) checkFiles(reader, input, certFile, keyFile)
   return { certificate: { kind: 'files', certFile: certFile.value, keyFile: keyFile.value }, ...rest }
 }
 

@@ -9,6 +9,7 @@ import { withPostgres } from '../store/postgres/connect.ts'
 import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
 import {
   countMasterKeys,
+  listVerifiedCountries,
   measureLatency,
   readServerFacts,
   type ServerFacts,
@@ -43,6 +44,8 @@ export type SharedInspection =
       nodes: InspectedNode[]
       openCircuits: OpenCircuit[]
       guardAlerts: Array<{ country: string; until: number }>
+      /** Countries in which codes were verified, the one with most first. */
+      verifiedCountries: string[]
       auditTrail: AuditVerification
     }
 
@@ -69,6 +72,7 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
       facts: await readServerFacts(client),
       latencyMs: await measureLatency(client),
       masterKeys: await countMasterKeys(client),
+      verifiedCountries: await listVerifiedCountries(client),
       auditTrail: await verifySharedTrail(client, keys),
     }))
     return {

@@ -37,6 +37,23 @@ describe('the schedule', () => {
   })
 })
 
+describe('a folder that is not there', () => {
+  test.each([
+    ['/mnt/nas', {}, 'There is no folder /mnt/nas.'],
+    ['/mnt/nas', { '/mnt/nas': 0o100600 }, '/mnt/nas is not a folder.'],
+    ['/mnt/nas', { '/mnt/nas': 0o40700 }, undefined],
+    ['s3://acme', {}, undefined],
+  ])('%s %p: fails a check only', (to, modes: Record<string, number>, message) => {
+    const files = Object.fromEntries(Object.keys(modes).map((path) => [path, '']))
+    const input = { env: { HOME: '/home/ada', ...aws, OTPD_BACKUP_TO: to }, files, modes }
+    const served = load(input)
+    expect(served.warnings.map((warning) => warning.message)).toEqual(message === undefined ? [] : [message])
+    expect(served.problems).toEqual([])
+    const checked = load(input, { use: 'check' })
+    expect(checked.problems.map((problem) => problem.message)).toEqual(message === undefined ? [] : [message])
+  })
+})
+
 describe('the place', () => {
   test.each([
     ['s3://acme/otpd', { kind: 's3', bucket: 'acme', prefix: 'otpd' }],

@@ -43,9 +43,10 @@ describe('with a running server', () => {
     expect(lines).toContainEqual(
       expect.stringMatching(/^▲ live sending {4}no provider is configured: .* stay in the inbox$/),
     )
+    expect(lines[0]).toStartWith('▲ backups         none, and no schedule')
     expect(lines).toContainEqual(`▲ login           not logged in to ${server.url}`)
     expect(lines).toContainEqual(`                  → otpd login --server ${server.url}`)
-    expect(result.stdout).toEndWith('\n\n2 warnings.\n')
+    expect(result.stdout).toEndWith('\n\n3 warnings.\n')
     expect(result.stdout).not.toContain('\u001b')
   })
 

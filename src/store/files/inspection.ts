@@ -2,8 +2,6 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { OnStep } from '../../shared/progress.ts'
-import type { OpenCircuit } from '../../domain/model/delivery.ts'
-import { alertMs } from '../../domain/model/guard.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
@@ -18,6 +16,7 @@ import { readUpgradeProgress, type UpgradeProgress } from './server-record.ts'
 import { findMissingSpace, type MissingSpace } from './upgrade-copy.ts'
 import { usedBytes } from './backup.ts'
 import { inspectSeals, listUnsealedBackups, type SealInspection } from './seal-inspection.ts'
+import { inspectSending, type SendingInspection } from './sending-inspection.ts'
 import {
   readAppliedMigrations,
   MigrationError,
@@ -59,7 +58,7 @@ export type Inspection =
 export type DatabaseInspection =
   | ({ state: 'missing' } & MissingDatabase)
   | { state: 'unreadable'; cause: string }
-  | {
+  | (SendingInspection & {
       state: 'readable'
       /** Names of migrations that it lacks. */
       pending: string[]
@@ -71,13 +70,9 @@ export type DatabaseInspection =
       masterKeys: number
       /** Damage that SQLite found in the file; null if intact. */
       damage: string | null
-      /** Providers with an open circuit. A stopped server may have left stale entries. */
-      openCircuits: OpenCircuit[]
-      /** Countries whose conversion is low. */
-      guardAlerts: Array<{ country: string; until: number }>
       /** Undefined if migrations are pending. */
       seals: SealInspection | undefined
-    }
+    })
 
 /** Depth of an inspection. */
 export type InspectionOptions = {
@@ -189,23 +184,6 @@ function inspectDatabase(
     connection = openReadonly(path)
     const damage = findDamage(connection, options)
     const schema = checkSchema(connection)
-    const hasTable = (table: string) =>
-      connection?.query('select 1 from sqlite_schema where name = ?').get(table) !== null
-    const openCircuits = hasTable('provider_circuits')
-      ? connection
-          .query<OpenCircuit, []>(
-            'select node, name, failure, open_until as openUntil from provider_circuits order by name, node',
-          )
-          .all()
-      : []
-    const guardAlerts = hasTable('guard_usage')
-      ? connection
-          .query<{ country: string; until: number }, []>(
-            `select substr(subject, instr(subject, ' ') + 1) as country, max(alerted_at) + ${alertMs} as until
-             from guard_usage where alerted_at > 0 group by 1 order by 1`,
-          )
-          .all()
-      : []
     const keyChecks = listMasterKeyChecks(connection)
     return {
       database: {
@@ -219,8 +197,7 @@ function inspectDatabase(
               }),
         masterKeys: keyChecks.length,
         damage,
-        openCircuits,
-        guardAlerts,
+        ...inspectSending(connection),
         seals:
           schema.pending.length === 0 && schema.schemaError === null
             ? inspectSeals(connection, openDataKeys(connection, listMasterKeys())?.dataKeys)

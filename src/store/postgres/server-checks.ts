@@ -1,3 +1,4 @@
+import { verifiedCountriesSql } from '../engine/verified-countries.ts'
 import type { ClientBase } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { StartRefused } from '../files/data-dir.ts'
@@ -117,6 +118,11 @@ export async function countMasterKeys(client: ClientBase): Promise<number> {
     'select count(distinct master_key)::int as count from data_keys',
   )
   return rows[0]?.count ?? 0
+}
+
+export async function listVerifiedCountries(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ country: string }>(verifiedCountriesSql)
+  return rows.map(({ country }) => country)
 }
 
 /** Tokens and signatures, which others judge by their own clocks, then fail at random. */

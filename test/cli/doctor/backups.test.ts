@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { backupChecks } from '../../../cli/doctor/backups.ts'
+import { backupChecks, missingBackupChecks } from '../../../cli/doctor/backups.ts'
 import type { BackupInspection } from '../../../src/host/host.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 
@@ -12,15 +12,30 @@ const scheduled: BackupInspection = {
 }
 const check = (changes: Partial<BackupInspection>) => backupChecks({ ...scheduled, ...changes }, now)
 
-test('says nothing about backups where there are neither backups nor a schedule', () => {
-  expect(check({ every: null, everyMs: null, last: null, onDataDisk: '/data/backups' })).toEqual([])
+test('warns once where nothing makes backups', () => {
+  const unscheduled = { ...scheduled, every: null, everyMs: null, onDataDisk: '/data/backups' }
+  const missing = (last: BackupInspection['last']) => ({
+    first: missingBackupChecks({ ...unscheduled, last }, now),
+    later: backupChecks({ ...unscheduled, last }, now),
+  })
+  expect(missing(null)).toMatchObject({
+    first: [{ status: 'warning', message: 'none, and no schedule: with this disk, all data would be lost' }],
+    later: [],
+  })
+  const old = missing({ file: '/nas/x', at: now - 9 * dayMs, bytes: 1 })
+  expect(old).toMatchObject({
+    first: [{ message: expect.stringContaining('the last one is 216 h old') }],
+    later: [],
+  })
+  expect(missing({ file: '/nas/x', at: now - 6 * dayMs, bytes: 1 }).first).toEqual([])
+  expect(missingBackupChecks({ ...scheduled, last: null }, now)).toEqual([])
 })
 
 test('names the last backup while it is younger than twice the interval', () => {
   expect(check({})).toMatchObject([
     { status: 'ok', message: expect.stringContaining('7.1 MB, s3://acme/otpd/x') },
   ])
-  const hand = check({ every: null, everyMs: null, last: { file: '/nas/x', at: now - 99 * dayMs, bytes: 1 } })
+  const hand = check({ every: null, everyMs: null, last: { file: '/nas/x', at: now - 7 * dayMs, bytes: 1 } })
   expect(hand).toMatchObject([{ status: 'ok', message: expect.stringContaining('no schedule') }])
 })
 

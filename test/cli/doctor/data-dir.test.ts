@@ -20,6 +20,7 @@ const readable: ReadableDatabase = {
   damage: null,
   openCircuits: [],
   guardAlerts: [],
+  verifiedCountries: [],
   seals: { percent: null, unreadable: [] },
 }
 const unbrokenTrail = { isUnbroken: true, breaks: [], entries: 1, deleted: 0, provedSince: 0, heads: [] }

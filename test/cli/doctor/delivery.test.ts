@@ -33,6 +33,7 @@ async function runDeliveryChecks(
   toml: string,
   resting: OpenCircuit[] = [],
   guardAlerts: Array<{ country: string; until: number }> = [],
+  verifiedCountries: string[] = [],
 ) {
   const config = requireConfig(loadFile(toml, { files: { '/secret': secret } }))
   const opened = openProviders(config, '1.0.0')
@@ -43,6 +44,7 @@ async function runDeliveryChecks(
       providers,
       openCircuits: resting,
       guardAlerts,
+      verifiedCountries,
       nowMs,
       configFile: '/etc/o.toml',
     })
@@ -79,6 +81,16 @@ test('an alert of the guard is a warning that names the country, until it ends',
     ({ name }) => name === 'guard alert',
   )
   expect(alerts.map(({ status, message }) => `${status}: ${message.slice(0, 3)}`)).toEqual(['warning: NL:'])
+})
+
+test('suggests the countries in which codes were verified', async () => {
+  const toml = validToml.replace('countries = ["NL", "BE"]\n', '')
+  const remedyFor = async (countries: string[]) =>
+    (await runDeliveryChecks(toml, [], [], countries)).find(({ name }) => name === 'countries')?.remedy
+  expect(await remedyFor(['GB', 'IE'])).toBe(
+    'List the countries that you serve in [guard]. Codes were verified in: countries = ["GB", "IE"]',
+  )
+  expect(await remedyFor([])).toContain('as ISO codes')
 })
 
 describe('live sending', () => {

@@ -31,6 +31,7 @@ const healthy: Open = {
   nodes: [node('a'), node('b')],
   openCircuits: [],
   guardAlerts: [],
+  verifiedCountries: [],
   auditTrail: { isUnbroken: true, breaks: [], entries: 2, deleted: 0, provedSince: 0, heads: [] },
 }
 

@@ -1,0 +1,35 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import type { OpenCircuit } from '../../domain/model/delivery.ts'
+import { alertMs } from '../../domain/model/guard.ts'
+import { verifiedCountriesSql } from '../engine/verified-countries.ts'
+
+/** State of sending as the database of a server has it. Stopped servers may have left stale circuits. */
+export type SendingInspection = {
+  /** Providers with an open circuit. */
+  openCircuits: OpenCircuit[]
+  /** Countries with more unverified messages than usual. */
+  guardAlerts: Array<{ country: string; until: number }>
+  /** Countries in which codes were verified, the one with most first. */
+  verifiedCountries: string[]
+}
+
+/** Inspects a database of any version: a table that it lacks counts as empty. */
+export function inspectSending(connection: SqliteConnection): SendingInspection {
+  const queryIn = <Row>(table: string, query: string): Row[] =>
+    connection.query('select 1 from sqlite_schema where name = ?').get(table) === null
+      ? []
+      : connection.query<Row, []>(query).all()
+  const countries = queryIn<{ country: string }>('breakdown_counts', verifiedCountriesSql)
+  return {
+    openCircuits: queryIn(
+      'provider_circuits',
+      'select node, name, failure, open_until as openUntil from provider_circuits order by name, node',
+    ),
+    guardAlerts: queryIn(
+      'guard_usage',
+      `select substr(subject, instr(subject, ' ') + 1) as country, max(alerted_at) + ${alertMs} as until
+       from guard_usage where alerted_at > 0 group by 1 order by 1`,
+    ),
+    verifiedCountries: countries.map(({ country }) => country),
+  }
+}
