@@ -1,6 +1,6 @@
 import type { ApiResponse, Api } from './api.ts'
 import type { AuditEntry } from './resources.ts'
-import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import { CliError, exitCodes, isOutOfScope, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
 type Resource = { id: string; name?: string | null }
@@ -40,6 +40,13 @@ export const findApplication = (api: Api, idOrName: string) =>
 /** Lists all applications of the developer, or of one project. */
 export const listApplications = (api: Api, projectId?: string) =>
   loadPages((query) => api.asDeveloper('GET', '/v1/applications', { query: { ...query, projectId } }))
+
+/** Lists the applications for their names; none for an API token that may only read codes: ids take their place. */
+export const listApplicationNames = (api: Api) =>
+  listApplications(api).catch((error: unknown) => {
+    if (isOutOfScope(error)) return []
+    throw error
+  })
 
 /** Finds the id of an API token by id, part of an id, or name. @throws as findProject does */
 export const findToken = (api: Api, idOrName: string) =>

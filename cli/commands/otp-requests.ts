@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { Api } from '../client/api.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
-import { findApplication, findOtpRequest, listApplications } from '../client/find.ts'
+import { findApplication, findOtpRequest, listApplicationNames } from '../client/find.ts'
 import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
 import { channelName } from '../client/log-lines.ts'
 import {
@@ -58,7 +58,7 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
         const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
         const response = await readSince(loadPage, filters, sinceMs)
         const needsNames = output.isForPeople && response.data.length > 0
-        const apps = needsNames ? await listApplications(api) : []
+        const apps = needsNames ? await listApplicationNames(api) : []
         const [newest] = response.data
         const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
         output.printResult(

@@ -1,7 +1,7 @@
 import { render } from 'ink'
 import { PassThrough } from 'node:stream'
 import { createContext, type Context } from '../context.ts'
-import { exitCodes, usageError, type ExitCode } from '../terminal/errors.ts'
+import { exitCodes, isOutOfScope, usageError, type ExitCode } from '../terminal/errors.ts'
 import { App } from './App.tsx'
 import { ConsoleContext } from './console-context.ts'
 import { createConsole, type ConsoleOptions } from './create-console.ts'
@@ -28,7 +28,7 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
   )
   const connection = context.connect(undefined, { waitsForLimits: false })
   // Before drawing, so that an error of login or address is printed in the shell.
-  const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
+  const developer = await readDeveloper(connection)
 
   const exit = Promise.withResolvers<ExitCode>()
   const { console, stop } = createConsole({ context, connection, developer, options, exit })
@@ -59,6 +59,16 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
   }
 }
 
+/** Reads who the console works for; for an API token that may not read the profile, its kind. */
+const readDeveloper = (connection: ReturnType<Context['connect']>) =>
+  connection.api.asDeveloper('GET', '/v1/developer/me').then(
+    ({ data }) => data,
+    (error: unknown) => {
+      if (isOutOfScope(error)) return { id: 'API token', email: null }
+      throw error
+    },
+  )
+
 /** Longest that a picture waits for its text. */
 const drawMsMax = 5000
 
@@ -69,7 +79,7 @@ const drawMsMax = 5000
  */
 export async function drawConsole(context: Context, until: RegExp): Promise<string> {
   const connection = context.connect(undefined, { waitsForLimits: false })
-  const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
+  const developer = await readDeveloper(connection)
   const exit = Promise.withResolvers<ExitCode>()
   const options = { isReadOnly: true, isAscii: false }
   const { console, stop } = createConsole({ context, connection, developer, options, exit })

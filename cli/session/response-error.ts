@@ -33,6 +33,7 @@ export function responseError(
     body: response.body,
     fields: parsed.fields,
     status: response.status,
+    reason: parsed.reason,
     retryAfterSeconds: response.retryAfterSeconds,
     hints: [...hints, ...moreHints],
   })
@@ -64,6 +65,7 @@ function readError(json: unknown) {
   if (typeof json.error === 'string')
     return {
       code: json.error,
+      reason: undefined,
       message: stringOr(json.error_description, json.error),
       lines: [],
       fields: [],
@@ -83,6 +85,7 @@ function readError(json: unknown) {
     )
   return {
     code,
+    reason: typeof reason === 'string' ? reason : undefined,
     message: stringOr(message, code),
     lines,
     fields: fieldFaults(details),

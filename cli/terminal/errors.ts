@@ -29,6 +29,8 @@ export type CliErrorExtras = {
   body?: string
   /** HTTP status, if there was a response. */
   status?: number
+  /** The API's more specific reason. */
+  reason?: string | undefined
   /** Seconds after which the server wants to be asked again, if it said so. */
   retryAfterSeconds?: number | null
   cause?: unknown
@@ -43,6 +45,7 @@ export class CliError extends Error {
   readonly fields: FieldFault[]
   readonly body: string | undefined
   readonly status: number | undefined
+  readonly reason: string | undefined
   readonly retryAfterSeconds: number | null
 
   constructor(exitCode: ExitCode, code: string, message: string, extras: CliErrorExtras = {}) {
@@ -53,6 +56,7 @@ export class CliError extends Error {
     this.fields = extras.fields ?? []
     this.body = extras.body
     this.status = extras.status
+    this.reason = extras.reason
     this.retryAfterSeconds = extras.retryAfterSeconds ?? null
   }
 }
@@ -60,6 +64,10 @@ export class CliError extends Error {
 /** Whether the same call may succeed later. */
 export const isRetryable = ({ status, code }: CliError) =>
   status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
+
+/** Whether an API token may not make the call, so that a command or screen does without the answer. */
+export const isOutOfScope = (error: unknown): error is CliError =>
+  error instanceof CliError && error.reason === 'SCOPE_MISSING'
 
 /** Makes the error for an invalid command line: nothing was done, exit code 2. */
 export const usageError = (message: string, ...hints: string[]) =>

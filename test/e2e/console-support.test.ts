@@ -73,6 +73,26 @@ describe('"+44… got no code" is answered in three keys', () => {
   })
 })
 
+test('a token for support lists, unlocks and erases a number, and sees no secrets', async () => {
+  const token = await host.json<{ token: string }>(['token', 'create', 'desk', '--scope', 'support'])
+  const env = { OTPD_TOKEN: token.token }
+  await host.json(['otp', 'send', '+447700900124', '--env-file', envFile('web')])
+  const listed = await host.server.otpd(['otp', 'list', '--phone', '+447700900124'], { env })
+  expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining('+447700900124')])
+  const terminal = await host.open([], undefined, env)
+  await terminal.waitUntil(() => !terminal.isRestored(), 'keys to be read')
+  terminal.press('/', '+447700900124', 'enter')
+  await terminal.waitForText('── What happened ─')
+  terminal.press('u', 'enter')
+  await terminal.waitForText('+4477***0124 was not locked')
+  terminal.press('X', 'erase', 'enter')
+  await terminal.waitForText('+4477***0124 is erased')
+  await terminal.waitForText('No code was ever sent to this number')
+  terminal.press('6')
+  await terminal.waitForText('This API token lacks the scope write.')
+  await terminal.close()
+})
+
 test('a pending request is shown live: what happens to it appears by itself', async () => {
   const terminal = await open()
   terminal.press(':', requestId, 'enter')

@@ -1,9 +1,9 @@
 import { useEffect, useEffectEvent, useState } from 'react'
-import { CliError } from '../../terminal/errors.ts'
+import { CliError, isOutOfScope } from '../../terminal/errors.ts'
 import { useConsole } from '../console-context.ts'
 import { useStore } from '../store.ts'
 import { useShell } from './use-shell.ts'
-import { secondMs } from '../../../src/shared/durations.ts'
+import { minuteMs, secondMs } from '../../../src/shared/durations.ts'
 
 /** `data` is the last response; it is kept while the next one is loading and when that fails. */
 export type Polled<T> = { data: T | undefined; error: CliError | null }
@@ -75,7 +75,9 @@ export function usePolled<T>(
         lastJson = ''
         // A limit of calls: asking earlier would be refused again.
         pauseMs = Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * secondMs)
-        problems.set((previous) => new Map(previous).set(name, error))
+        // The screens that need it show it; for others it is names and extras, which they do without.
+        if (isOutOfScope(error)) pauseMs = minuteMs
+        else problems.set((previous) => new Map(previous).set(name, error))
         noteStale()
         setAnswer({ name, polled: { data: cachedAnswer<T>(savedState, name)?.data, error } })
       }
