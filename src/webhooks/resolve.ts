@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns/promises'
+import { dns } from 'bun'
 
 /** An IP address that a host name resolves to. */
 export type ResolvedAddress = { address: string; family: number }
@@ -7,16 +7,18 @@ export type ResolvedAddress = { address: string; family: number }
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>
 
 /**
+ * Asks the name servers and the hosts file of the system. Not by libc, whose look-ups take a thread each: with eight names
+ * that never resolve, all others in the process wait ten seconds, those of other developers' webhooks and of providers too.
+ */
+const lookupByCares: Resolve = (host) => dns.lookup(host, { backend: 'c-ares' })
+
+/**
  * The system's resolver with a timeout. A lookup cannot be canceled, so on timeout the caller stops waiting
  * while the lookup continues. Lookups are single-flight per name, so that a name that never resolves cannot
  * pile them up. Addresses are kept for `keepMs`, because a lookup costs more than a webhook over a kept-alive
  * connection; failures are not.
  */
-export function createResolver(
-  timeoutMs = 3_000,
-  lookupAll: Resolve = (host) => lookup(host, { all: true }),
-  keepMs = 5_000,
-): Resolve {
+export function createResolver(timeoutMs = 3_000, lookupAll = lookupByCares, keepMs = 5_000): Resolve {
   const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
   /** By name, the oldest first. */
   const kept = new Map<string, { addresses: ResolvedAddress[]; until: number }>()
@@ -53,5 +55,6 @@ export function createResolver(
   }
 }
 
-const inFlightMax = 100
+/** More than the places of several developers: a look-up that fails lasts five seconds, longer than its place. */
+const inFlightMax = 1_000
 const keptMax = 1_000
