@@ -19,7 +19,7 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
   addHostFlags(backup.description('back up the database, even while the server runs'))
     .argument(
       '[file]',
-      'new file, never overwritten (default: a new backup in backup.to, see otpd config show)',
+      'new file, never overwritten, or a folder for one (default: backup.to, see otpd config show)',
     )
     .option('--prune', 'then delete all but the newest backups that verified (backup.keep)')
     .addHelpText(
@@ -139,5 +139,6 @@ function listText(
   )
 }
 
-const rowsText = ({ accounts, applications, otpRequests, logEntries }: RowCounts) =>
+/** Lists the counts of rows of a backup. */
+export const rowsText = ({ accounts, applications, otpRequests, logEntries }: RowCounts) =>
   `accounts (${accounts}), applications (${applications}), OTP requests (${otpRequests}), log entries (${logEntries})`

@@ -1,51 +1,64 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { HostFoundBackup } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
+import { usageError } from '../terminal/errors.ts'
+import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { rowsText } from './backup.ts'
+import { formatFacts, printable, relativeTime, shellWord, zonedTime } from '../terminal/text.ts'
 
-type RestoreFlags = HostFlags & { masterKeyFile?: string; unauthenticated?: boolean }
+type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthenticated?: boolean }
 
 /** Registers restore. */
 export function addRestoreCommand(program: Command, runCommand: RunCommand) {
   addHostFlags(program.command('restore').description('replace the database with a backup'))
     .argument(
-      '<file>',
-      'file from otpd backup with FILE.hmac next to it, or s3://BUCKET/PREFIX/NAME, or …/latest',
+      '[backup]',
+      'name from otpd backup list, or latest; also a path with its FILE.hmac, or s3://BUCKET/PREFIX/NAME',
     )
+    .option('--from <place>', 'where it is, if not in backup.to: a folder, or s3://BUCKET/PREFIX')
     .option('--master-key-file <file>', 'master key of the day of the backup, if it was replaced since')
     .option('--unauthenticated', 'accept a backup without FILE.hmac (otpd 0.1.0, Litestream)')
     .addHelpText(
       'after',
       examples(
         'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
-        'otpd restore s3://acme-backups/otpd/latest --yes',
+        'otpd restore latest --yes',
+        'otpd restore --from s3://acme-backups/otpd --yes',
         'otpd restore otpd-last-year.db --master-key-file old-master.key --yes',
       ),
     )
-    .action((file: string, options: RestoreFlags, command: Command) =>
+    .action((name: string | undefined, options: RestoreFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
+        const { masterKeyFile, unauthenticated: allowUnauthenticated, from } = options
+        if (name === undefined && from === undefined)
+          throw usageError(
+            'Name a backup.',
+            'The newest is: otpd restore latest',
+            'All are in: otpd backup list',
+          )
+        const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
+        const wanted = { cwd: io.workingDirectory, masterKeyFile: keyFile }
+        const found = await withDataDir(context, options, (host, needs) =>
+          host.findRestorable(needs, { ...wanted, name: name ?? 'latest', from }),
+        )
+        output.note(foundText(found, context))
         const backup = await confirm(context, {
-          find: async () => file,
+          find: async () => found.file,
           describe: async () => ({
             question:
               'Restore this backup? All changes since then are lost: codes, logs, rotated credentials.',
             name: 'restore',
           }),
         })
-        const { masterKeyFile, unauthenticated: allowUnauthenticated } = options
-        const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
         const result = await withProgress(context, (onStep) =>
           withDataDir(context, options, (host, needs) =>
-            host.restore({ ...needs, onStep }, backup, {
-              cwd: io.workingDirectory,
-              masterKeyFile: keyFile,
-              allowUnauthenticated,
-            }),
+            host.restore({ ...needs, onStep }, { ...wanted, name: backup }, { allowUnauthenticated }),
           ),
         )
         output.printResult(JSON.stringify({ data: result }), () =>
@@ -68,4 +81,20 @@ export function addRestoreCommand(program: Command, runCommand: RunCommand) {
         )
       }),
     )
+}
+
+/** Says what is restored, how old it is, and what it replaces. */
+function foundText(
+  { file, at, bytes, rows, replacedRows }: HostFoundBackup,
+  { io, output }: Context,
+): string {
+  return formatFacts(
+    [
+      ['Backup', printable(file)],
+      ['Made', at && `${zonedTime(at)} (${relativeTime(at, io.now())}), ${formatBytes(bytes)}`],
+      ['Contains', rows && rowsText(rows)],
+      ['Replaces', replacedRows ? rowsText(replacedRows) : 'no database'],
+    ],
+    output.paintError,
+  )
 }

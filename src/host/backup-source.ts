@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, rmdirSync, rmSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Bucket } from '../backups/bucket.ts'
 import { listFolder, removeOldDrafts } from '../backups/folder.ts'
 import { backupFileName } from '../backups/names.ts'
 import { chooseLatest } from '../backups/choices.ts'
+import type { BackupTarget } from '../config/backup.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { compareMac } from '../store/files/backup-mac.ts'
 import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
@@ -16,22 +17,29 @@ export type HostVerifiedBackup = { file: string; bytes: number; rows: BackupRows
 /** A backup that a person named: a file of this machine, or an object. */
 export type BackupSource =
   | { kind: 'file'; path: string; label: string }
-  | { kind: 'object'; bucket: Bucket; name: string; bytes: number; label: string }
+  | {
+      kind: 'object'
+      bucket: Bucket
+      name: string
+      bytes: number
+      label: string
+      rows?: BackupRows | undefined
+    }
 
 /**
- * Finds the backup that a person named: a path, `s3://BUCKET/PREFIX/NAME` or `s3://BUCKET/PREFIX/latest`, which is the
- * newest that verified and that one of the keys opens.
+ * Finds the backup that a person named: a path, `s3://BUCKET/PREFIX/NAME`, a name at a place, or `latest` at any of
+ * these, which is the newest that verified and that one of the keys opens.
  *
- * @param options.isName the text may be a name at the place of the configuration
+ * @param options.from place of the name; undefined: that of the configuration
  * @throws OperationRefused PLACE_INVALID, FILE_MISSING, or what the bucket says
  */
 export async function findBackup(
   { config }: BackupNeeds,
   text: string,
-  options: { dataDir: string; cwd: string; masterKeys: readonly Uint8Array[]; isName?: boolean },
+  options: { dataDir: string; cwd: string; masterKeys: readonly Uint8Array[]; from?: string | undefined },
 ): Promise<BackupSource> {
-  const { dataDir, cwd, masterKeys, isName = false } = options
-  const { to } = config.backup
+  const { dataDir, cwd, masterKeys, from } = options
+  if (from !== undefined) return findAt(parseTarget(from, cwd), text)
   if (/^s3:/i.test(text)) {
     const [, place = '', name = ''] = /^(s3:\/\/.+)\/([^/]+)$/i.exec(text) ?? []
     const target = parseTarget(place === '' ? text : place, cwd)
@@ -43,16 +51,24 @@ export async function findBackup(
       )
     return findObject(await openTarget(target, config), name, masterKeys)
   }
-  const isPlain = isName && !text.includes('/')
-  if (isPlain && to.kind === 's3') return findObject(await openTarget(to, config), text, masterKeys)
-  const inFolder =
-    isPlain && to.kind === 'folder' ? findInFolder(folderOf(to, dataDir), text, masterKeys) : null
-  const path = inFolder ?? resolve(cwd, text)
-  return { kind: 'file', path, label: path }
+  const path = resolve(cwd, text)
+  if (existsSync(path)) return fileSource(path)
+  if (!text.includes('/')) return findAt(config.backup.to, text)
+  return basename(path) === 'latest'
+    ? fileSource(findInFolder(dirname(path), 'latest', masterKeys))
+    : fileSource(path)
+
+  async function findAt(target: BackupTarget, name: string): Promise<BackupSource> {
+    return target.kind === 's3'
+      ? findObject(await openTarget(target, config), name, masterKeys)
+      : fileSource(findInFolder(folderOf(target, dataDir), name, masterKeys))
+  }
 }
 
-function findInFolder(folder: string, name: string, masterKeys: readonly Uint8Array[]): string | null {
-  if (name !== 'latest') return existsSync(join(folder, name)) ? join(folder, name) : null
+const fileSource = (path: string): BackupSource => ({ kind: 'file', path, label: path })
+
+function findInFolder(folder: string, name: string, masterKeys: readonly Uint8Array[]): string {
+  if (name !== 'latest') return join(folder, name)
   const latest = chooseLatest(listFolder(folder, masterKeys))
   if (latest) return join(folder, latest.name)
   throw noBackups(folder)
@@ -63,21 +79,30 @@ async function findObject(
   name: string,
   masterKeys: readonly Uint8Array[],
 ): Promise<BackupSource> {
-  const found = (name: string, bytes: number): BackupSource => ({
+  const found = ({
+    name,
+    bytes,
+    rows,
+  }: {
+    name: string
+    bytes: number
+    rows?: BackupRows | undefined
+  }): BackupSource => ({
     kind: 'object',
     bucket,
     name,
     bytes,
+    rows,
     label: `${bucket.label}/${name}`,
   })
   if (name === 'latest') {
     const { listBucket } = await loadRemote()
     const latest = chooseLatest(await listBucket(bucket, masterKeys))
-    if (latest) return found(latest.name, latest.bytes)
+    if (latest) return found(latest)
     throw noBackups(bucket.label)
   }
   const object = (await bucket.list()).find((one) => one.name === name)
-  if (object) return found(object.name, object.bytes)
+  if (object) return found(object)
   throw new OperationRefused(
     'FILE_MISSING',
     `there is no ${bucket.label}/${name}`,
@@ -107,7 +132,7 @@ export async function withOpenedBackup<T>(
   if (source.kind === 'file' && !(await isSealedFile(source.path)))
     return work({ file: source.path, wasSealed: false })
   const folder = dataFiles(dataDir).backups
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
   removeOldDrafts(folder, Date.now())
   const file = draftFile(join(folder, backupFileName(Date.now())))
   try {
@@ -117,7 +142,14 @@ export async function withOpenedBackup<T>(
     return await work({ file, wasSealed: true })
   } finally {
     rmSync(file, { force: true })
+    if (made !== undefined) removeEmptyFolders(folder, made)
   }
+}
+
+/** Removes folders that were made for a draft, and stay empty. */
+function removeEmptyFolders(folder: string, topmost: string) {
+  for (let path = folder; path.startsWith(topmost) && readdirSync(path).length === 0; path = dirname(path))
+    rmdirSync(path)
 }
 
 async function isSealedFile(path: string): Promise<boolean> {

@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { backupFileName } from '../backups/names.ts'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { decodeMasterKeyFile } from '../config/secrets.ts'
 import { backUpDatabase, withReadonlyConnection } from '../store/files/backup.ts'
-import { findBackup, verifySource, withOpenedBackup, type HostVerifiedBackup } from './backup-source.ts'
+import { findBackup, verifySource, type HostVerifiedBackup } from './backup-source.ts'
 import { backUpToTarget, listStoredBackups, type HostBackup, type HostBackupList } from './backups.ts'
 import {
   dataFiles,
@@ -20,13 +22,11 @@ import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../st
 import { keepDamagedLog } from '../store/files/damaged-log.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
-import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 
 export type { HostVerifiedBackup } from './backup-source.ts'
 export type { HostBackup, HostBackupList } from './backups.ts'
 export type HostMigrationStatus = MigrationStatus
 export type HostMigrationResult = { migrated: string[]; backup: string | null }
-export type HostRestoreResult = RestoreResult & { file: string }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
 type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
@@ -38,7 +38,7 @@ const lockWaitMs = 1000
  * Backs up the database, also while a server runs on it: to an integrity-checked copy, or encrypted into a bucket. A
  * backup does not contain the master key.
  *
- * @param options.file undefined: a new backup at the place of the configuration
+ * @param options.file a new file, or a folder for one; undefined: at the place of the configuration
  * @param options.prune then delete all but the newest that verified, at that place
  * @throws OperationRefused as backUpDatabase does, what the bucket says, NOT_ON_POSTGRES; StartRefused in development mode
  */
@@ -50,7 +50,9 @@ export async function backUp(
   if (config.database) throw notOnPostgres('backup')
   const dataDir = requireDataDir(config)
   const masterKey = readBackupKey(config)
-  const { file, prune = false } = options
+  const { file: place, prune = false } = options
+  const isFolder = place !== undefined && statSync(place, { throwIfNoEntry: false })?.isDirectory()
+  const file = isFolder ? join(place, backupFileName(Date.now())) : place
   if (file === undefined) return backUpToTarget(needs, { dataDir, masterKey, prune })
   const backup = await backUpDatabase(dataFiles(dataDir).database, file, masterKey, onStep)
   return { ...backup, pruned: [] }
@@ -84,58 +86,8 @@ export async function verifyBackup(
   if (config.database) throw notOnPostgres('backup')
   const dataDir = requireDataDir(config)
   const masterKeys = [...readMasterKeyCandidates(dataDir, config.secrets.masterKey), ...listOldKeys(dataDir)]
-  const source = await findBackup(needs, text, { dataDir, cwd, masterKeys, isName: true })
+  const source = await findBackup(needs, text, { dataDir, cwd, masterKeys })
   return verifySource(source, { dataDir, masterKeys, onStep })
-}
-
-/**
- * Replaces the database with a backup and keeps the replaced one in `backups`. Creates the data directory if it is
- * missing, but never a master key, since only the backup's own key can read it.
- *
- * @param text a path, or the address of a backup in a bucket, which may end in `latest`
- * @param options.masterKeyFile master key of the day of the backup, if the directory does not have it
- * @param options.allowUnauthenticated accept a backup without an HMAC
- * @returns also the path or address of the backup
- * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, NOT_ON_POSTGRES, or as restoreDatabase and the bucket do;
- *   StartRefused
- */
-export async function restore(
-  needs: Needs,
-  text: string,
-  options: { cwd: string; masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined },
-): Promise<HostRestoreResult> {
-  const { config, warn = () => {}, onStep = () => {} } = needs
-  if (config.database) throw notOnPostgres('restore')
-  const dataDir = requireDataDir(config)
-  prepareDataDir(dataDir, warn)
-  return withLock(dataDir, async () => {
-    const { masterKey: path } = dataFiles(dataDir)
-    if (!config.secrets.masterKey && !existsSync(path)) {
-      throw new OperationRefused(
-        'MASTER_KEY_MISSING',
-        `there is no master key at ${path}`,
-        'Copy the master key of the backup there, or name it with OTPD_MASTER_KEY_FILE.',
-      )
-    }
-    const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const { cwd, masterKeyFile, allowUnauthenticated } = options
-    const oldMasterKeys = listOldKeys(dataDir)
-    if (masterKeyFile !== undefined) oldMasterKeys.unshift(readMasterKeyFile(masterKeyFile))
-    const masterKeys = [masterKey, ...oldMasterKeys]
-    const source = await findBackup(needs, text, { dataDir, cwd, masterKeys })
-    return withOpenedBackup(source, { dataDir, masterKeys, onStep }, ({ file, wasSealed }) => ({
-      file: source.label,
-      ...restoreDatabase(dataDir, file, {
-        masterKey,
-        oldMasterKeys,
-        allowUnauthenticated,
-        name: source.label,
-        wasSealed,
-        now: Date.now(),
-        onStep,
-      }),
-    }))
-  })
 }
 
 /**
@@ -209,7 +161,7 @@ const toHostVerification = ({ provedSince, ...verification }: AuditVerification)
 })
 
 /** Reads the replaced master keys, which open backups of their time. */
-const listOldKeys = (dataDir: string) => listKeptKeys(dataDir).map(({ key }) => key)
+export const listOldKeys = (dataDir: string) => listKeptKeys(dataDir).map(({ key }) => key)
 
 /** Reads the master key that authenticates backups. @throws OperationRefused NO_DATABASE; StartRefused there is none */
 function readBackupKey(config: Config): Uint8Array {
@@ -248,7 +200,7 @@ export function readMasterKeyFile(path: string): Uint8Array {
   throw refuse(`${path} does not hold a master key`, decoded.remedy)
 }
 
-const notOnPostgres = (command: 'backup' | 'restore') =>
+export const notOnPostgres = (command: 'backup' | 'restore') =>
   new OperationRefused(
     'NOT_ON_POSTGRES',
     `the database is in PostgreSQL, which otpd does not ${command === 'backup' ? 'back up' : 'restore'}`,
@@ -263,16 +215,17 @@ export function requireDataDir({ dataDir }: Config): string {
   throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
 }
 
+export const serverRunning = (dataDir: string) =>
+  new OperationRefused(
+    'SERVER_RUNNING',
+    `a server is running on ${dataDir}`,
+    'Stop it, run this command again, and start it afterwards.',
+  )
+
 /** Runs `work` while no server can start on the data directory. @throws OperationRefused SERVER_RUNNING */
 export async function withLock<T>(dataDir: string, work: () => T | Promise<T>): Promise<T> {
   const lock = lockDataDir(dataDir, lockWaitMs)
-  if (!lock) {
-    throw new OperationRefused(
-      'SERVER_RUNNING',
-      `a server is running on ${dataDir}`,
-      'Stop it, run this command again, and start it afterwards.',
-    )
-  }
+  if (!lock) throw serverRunning(dataDir)
   try {
     keepDamagedLog(dataDir)
     return await work()

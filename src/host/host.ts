@@ -36,7 +36,6 @@ export {
   listBackups,
   migrateUp,
   migrationStatus,
-  restore,
   verifyAudit,
   verifyBackup,
   type HostAuditVerification,
@@ -48,6 +47,7 @@ export { inspectCertificate, type CertificateInspection as HostCertificate } fro
 export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
 export { listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
+export { findRestorable, restore, type HostFoundBackup } from './restore.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'

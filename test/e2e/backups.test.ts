@@ -150,6 +150,17 @@ describe.skipIf(!hasMoto)('backups at moto', () => {
       cpSync(join(server.dataDir, 'master.key'), join(other, 'master.key'))
       expect(await restore('latest')).toMatchObject({ exitCode: 0 })
       expect((await otpd(['admin', 'list', '--data-dir', other])).stdout).toContain('ada@example.com')
+      const name = [
+        ['latest'],
+        ['--from', 's3://backups/otpd'],
+        [data[0].name, '--from', 's3://backups/otpd'],
+      ]
+      for (const args of name) {
+        const again = await otpd(['restore', ...args, '--yes', '--data-dir', other])
+        expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(data[0].name) })
+        expect(again.stderr).toMatch(/Made +\d.* \((just now|\d.* ago)\), \d/)
+        expect(again.stderr).toMatch(/(Contains +accounts \(1\).*\n)? {2}Replaces +accounts \(1\)/)
+      }
       expect(await restore('otpd-2020-01-01T00-00-00-000Z.db.sealed')).toMatchObject({ exitCode: 5 })
       expect(statSync(join(other, 'otpd.db')).mode & 0o777).toBe(0o600)
     } finally {

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
 let home: string
@@ -173,6 +173,12 @@ describe('a restore', () => {
     if (server) await stop()
     const goodBackup = join(home, 'good.db')
     await json(['backup', goodBackup])
+    const folder = join(home, 'folder')
+    mkdirSync(folder)
+    const { file } = await json(['backup', folder])
+    expect(file).toMatch(/\/folder\/otpd-[\dTZ-]+\.db$/)
+    for (const args of [[`${folder}/latest`], ['--from', folder], [basename(file), '--from', folder]])
+      expect(await json(['restore', ...args, '--yes'])).toMatchObject({ file })
     const present = readFileSync(join(dataDir, 'otpd.db'))
     const changed = (name: string, sql: string) => {
       const path = join(home, name)
@@ -214,7 +220,9 @@ describe('a restore', () => {
     const forged = await otpd(['restore', newer, '--unauthenticated', '--yes', '--json'])
     expect(lastLine(forged.stderr).error.code).toBe('BACKUP_FORGED')
     expect((await otpd(['restore', goodBackup])).exitCode).toBe(2)
-    expect((await otpd(['restore', join(home, 'nothing.db'), '--yes'])).exitCode).toBe(5)
+    for (const missing of [[join(home, 'nothing.db')], ['latest', '--from', join(home, 'none')]])
+      expect((await otpd(['restore', ...missing])).exitCode).toBe(5)
+    expect((await otpd(['restore'])).exitCode).toBe(2)
     const empty = await otpd(['restore', goodBackup, '--yes', '--json', '--data-dir', join(home, 'empty')])
     expect(lastLine(empty.stderr).error.code).toBe('MASTER_KEY_MISSING')
     expect(readFileSync(join(dataDir, 'otpd.db')).equals(present)).toBe(true)

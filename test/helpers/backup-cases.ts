@@ -28,7 +28,8 @@ export const backupCases: [string, () => CommandCase][] = [
     () => ({
       args: ['copy.db', '--data-dir', 'restored', '--yes'],
       stdout: /^✓ Restored /,
-      stderr: 'Next: otpd serve --data-dir restored\n',
+      stderr:
+        /^ {2}Backup +\S+copy\.db\n {2}Made +.+ [kM]B\n {2}Contains +accounts \(\d+\),.*\n {2}Replaces +no database\nNext: otpd serve --data-dir restored\n$/,
       json: 'own',
       hasSteps: true,
     }),

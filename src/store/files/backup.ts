@@ -165,6 +165,15 @@ export function usedBytes(connection: SqliteConnection): number {
 const readNewestEventSeq = (connection: SqliteConnection): number =>
   queryNumber(connection, `select value from counters where name = 'event_seq'`)
 
+/** Counts the rows of a database as a backup does; null if it is missing, or cannot be read. */
+export function countDatabase(path: string): BackupRows | null {
+  try {
+    return withReadonlyConnection(path, countRows)
+  } catch {
+    return null
+  }
+}
+
 const countRows = (connection: SqliteConnection): BackupRows => ({
   accounts: queryNumber(connection, 'select count(*) from developers'),
   applications: queryNumber(connection, 'select count(*) from applications'),
