@@ -56,10 +56,26 @@ export async function openSharedStore(config: SharedConfig, access: 'read' | 'wr
       now: shared.now(),
       mustExist: access === 'read',
     })
-    return buildStore(access === 'read' ? asReadOnly(database) : database, keyring, shared)
+    return buildStore(explaining(access === 'read' ? asReadOnly(database) : database), keyring, shared)
   } catch (error) {
     await database.close()
     throw toStartError(error)
+  }
+}
+
+/** Says why a command cannot use the database, and what to do: the error for callers of a node leaves that to its log. */
+function explaining(database: Database): Database {
+  const fail = (error: unknown): never => {
+    throw toStartError(error)
+  }
+  return {
+    ...database,
+    write: (body) => database.write(body).catch(fail),
+    group(calls) {
+      const run = database.group(calls)
+      return <R>(call: Parameters<typeof run>[0]) => run<R>(call).catch(fail)
+    },
+    convertError: (error) => toStartError(database.convertError(error)),
   }
 }
 

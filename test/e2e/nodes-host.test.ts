@@ -83,6 +83,19 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     }
   })
 
+  test('say why the database cannot store anything, with exit code 3', async () => {
+    await shared.query(`create function refuse() returns trigger language plpgsql
+      as $$ begin raise 'No space left on device' using errcode = '53100'; end $$`)
+    await shared.query(
+      'create trigger refuse before insert on developers for each row execute function refuse()',
+    )
+    const create = ['admin', 'create', '--email', 'bea@example.com', '--password-stdin']
+    const { exitCode, stderr } = await run(create, { input: 'correct horse battery' })
+    expect(stderr).toContain('The disk of the database is full (53100).')
+    expect(exitCode).toBe(3)
+    await shared.query('drop function refuse cascade')
+  })
+
   test('find an audit entry that was changed', async () => {
     const [entry] = await shared.query<{ id: string; action: string }>(
       'select id, action from audit_entries limit 1',

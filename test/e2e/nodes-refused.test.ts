@@ -145,6 +145,7 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
     test.each([
       ['28P01', '', ['refused the user name or the password']],
       ['3D000', '', ['has no database of that name']],
+      ['22023', '', ['The database refused the connection (22023).']],
       ['42501', '', ['may not connect to the database', 'grant connect on database NAME to ROLE']],
       ['28000', '?sslmode=verify-full', ['The database does not support TLS.']],
       [

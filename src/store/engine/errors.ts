@@ -27,11 +27,11 @@ export const isDuplicate = (error: unknown) => driverCode(error) === '23505'
 export const isDiskFault = (error: unknown) => /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(driverCode(error) ?? '')
 
 /**
- * PostgreSQL: lost or too many connections, a full disk, time-outs, deadlocks and serialization failures, a server that
- * only reads, and transactions that it ended; and the network's errors on the way to it.
+ * PostgreSQL: lost or too many connections, a full disk or one that fails, time-outs, deadlocks and serialization failures,
+ * a server that only reads, and transactions that it ended; and the network's errors on the way to it.
  */
 const postgresUnavailable =
-  /^(08|40|53|55P03|57|25006|25P02|25P03|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
+  /^(08|40|53|55P03|57|58|25006|25P02|25P03|25P04|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
 
 /** The driver reports these without a code. */
 const codesByMessage: Readonly<Record<string, string>> = {
@@ -60,6 +60,16 @@ export function toCallerError(error: unknown): unknown {
   }
   if (code.startsWith('SQLITE_') || /^[0-9A-Z]{5}$/.test(code)) return new StoreError(code)
   return error
+}
+
+/**
+ * Converts the error of a new connection. Whatever the reason, such as a password, an address or a certificate that is not
+ * accepted any more: it lies with the server, and the next call may succeed.
+ */
+export function toConnectError(error: unknown): unknown {
+  const code = driverCode(error) ?? 'UNKNOWN'
+  if (postgresUnavailable.test(code)) return error
+  return Object.assign(new Error('the server refused the connection'), { code: `POSTGRES_REFUSED_${code}` })
 }
 
 /** Another process changed the database so that this one must not write any more. */

@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import type { QueryExecutor } from './database.ts'
+import { toConnectError } from './errors.ts'
 import { createPostgresSession, requireCommitted, type PostgresSession } from './postgres-session.ts'
 import { createPrimary } from './postgres-primary.ts'
 import type { OpenTransaction } from './postgres-transactions.ts'
@@ -106,7 +107,7 @@ export function connectPostgres(
 
   async function begin(): Promise<OpenTransaction> {
     const { writers } = await primary.connected()
-    const client = await writers.connect()
+    const client = await acquire(writers)
     const session = sessionFor(client)
     let isBroken = false
     // Not awaited: it goes with the first statements.
@@ -133,7 +134,17 @@ export function connectPostgres(
 
   /** The readers of the server that takes writes now. */
   const readers = {
-    query: async (...args: Parameters<Pool['query']>) => (await primary.connected()).readers.query(...args),
+    async query(...args: Parameters<PoolClient['query']>) {
+      const client = await acquire((await primary.connected()).readers)
+      let isBroken = true
+      try {
+        const result = await (client.query(...args) as unknown as Promise<unknown>)
+        isBroken = false
+        return result
+      } finally {
+        client.release(isBroken)
+      }
+    },
   }
   return {
     read: drizzle(readers as unknown as Pool) as unknown as QueryExecutor,
@@ -149,6 +160,15 @@ function createPool(config: PoolConfig & { pipeline?: boolean | undefined }): Po
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
+}
+
+/** Gets a connection of a pool. @throws see `toConnectError` */
+async function acquire(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw toConnectError(error)
+  }
 }
 
 /** Writes settings as options of a new connection. */

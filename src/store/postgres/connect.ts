@@ -32,7 +32,7 @@ export async function connectClient(
     try {
       return await tryConnect(url, { application_name: applicationName })
     } catch (error) {
-      const refused = driverCode(error) === '42501' ? mayNotConnect() : toStartError(error)
+      const refused = toConnectRefusal(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
       onWaiting(awayCause(error) ?? 'no server takes writes')
       await new Promise((resolve) => setTimeout(resolve, retryMs))
@@ -40,11 +40,19 @@ export async function connectClient(
   }
 }
 
-const mayNotConnect = () =>
-  new StartRefused(
-    'the role of the database URL may not connect to the database (42501)',
-    'Grant it as the owner of the database: grant connect on database NAME to ROLE.',
-  )
+/** Converts the error of a new connection. */
+function toConnectRefusal(error: unknown): unknown {
+  const code = driverCode(error)
+  if (code === '42501') {
+    return new StartRefused(
+      'the role of the database URL may not connect to the database (42501)',
+      'Grant it as the owner of the database: grant connect on database NAME to ROLE.',
+    )
+  }
+  const converted = toStartError(error)
+  if (converted !== error || code === undefined) return converted
+  return new StartRefused(`the database refused the connection (${code})`, 'The log of its server says why.')
+}
 
 type ConnectionSettings = Pick<ClientConfig, 'application_name' | 'options'>
 
@@ -132,7 +140,7 @@ export async function withPostgres<T>(url: string, work: (client: Client) => Pro
 
 /** Errors of the network, and of a server that starts, stops or has too many connections. */
 const awayCodes =
-  /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST[A-Z]+|ENET[A-Z]+|08...|53...|57P0.)$/
+  /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST[A-Z]+|ENET[A-Z]+|08...|53...|55000|57P0.)$/
 /** Errors of the driver that have no code. */
 const awayMessages = /^(Connection terminated|timeout expired|Client has encountered a connection error)/
 
@@ -170,25 +178,38 @@ const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: s
     'The pooler does not keep statements: OTPD_DATABASE_STATEMENTS=unnamed.',
   ],
   [
-    /^55P03$/,
-    'another transaction keeps a table locked',
-    'Try again, or end that transaction: pg_stat_activity shows it.',
-  ],
-  [
     /^25006$/,
     'the database accepts no writes',
     'Name the primary server, and leave default_transaction_read_only off.',
   ],
 ]
 
+/** Outages by SQLSTATE of a server that can be reached, each with what to do. */
+const outages: ReadonlyArray<readonly [code: string, message: string, remedy: string]> = [
+  ['53100', 'the disk of the database is full', 'Make room on it.'],
+  [
+    '53300',
+    'the database takes no more connections',
+    'Raise max_connections of the server, or the limit of the role or the database.',
+  ],
+  ['55000', 'the database takes no connections', 'Allow them: alter database NAME allow_connections true.'],
+  [
+    '55P03',
+    'another transaction keeps a table locked',
+    'Try again, or end that transaction: pg_stat_activity shows it.',
+  ],
+]
+
 /** Reasons for which TLS does not trust a certificate. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH/
 
-const unreachable = (code: string) =>
-  new DatabaseUnreachable(
-    `the database cannot be reached (${code})`,
-    'Start it, or correct host and port in the URL of the database.',
+function unreachable(code: string): DatabaseUnreachable {
+  const [, message = 'the database cannot be reached', remedy] = outages.find(([one]) => one === code) ?? []
+  return new DatabaseUnreachable(
+    `${message} (${code})`,
+    remedy ?? 'Start it, or correct host and port in the URL of the database.',
   )
+}
 
 /**
  * Converts an error of the driver, a connection or a migration to a StartRefused; returns other errors unchanged. Neither
@@ -205,7 +226,7 @@ export function toStartError(error: unknown): unknown {
     if (code !== undefined && codes.test(code)) return new StartRefused(`${message} (${code})`, remedy)
   }
   // A node that starts while the database does not answer in time, or is lost again.
-  if (cause !== error && code !== undefined) return unreachable(code)
+  if (code !== undefined && (cause !== error || code === '55P03')) return unreachable(code)
   if (code !== undefined && certificateCodes.test(code)) {
     return new StartRefused(
       `the certificate of the database is not trusted (${code})`,

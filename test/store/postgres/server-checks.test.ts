@@ -50,6 +50,10 @@ test('tells a supervisor to try again when the database is lost during the start
       message: `the database cannot be reached (${code})`,
       isUnreachable: true,
     })
+  expect(toStartError(unavailable('55P03'))).toMatchObject({
+    message: 'another transaction keeps a table locked (55P03)',
+    isUnreachable: true,
+  })
   expect(toStartError(unavailable('25006'))).toMatchObject({
     message: 'the database accepts no writes (25006)',
   })
