@@ -78,7 +78,7 @@ export async function createReader() {
         if (line.startsWith('alias ')) continue
         const isLogin = line.includes('login')
         const filled = line
-          .replace('~/.local/share/otpd', () => server.dataDir)
+          .replace(/~\/\.local\/share\/otpd|(?<= )data(?=\/setup-token)/, () => server.dataDir)
           .replace('otp_…', requestId)
           .replace('123456', code)
         const typed = isLogin ? `${filled} --email ada@example.com --password-stdin` : filled
