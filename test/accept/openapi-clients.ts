@@ -1,7 +1,9 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AcceptCheck } from './run.ts'
 import { inFolder, installFromNpm, run, startDocumented } from './tools.ts'
+
+const generatorVersion = '7.25.0'
 
 /** Generates and compiles clients in TypeScript, Go, Python and Java; the Java one also verifies a code. */
 export const openapiClients: AcceptCheck = {
@@ -14,8 +16,10 @@ export const openapiClients: AcceptCheck = {
       try {
         await checkTypeScript(folder)
         print('TypeScript, openapi-typescript: compiles')
+        await checkTypeScriptFetch(folder)
+        print('TypeScript, openapi-generator with its defaults: compiles')
         await checkGo(folder)
-        print('Go, oapi-codegen: compiles')
+        print('Go, oapi-codegen with its defaults: compiles')
         await checkPython(folder)
         print('Python, openapi-python-client: every module loads')
         await checkJava(folder, env)
@@ -46,6 +50,34 @@ console.log(id, code)
   await run(folder, ['node_modules/.bin/tsc', ...flags.split(' '), 'main.ts'])
 }
 
+async function checkTypeScriptFetch(parent: string) {
+  const folder = makeFolder(parent, 'typescript-fetch')
+  await generate(folder, 'typescript-fetch', ['--additional-properties=npmName=otpd'])
+  await installFromNpm(folder)
+  await run(folder, ['node_modules/.bin/tsc', '--noEmit'])
+  requireNames(join(folder, 'src/models/OtpVerifiedEvent.ts'), ['export interface OtpVerifiedEvent'])
+}
+
+/** Generates a client with openapi-generator, a program in Java. */
+async function generate(folder: string, generator: string, options: string[] = []) {
+  const jar = join(folder, '../openapi-generator.jar')
+  const url = `https://repo1.maven.org/maven2/org/openapitools/openapi-generator-cli/${generatorVersion}/openapi-generator-cli-${generatorVersion}.jar`
+  if (!existsSync(jar)) await Bun.write(jar, await fetch(url))
+  await run(folder, [
+    'java',
+    '-jar',
+    jar,
+    'generate',
+    '-i',
+    '../openapi.json',
+    '-g',
+    generator,
+    '-o',
+    '.',
+    ...options,
+  ])
+}
+
 async function checkGo(parent: string) {
   const folder = makeFolder(parent, 'go')
   mkdirSync(join(folder, 'otpd'))
@@ -53,16 +85,14 @@ async function checkGo(parent: string) {
   const generator = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2'
   writeFileSync(join(folder, 'go.mod'), 'module accept\n\ngo 1.24\n')
   await run(folder, ['go', 'install', generator], env)
-  const config =
-    'package: otpd\ngenerate: { models: true, client: true }\noutput: otpd/otpd.go\noutput-options: { skip-prune: true }\n'
-  writeFileSync(join(folder, 'config.yaml'), config)
-  await run(folder, ['./oapi-codegen', '-config', 'config.yaml', '../openapi.json'])
+  await run(folder, ['./oapi-codegen', '-package', 'otpd', '-o', 'otpd/otpd.go', '../openapi.json'])
   await run(folder, ['go', 'mod', 'tidy'], env)
   await run(folder, ['go', 'build', './otpd'], env)
   requireNames(join(folder, 'otpd/otpd.go'), [
     'SendOtpWithResponse(',
     'ListOtpRequestsWithResponse(',
     'type SendOtpRequest struct',
+    'type OtpVerifiedEvent struct',
   ])
 }
 

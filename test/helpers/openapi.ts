@@ -7,7 +7,6 @@ export type OpenApiDocument = {
   servers: Array<{ url: string }>
   tags: Array<{ name: string; description?: string }>
   paths: Record<string, Record<string, DocumentedOperation>>
-  webhooks: Record<string, { post: DocumentedOperation }>
   components: {
     schemas: Record<string, Schema>
     securitySchemes: Record<string, { description?: string }>
@@ -27,6 +26,8 @@ export type DocumentedOperation = {
   summary: string
   description: string
   tags: string[]
+  /** By event, then by the expression of the URL. */
+  callbacks?: Record<string, Record<string, { post: DocumentedOperation }>>
   security: Array<Record<string, string[]>>
   parameters?: Array<{
     name: string

@@ -159,7 +159,7 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
     try {
       await page.waitFor(`document.body.innerText.includes('x-client-secret: YOUR_SECRET_TOKEN')`)
       const text = String(await page.evaluate('document.body.innerText'))
-      for (const part of ['Search', 'Errors', 'OTP', 'Webhook events', 'Models', 'Shell Curl'])
+      for (const part of ['Search', 'Errors', 'OTP', 'Webhooks', 'Models', 'Shell Curl'])
         expect(text).toContain(part)
       expect(text).toContain('This application may send 5 codes per minute')
       expect(page.consoleErrors).toEqual([])

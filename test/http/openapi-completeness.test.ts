@@ -156,10 +156,11 @@ describe('the errors of an operation', () => {
   })
 })
 
-describe('the webhooks of the document', () => {
+describe('the callbacks of the document', () => {
   test('have the body of each event', () => {
-    const { webhooks, components } = apiTester.document
-    expect(Object.keys(webhooks).toSorted()).toEqual([...eventKinds].toSorted())
+    const { components, paths } = apiTester.document
+    const { callbacks = {} } = paths['/v1/webhooks']?.['post'] ?? {}
+    expect(Object.keys(callbacks).toSorted()).toEqual([...eventKinds].toSorted())
     const request: OtpRequest = {
       id: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z',
       developerId: 'dev_1',
@@ -205,7 +206,8 @@ describe('the webhooks of the document', () => {
         ...(kind === 'guard.alert' ? { data: alert } : { test: true }),
         ...(kind.startsWith('message.') && { data: relayedData(kind) }),
       }
-      const { schema } = webhooks[kind]?.post.requestBody?.content['application/json'] ?? {}
+      const { schema } =
+        callbacks[kind]?.['{$request.body#/url}']?.post.requestBody?.content['application/json'] ?? {}
       if (!schema) throw new Error(`There is no body of ${kind}.`)
       expect([kind, findSchemaFaults(schema, body, components.schemas, true)]).toEqual([kind, []])
       const [missing] = Object.keys(body)

@@ -79,11 +79,9 @@ describe('the OpenAPI document', () => {
       ),
     ]).toEqual([])
     expect(tags.filter(({ description }) => !description)).toEqual([])
-    const all = [
-      ...apiTester.operations,
-      ...Object.values(apiTester.document.webhooks).map(({ post }) => post),
-    ]
-    expect(tagNames.filter((name) => !all.some((one) => one.tags.includes(name)))).toEqual([])
+    expect(tagNames.filter((name) => !apiTester.operations.some((one) => one.tags.includes(name)))).toEqual(
+      [],
+    )
   })
 
   test('declares every parameter, body and response', () => {

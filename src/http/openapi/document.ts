@@ -44,14 +44,12 @@ export function completeDocument(
     ])
     return [path, Object.fromEntries(completed)]
   })
-  const webhooks = describeWebhooks(converter)
   return {
     openapi: '3.1.0',
     info: { ...generated.info, version },
     servers: [{ url: publicUrl ?? '/', description: 'The server that serves this document.' }],
     tags: generated.tags,
     paths: Object.fromEntries(paths),
-    webhooks,
     components: {
       securitySchemes: generated.components.securitySchemes,
       headers: responseHeaders,
@@ -75,6 +73,7 @@ export function completeDocument(
         parameters: parameters.map((parameter) => completeParameter(parameter, operation.operationId, path)),
       }),
       ...(requestBody && { requestBody: completeRequestBody(requestBody, operation.operationId) }),
+      ...(operation.operationId === 'createWebhook' && { callbacks: describeWebhooks(converter) }),
       responses: describeResponses(operation, security, errors, converter),
     }
   }

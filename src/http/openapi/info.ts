@@ -51,7 +51,6 @@ export const documentation = {
     tag('OTP', 'Send and verify codes from the backend of an application; list OTP requests as a developer.'),
     tag('Projects', 'Groups of applications.'),
     tag('Applications', 'Applications, each with its own credentials, for live or test traffic.'),
-    tag('Webhook events', 'What is posted to your webhook endpoints.'),
     tag(
       'Webhooks',
       'Endpoints that receive the events of an application, signed as Standard Webhooks specifies.',

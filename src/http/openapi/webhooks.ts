@@ -184,9 +184,14 @@ const signatureParameters = [
   ),
 ]
 
-/** Describes the events that are posted to webhook endpoints (`webhooks` of OpenAPI 3.1). */
+/**
+ * Describes the events that are posted to webhook endpoints, as callbacks of the operation that creates one. Generators of
+ * clients take callbacks; from `webhooks` of OpenAPI 3.1, openapi-generator and oapi-codegen make code that does not compile.
+ */
 export function describeWebhooks({ convert }: ReturnType<typeof createSchemaConverter>): object {
-  return Object.fromEntries(eventKinds.map((kind) => [kind, { post: describeEvent(kind) }]))
+  return Object.fromEntries(
+    eventKinds.map((kind) => [kind, { '{$request.body#/url}': { post: describeEvent(kind) } }]),
+  )
 
   function describeEvent(kind: EventKind) {
     const { summary, description } = eventTexts[kind]
@@ -194,7 +199,7 @@ export function describeWebhooks({ convert }: ReturnType<typeof createSchemaConv
       operationId: `on${eventComponentName(kind).replace(/Event$/, '')}`,
       summary,
       description,
-      tags: ['Webhook events'],
+      tags: ['Webhooks'],
       security: [],
       parameters: signatureParameters,
       requestBody: {
