@@ -22,7 +22,7 @@ export function addAdminAccountCommands(
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const question = 'Disable this account? Its sessions end, and calls of its applications are rejected.'
-        const id = await confirmAccount(context, options, account, question)
+        const id = await confirmAccount(context, options, account, { question, isReversible: true })
         const developer = await withHost(context, options, 'write', (host) => host.disable(id))
         printDeveloper(context.output, developer, 'Disabled')
         context.output.suggestNext(`otpd admin enable ${developer.email ?? developer.id}`)
@@ -60,7 +60,7 @@ export function addAdminAccountCommands(
         const { output } = context
         const question =
           'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
-        const id = await confirmAccount(context, options, account, question)
+        const id = await confirmAccount(context, options, account, { question })
         const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
         output.printResult(
           JSON.stringify({ data: deletion }),
@@ -110,8 +110,14 @@ export function addAdminAccountCommands(
     )
 }
 
-const confirmAccount = (context: Context, options: HostFlags, account: string, question: string) =>
+const confirmAccount = (
+  context: Context,
+  options: HostFlags,
+  account: string,
+  { question, isReversible = false }: { question: string; isReversible?: boolean },
+) =>
   confirm(context, {
+    isReversible,
     find: async () => (await withHost(context, options, 'read', (host) => host.findAccount(account))).id,
     describe: async (id) => {
       const { email } = await withHost(context, options, 'read', (host) => host.findAccount(id))

@@ -12,7 +12,7 @@ import {
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
-import type { RunCommand } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -82,10 +82,15 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
     .command('disable')
     .argument('<app>', idOrNameHelp)
     .description('reject calls with its credentials until it is enabled again')
-    .addHelpText('after', examples('otpd app disable web-test'))
+    .addHelpText('after', examples('otpd app disable web-test --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const response = await updateApplication(connect().api, idOrName, { status: 'disabled' })
+      runCommand(command, async (context) => {
+        const { connect, output } = context
+        const { api } = connect()
+        const question = (label: string) =>
+          `Disable the application ${label}? Its calls are rejected until it is enabled.`
+        const id = await confirmApplication(context, api, idOrName, { question, isReversible: true })
+        const response = await updateApplication(api, id, { status: 'disabled' })
         const name = output.paint.bold(printable(response.data.name))
         output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
         output.suggestNext(`otpd app enable ${response.data.id}`)
@@ -102,23 +107,30 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
-        const id = await confirm(context, {
-          find: () => findApplication(api, idOrName),
-          async describe(id) {
-            const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-            const appLabel = `${printable(data.name)} (${data.environment})`
-            return {
-              question: `Delete the application ${appLabel}? Its credentials stop working at once.`,
-              name: data.name,
-            }
-          },
-        })
+        const question = (label: string) =>
+          `Delete the application ${label}? Its credentials stop working at once.`
+        const id = await confirmApplication(context, api, idOrName, { question })
         const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
         const name = output.paint.bold(printable(idOrName))
         output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
       }),
     )
 }
+
+const confirmApplication = (
+  context: Context,
+  api: Api,
+  idOrName: string,
+  { question, isReversible = false }: { question: (label: string) => string; isReversible?: boolean },
+) =>
+  confirm(context, {
+    isReversible,
+    find: () => findApplication(api, idOrName),
+    async describe(id) {
+      const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+      return { question: question(`${printable(data.name)} (${data.environment})`), name: data.name }
+    },
+  })
 
 async function updateApplication(api: Api, idOrName: string, body: ApplicationChanges) {
   const id = await findApplication(api, idOrName)

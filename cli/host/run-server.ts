@@ -32,7 +32,7 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
       '--new creates a database in a data directory, and this server has none.',
       'Leave it out.',
     )
-  const { startServer, createLog, descriptorSink } = await import('../../src/server/bundle.ts')
+  const { startServer, createLog, descriptorSink, certifiedUrl } = await import('../../src/server/bundle.ts')
   const clock = { now: io.now }
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
@@ -88,8 +88,10 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
       ...compat,
     })
     await stdoutLog.flush()
-  } else printBanner(io, output, server, { config, readyMs })
-  announceSetup(context, server, config, log)
+  }
+  const clientUrl = config.publicUrl ?? certifiedUrl(reachableUrl(server.url), config)
+  if (config.log.format === 'text') printBanner(io, output, server, { config, readyMs, url: clientUrl })
+  announceSetup(context, server, { config, url: clientUrl }, log)
   // Return to the system the memory that only startup needed: garbage, and code that can be loaded again.
   Bun.gc(true)
   Bun.shrink()
@@ -169,10 +171,9 @@ function printBanner(
   io: Io,
   output: Output,
   server: RunningServer,
-  { config, readyMs }: { config: Config; readyMs: number },
+  { config, readyMs, url }: { config: Config; readyMs: number; url: string },
 ) {
   const { paint } = output
-  const url = config.publicUrl ?? reachableUrl(server.url)
   const data =
     server.dataDir === null
       ? `PostgreSQL, as node ${config.node}`
@@ -200,14 +201,13 @@ const reachableUrl = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').
  */
 function announceSetup(
   { io, output }: Context,
-  { setupToken, dataDir, ...server }: RunningServer,
-  config: Config,
+  { setupToken, dataDir }: RunningServer,
+  { config, url }: { config: Config; url: string },
   log: Log,
 ) {
   const { paintError } = output
   const isJson = config.log.format === 'json'
   if (setupToken !== undefined && dataDir !== null) {
-    const url = config.publicUrl ?? reachableUrl(server.url)
     const serverFlag = url === defaultServer ? '' : ` --server ${url}`
     const command = `otpd login${serverFlag} --setup-token-file ${shellWord(join(dataDir, 'setup-token'))}`
     const expiresAt = new Date(setupToken.expiresAt).toISOString()

@@ -7,10 +7,12 @@ export type Confirmation = {
   find: () => Promise<string>
   /** Returns the question, and the name to type. The id is accepted too. */
   describe: (id: string) => Promise<{ question: string; name: string }>
+  /** Another command undoes the action. */
+  isReversible?: boolean
 }
 
 /**
- * Confirms an action that cannot be undone: by --yes, or by the name of the resource typed on a terminal.
+ * Confirms an action that others may suffer from: by --yes, or by the name of the resource typed on a terminal.
  *
  * @returns the id of the resource
  * @throws usage error before any call to the server when neither is possible, or when the typed name is wrong;
@@ -18,12 +20,14 @@ export type Confirmation = {
  */
 export async function confirm(
   { io, flags, mayAsk, output }: PromptContext & { flags: { yes?: boolean } },
-  { find, describe }: Confirmation,
+  { find, describe, isReversible = false }: Confirmation,
 ) {
   if (flags.yes === true) return await find()
   if (!mayAsk)
     throw usageError(
-      'This cannot be undone, and there is no terminal to confirm it on.',
+      isReversible
+        ? 'There is no terminal to confirm this on.'
+        : 'This cannot be undone, and there is no terminal to confirm it on.',
       'Confirm it with --yes.',
     )
   const id = await find()

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { coversHost, readCertificate, type CertificateFacts } from '../tls/pair.ts'
 import { readFailure, readSaved, tlsFolder, type SavedFailure } from '../tls/saved.ts'
@@ -43,4 +44,18 @@ export function inspectCertificate({
   } catch {
     return { state: 'unreadable', path: certificate.kind === 'files' ? certificate.certFile : 'its folder' }
   }
+}
+
+/**
+ * Replaces the host of a server's URL by one that its certificate is for, where that has a name; clients refuse the address that
+ * the server listens on.
+ */
+export function certifiedUrl(url: string, config: Parameters<typeof inspectCertificate>[0]): string {
+  const certificate = inspectCertificate(config)
+  if (certificate?.state !== 'readable') return url
+  const { names } = certificate.facts
+  const { hostname } = new URL(url)
+  const name = names.find((candidate) => !candidate.includes('*'))
+  if (name === undefined || names.includes(hostname.replace(/^\[(.*)\]$/, '$1'))) return url
+  return url.replace(`//${hostname}`, `//${isIP(name) === 6 ? `[${name}]` : name}`)
 }

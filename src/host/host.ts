@@ -43,7 +43,11 @@ export {
 } from './data.ts'
 export { inspectBackups, type BackupInspection } from './backups.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
-export { inspectCertificate, type CertificateInspection as HostCertificate } from './certificate.ts'
+export {
+  certifiedUrl,
+  inspectCertificate,
+  type CertificateInspection as HostCertificate,
+} from './certificate.ts'
 export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
 export { listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'

@@ -68,7 +68,7 @@ const resources: Resource[] = [
     commands: [
       ['app', 'update', application.id],
       ['app', 'enable', application.id],
-      ['app', 'disable', application.id],
+      ['app', 'disable', application.id, '--yes'],
     ],
     dialogs: (needs) => [editAppDialog(needs, application), toggleAppDialog(needs, application)],
   },

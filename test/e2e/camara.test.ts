@@ -86,7 +86,7 @@ describe('a token', () => {
       const token = await shop.tokenOf(as)
       const use = () => shop.sendCode('+14155550132', undefined, { token })
       expect((await use()).status).toBe(200)
-      await shop.otpd(['app', 'disable', as.id])
+      await shop.otpd(['app', 'disable', as.id, '--yes'])
       expectError(await use(), [403, 'PERMISSION_DENIED'])
       expect((await shop.requestToken(as)).body['error']).toBe('invalid_client')
       await shop.otpd(['app', 'enable', as.id])

@@ -102,7 +102,15 @@ describe('app', () => {
     })
     await expectNegative(otpd('app', 'update', 'web', '--otp-ttl', '5', '--json'), 6, 'INVALID_ARGUMENT')
 
-    expect(await otpd('app', 'disable', 'web')).toMatchObject(done('✓ Application web is disabled\n'))
+    expect(await otpd('app', 'disable', 'web')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(
+        /^Error: There is no terminal to confirm this on\.\n {2}Confirm it with --yes\./,
+      ),
+    })
+    expect(await otpd('app', 'disable', 'web', '--yes')).toMatchObject(
+      done('✓ Application web is disabled\n'),
+    )
     expect((await otpd('otp', 'send', '+14155550100', ...envFile)).exitCode).toBe(4)
     expect(await otpd('app', 'enable', 'web')).toMatchObject(done('✓ Application web is active\n'))
   })

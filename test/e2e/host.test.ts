@@ -311,7 +311,10 @@ describe('accounts, with a running server', () => {
   test('are disabled and enabled again', async () => {
     server ??= await start()
     const token = await issueToken('bob@example.com')
-    expect((await otpd(['admin', 'disable', 'bob@example.com'])).exitCode).toBe(2)
+    expect(await otpd(['admin', 'disable', 'bob@example.com'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.not.stringContaining('cannot be undone'),
+    })
     expect(await json(['admin', 'disable', 'bob@example.com', '--yes'])).toMatchObject({ status: 'disabled' })
     expect(await whoami(token)).toBe(4)
     expect((await otpd(['admin', 'token', 'bob@example.com'])).exitCode).toBe(6)

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { certifiedUrl } from '../../src/host/certificate.ts'
+import { load, requireConfig } from '../helpers/config.ts'
 import { runBinary, runToEnd, startServer } from '../helpers/binary.ts'
 import { exchangeUnderLoad, servedFingerprint, startHttpsServer } from '../helpers/exchange.ts'
 import { codeBlocks, readDocument } from '../helpers/guide-blocks.ts'
@@ -61,6 +63,14 @@ describe.skipIf(!hasOpenssl)('a server with a certificate of its own', () => {
   test('redirects no host that the certificate does not cover', async () => {
     const response = await plain('/', { headers: { host: 'evil.example' } })
     expect([response.status, response.headers.get('location')]).toEqual([404, null])
+  })
+
+  test('names itself to people as its certificate does', () => {
+    const { certFile, keyFile, port } = https
+    const files = { [certFile]: readFileSync(certFile), [keyFile]: readFileSync(keyFile) }
+    const config = requireConfig(load({ flags: { tlsCert: certFile, tlsKey: keyFile }, files }))
+    for (const host of ['127.0.0.1', '[::1]', 'localhost'])
+      expect(certifiedUrl(`https://${host}:${port}`, config)).toBe(https.url)
   })
 
   test('is reached by the command line once that trusts it', async () => {

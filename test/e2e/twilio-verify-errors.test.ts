@@ -104,7 +104,7 @@ describe('a caller', () => {
       const as = await shop.createAccount(`rotated-${type}`, 'test')
       const read = () => shop.call('GET', `/v2/Services/${as.serviceSid}`, undefined, { as })
       expect((await read()).status).toBe(200)
-      await shop.otpd(['app', 'disable', as.id])
+      await shop.otpd(['app', 'disable', as.id, '--yes'])
       expectError(await read(), [403, 20005, 'Account not active'])
       await shop.otpd(['app', 'enable', as.id])
       expect((await read()).status).toBe(200)

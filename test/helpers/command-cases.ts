@@ -84,7 +84,7 @@ export const commandCases: [
   [
     'app disable',
     () => ({
-      args: ['spare'],
+      args: ['spare', '--yes'],
       stdout: '✓ Application spare is disabled\n',
       stderr: nextHint('otpd app enable app_'),
     }),
