@@ -87,9 +87,13 @@ for (const recipe of proxyRecipes) {
       })
       const proxy = await startProxyRecipe(recipe, String(backend.port))
       try {
-        const status = ['--output', '/dev/null', '--write-out', '%{http_code}']
+        const status = ['--write-out', '\n%{http_code} %header{retry-after}']
         const { stdout } = await runToEnd(proxy.curl('/v1/otp/send', ...status, '--data', '{}'), {})
-        expect([stdout, posts]).toEqual(['502', 1])
+        const [last = '', ...body] = stdout.split('\n').toReversed()
+        expect([last.slice(0, 3), posts]).toEqual(['502', 1])
+        if (recipe.name !== 'haproxy') return
+        expect(JSON.parse(body.toReversed().join(''))).toMatchObject({ error: { code: 'UNAVAILABLE' } })
+        expect(last).toBe('502 1')
       } finally {
         await proxy.stop()
         backend.stop(true)
