@@ -1,8 +1,10 @@
 import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
+import { searchWorst } from './pumping/search.ts'
 import { runTrace, traces, type Figures, type Trace } from './pumping/traces.ts'
 
 /** Traces of the short form: one of each goal. */
-const shortTraces = [0, 2, 4, 6, 10, 15, 16]
+const shortTraces = [0, 3, 4, 7, 10, 11, 14, 19]
+const [shortDays, days] = [4, 30]
 
 const percent = (value: number, digits = 2) => `${(100 * value).toFixed(digits)} %`
 
@@ -11,13 +13,18 @@ export const pumping: FuzzPart = {
   title: 'the guard against SMS pumping, in addition to honest traffic',
   async run({ seed, isShort }, print) {
     const findings: string[] = []
-    const chosen = isShort ? traces.filter((_, index) => shortTraces.includes(index)) : traces
-    print('Defaults of 0.1.0 let 100 % of the pumped messages leave, and refused 0 % of the honest users.')
-    print('messages that left / after the first hundred a day / honest users refused / alert')
+    const only = process.env['OTPD_FUZZ_TRACES']?.split(' ').map(Number)
+    const chosen = traces.filter(
+      (_, index) => (only ?? (isShort ? shortTraces : undefined))?.includes(index) ?? true,
+    )
+    print(
+      `${isShort ? shortDays : days} days; left in the worst 24 hours / bound; honest users refused: of the target's worst`,
+    )
+    print('day, of the target, of others / evidence that is left / first alert')
     for (const trace of chosen) {
       const started = performance.now()
       try {
-        const figures = await runTrace(trace, seed)
+        const figures = await runTrace(trace, seed, isShort ? shortDays : days)
         const missed = findMissed(trace, figures)
         print(
           `${missed.length === 0 ? 'ok  ' : 'FAIL'} ${formatFigures(figures)}: ${trace.name} (${formatElapsed(started)})`,
@@ -27,39 +34,45 @@ export const pumping: FuzzPart = {
         findings.push(`${trace.name}: ${describeError(error)}`)
       }
     }
+    if (!isShort && !only) for (const line of await searchWorst(seed)) print(line)
     return findings
   },
 }
 
-function formatFigures({ pumped, honest, alertMs, target }: Figures): string {
-  const left = pumped ? `${pumped.left} of ${pumped.sent}, ${percent(pumped.left / pumped.sent)}` : '–'
-  const after = pumped ? percent(pumped.leftAfterHundred / pumped.sent) : '–'
-  const refused = `${honest.refused} of ${honest.users}, ${percent(honest.refused / honest.users)}`
-  const alert = alertMs === undefined ? '' : ` / alert after ${(alertMs / 60_000).toFixed(1)} min`
-  const country =
-    target && target.conversion > 0 ? ` / ${target.code}, ${percent(target.conversion, 0)} verified` : ''
-  return `${left} / ${after} / ${refused}${alert}${country}`
+function formatFigures({
+  left,
+  bound,
+  sent,
+  worstDay,
+  ofTarget,
+  ofOthers,
+  evidence,
+  alertMs,
+  target,
+}: Figures) {
+  const share = ({ users, refused }: Figures['ofTarget']) => (users > 0 ? percent(refused / users) : '–')
+  return [
+    sent > 0 ? `${left} of ${bound}` : '–',
+    `${percent(worstDay)}, ${share(ofTarget)}, ${share(ofOthers)}`,
+    percent(evidence, 0),
+    alertMs === undefined ? '–' : `${(alertMs / 60_000).toFixed(0)} min`,
+    target?.code ?? '',
+  ].join(' / ')
 }
 
-function findMissed({ goal }: Trace, { pumped, honest, target, alertMs }: Figures): string[] {
+function findMissed({ goal, attack }: Trace, figures: Figures): string[] {
+  const { left, bound, worstDay, ofOthers, ofTarget, refusedKnown, evidence, alertMs } = figures
   const missed: string[] = []
   const check = (name: string, value: number, most: number | undefined) => {
     if (most !== undefined && !(value <= most))
-      missed.push(`${name} ${percent(value)}, goal ${percent(most)}`)
+      missed.push(`${name} ${value.toFixed(4)}, goal ${most.toFixed(4)}`)
   }
-  if (pumped) {
-    check('messages that left', pumped.left / pumped.sent, goal.left)
-    check('messages after the first hundred a day', pumped.leftAfterHundred / pumped.sent, goal.afterHundred)
-  }
-  const inTarget = honest.refusedByCountry.get(target?.code ?? '') ?? 0
-  check('honest users refused', honest.refused / honest.users, goal.refused)
-  check(
-    'honest users of other countries refused',
-    (honest.refused - inTarget) / honest.users,
-    goal.refusedElsewhere,
-  )
-  if (honest.refusedKnown > 0) missed.push(`${honest.refusedKnown} known phones refused`)
-  if (goal.alertMinutes !== undefined && !((alertMs ?? Infinity) <= goal.alertMinutes * 60_000))
-    missed.push(`no alert within ${goal.alertMinutes} minutes`)
+  const share = ({ users, refused }: Figures['ofTarget']) => (users > 0 ? refused / users : 0)
+  if (attack) check('messages of a day', left, goal.isCold ? bound : (goal.ofAllowance ?? 1) * bound)
+  check('honest users of the worst day refused', attack ? worstDay : share(ofTarget), goal.refused)
+  check('honest users of other countries refused', share(ofOthers), 0.001)
+  check('known phones refused', refusedKnown, 0)
+  check('evidence that was lost', 0.9 - evidence, 0)
+  if (goal.alertMinutes !== undefined) check('alert', alertMs ?? Infinity, goal.alertMinutes * 60_000)
   return missed
 }

@@ -8,6 +8,7 @@ export type HonestCount = {
   refused: number
   refusedKnown: number
   refusedByCountry: Map<string, number>
+  usersByCountry: Map<string, number>
 }
 
 export const noHonest = (): HonestCount => ({
@@ -15,6 +16,7 @@ export const noHonest = (): HonestCount => ({
   refused: 0,
   refusedKnown: 0,
   refusedByCountry: new Map(),
+  usersByCountry: new Map(),
 })
 
 /** Share of the people who come back with a phone that they verified before. */
@@ -44,10 +46,16 @@ export function createPeople(simulation: Simulation, random: () => number) {
     at: number,
     isRetry = false,
   ): Promise<void> {
-    const isKnown = simulation.knownPhones.has(person.phone)
+    const isKnown = simulation.isKnown(person.phone)
     const target = { ...person, appId: 'app_0', country: country.code, costlyType: null }
-    if (!isRetry) count.users++
+    if (!isRetry) {
+      count.users++
+      count.usersByCountry.set(country.code, (count.usersByCountry.get(country.code) ?? 0) + 1)
+    }
+    let isRefused = false
     const refuse = (phone = person.phone) => {
+      if (isRefused) return
+      isRefused = true
       count.refused++
       if (isKnown && phone === person.phone) count.refusedKnown++
       count.refusedByCountry.set(country.code, (count.refusedByCountry.get(country.code) ?? 0) + 1)

@@ -14,6 +14,7 @@ export type Target = {
   phone: string
   country: string | null
   clientIp: string | null
+  deviceId?: string | null
   costlyType: CostlyNumberType | null
 }
 
@@ -66,3 +67,12 @@ export const rentAddresses = (count: number, random: () => number) =>
   Array.from({ length: count }, () =>
     address([60 + Math.floor(random() * 150), octet(random), octet(random), octet(random)]),
   )
+
+/** Countries in which the developer verified nothing. */
+export const coldCountries = (count: number): Country[] =>
+  Array.from({ length: count }, (_, n) => ({
+    code: `${String.fromCharCode(65 + (n % 26))}${Math.floor(n / 26)}`,
+    callingCode: String(600 + n),
+    conversion: 0,
+    messagesPerDay: 0,
+  }))

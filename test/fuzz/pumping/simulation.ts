@@ -1,122 +1,130 @@
 import { loadGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
+import { openSubject } from '../../../src/domain/guard/subject.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
-import type { GuardAlert } from '../../../src/domain/model/guard.ts'
+import type { GuardAlert, GuardRow, Sender } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
-import { createStore } from '../../../src/store/store.ts'
-import { minuteMs } from '../../../src/shared/durations.ts'
-import { openTestSqlite } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/keys.ts'
+import { knownLifetimeMs } from '../../../src/domain/model/phone-record.ts'
+import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
+import { dayMs } from '../../../src/shared/durations.ts'
+import { guardOff } from '../../helpers/guard.ts'
 import type { Target } from './population.ts'
 
-export type Simulation = Awaited<ReturnType<typeof openSimulation>>
+export type Simulation = ReturnType<typeof createSimulation>
 
-type Task = { at: number; order: number; run(now: number): Promise<void> }
+type Task = { at: number; order: number; run(now: number): void | Promise<void> }
 
 /** A request as the simulation keeps it until its code is verified. */
-export type SimulatedRequest = GuardedMessage & Target & { isKnownPhone: boolean }
+export type SimulatedRequest = GuardedMessage & Target & { sender: Sender }
 
 const developerId = 'dev_1'
-/** Tasks per transaction: as the server's group commit does, and much faster than one each. */
-const batchSize = 200
+const unknown = { verifiedAt: 0, verifiedFrom: [] as Sender['verifiedFrom'] }
 
 /**
- * Runs the guard of one developer on a real database, with a clock that jumps from one task to the next.
+ * Runs the guard of one developer on rows in memory, with a clock that jumps from one task to the next.
  *
  * @param tellsClientIp whether the developer's backend passes the addresses of its users
+ * @param countries that `guard.countries` names
  */
-export async function openSimulation(startAt: number, tellsClientIp: boolean) {
-  const opened = await openTestSqlite()
-  const store = createStore(opened.database, { keys: testKeys })
+export function createSimulation(
+  startAt: number,
+  { tellsClientIp, countries = [] }: { tellsClientIp: boolean; countries?: readonly string[] | undefined },
+) {
+  const rows = new Map<string, GuardRow>()
+  const find = (keys: readonly string[]) => {
+    const found = new Map<string, GuardRow>()
+    for (const key of keys) {
+      const row = rows.get(key)
+      if (row) found.set(key, row)
+    }
+    return found
+  }
+  const stored: GuardRows = { rows: find, furtherRows: find }
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({
-    settings: {
-      mode: 'enforce',
-      countries: [],
-      deniedCountries: [],
-      allowedNumberTypes: [],
-      trusted: { prefixes: [], addresses: [] },
-      totalPerDay: 0,
-    },
+    settings: { ...guardOff, countries },
     keys,
     onFault(error) {
       throw error
     },
   })
-  const knownPhones = new Set<string>()
+  /** Verifications, as the records of phones keep them. */
+  const phones = new Map<string, Pick<Sender, 'verifiedAt' | 'verifiedFrom'>>()
   const alerts: Array<GuardAlert & { at: number }> = []
   const tasks = createTaskQueue()
   let now = startAt
-  let tx: Parameters<Parameters<typeof store.write>[0]>[0] | undefined
-  const transaction = () => {
-    if (!tx) throw new Error('there is no transaction')
-    return tx
+
+  const apply = (changes: GuardChanges) => {
+    for (const [key, row] of changes.rows) rows.set(key, row)
   }
-  const senderOf = ({ clientIp, isKnownPhone }: Pick<SimulatedRequest, 'clientIp' | 'isKnownPhone'>) => ({
-    verifiedAt: 0,
-    verifiedFrom: [],
-    isKnownPhone,
-    contexts: hashContexts(keys, developerId, { clientIp, deviceId: null }),
-  })
+
+  function senderOf({ phone, clientIp, deviceId = null }: Target): Sender {
+    const record = phones.get(phone) ?? unknown
+    return {
+      ...record,
+      isKnownPhone: record.verifiedAt > now - knownLifetimeMs,
+      contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
+    }
+  }
 
   return {
     now: () => now,
     alerts,
-    knownPhones,
+    isKnown: (phone: string) => phones.has(phone),
     schedule: tasks.add,
+    /** Distinct phones that count as verified in a country. */
+    evidence: (country: string) => openSubject(rows.get(`${developerId} ${country}`), now).usage().evidence,
 
     /** Sends a message, or sends a request's code once more. @returns the request; undefined if it was blocked */
     async send(target: Target, earlier?: SimulatedRequest): Promise<SimulatedRequest | undefined> {
+      const told = tellsClientIp ? target : { ...target, clientIp: null, deviceId: null }
       const request = earlier
         ? { ...earlier, resends: earlier.resends + 1 }
         : {
-            ...target,
-            clientIp: tellsClientIp ? target.clientIp : null,
+            ...told,
             developerId,
             environment: 'live' as const,
             provider: null,
             createdAt: now,
             resends: 0,
-            isKnownPhone: knownPhones.has(target.phone),
+            sender: senderOf(told),
           }
-      const { guard: rows } = transaction()
-      const sender = senderOf(request)
-      const facts = await loadGuardFacts(rows, guard.keysToJudge(request, sender, now))
-      const { verdict, changes } = guard.judge(facts, request, sender)
-      await rows.apply(changes)
+      const facts = await loadGuardFacts(stored, guard.keysToJudge(request, request.sender, now))
+      const { verdict, changes } = guard.judge(facts, request, request.sender)
+      apply(changes)
       if (verdict.alert) alerts.push({ ...verdict.alert, at: now })
       return verdict.blocked ? undefined : request
     },
 
     async verify(request: SimulatedRequest): Promise<void> {
-      const { guard: rows } = transaction()
-      const facts = await loadGuardFacts(rows, guard.keysToConvert(request, senderOf(request), now))
-      await rows.apply(guard.convert(facts, request, senderOf(request), now))
-      knownPhones.add(request.phone)
+      const { phone } = request
+      const record = phones.get(phone) ?? unknown
+      const sender = { ...request.sender, ...record }
+      const facts = await loadGuardFacts(stored, guard.keysToConvert(request, sender, now))
+      apply(guard.convert(facts, request, sender, now))
+      const network = facts?.keys.subjects?.network
+      const from = [...sender.contexts, ...(network ? [network] : [])]
+      const others = record.verifiedFrom.filter(({ hash }) => !from.includes(hash))
+      phones.set(phone, {
+        verifiedAt: now,
+        verifiedFrom: [...from.map((hash) => ({ hash, verifiedAt: now })), ...others].slice(0, 8),
+      })
     },
 
     /** Runs the tasks up to a time, and purges as the server does. */
     async runUntil(end: number): Promise<void> {
       let purgedAt = now
       while (tasks.nextAt() < end) {
-        await store.write(async (writer) => {
-          tx = writer
-          for (let count = 0; count < batchSize && tasks.nextAt() < end; count++) {
-            const task = tasks.take()
-            now = task.at
-            await task.run(now)
-          }
-          tx = undefined
-        })
-        if (now - purgedAt < 360 * minuteMs) continue
+        const task = tasks.take()
+        now = task.at
+        await task.run(now)
+        if (now - purgedAt < dayMs) continue
         purgedAt = now
-        while (await store.write((writer) => writer.guard.deleteOldest(now, 2_000)));
+        for (const [key, { until }] of rows) if (until <= Math.floor(now / dayMs)) rows.delete(key)
       }
       now = end
     },
-
-    dispose: opened.dispose,
   }
 }
 

@@ -1,144 +1,148 @@
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
-import type { CostlyNumberType } from '../../../src/domain/model/number-type.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
-import { byHour, createPeople, type HonestCount } from './honest.ts'
-import {
-  coldCountry,
-  makeCountries,
-  newCountry,
-  randomPhone,
-  rentAddresses,
-  type Country,
-  type Target,
-} from './population.ts'
-import { openSimulation, type Simulation } from './simulation.ts'
-
-/** A message of an attacker: how many there were, and how many left. */
-export type PumpCount = { sent: number; left: number; leftAfterHundred: number }
-
-export type Figures = {
-  pumped: PumpCount | undefined
-  honest: HonestCount
-  /** Country that was attacked. */
-  target: Country | undefined
-  /** From the start of the attack to the alert for its country. */
-  alertMs: number | undefined
-}
-
-type Pump = {
-  perMinute: number
-  days?: number
-  /** Whether the developer verified codes in the attacked country before. */
-  inConverting?: boolean
-  /** Share of the codes that the attacker enters. */
-  verifies?: number
-  /** Applications of the developer that the attacker uses in turn; 1 by default. */
-  applications?: number
-  /** Number of addresses; 0 if the backend tells none. */
-  addresses: number
-  /** The n-th number. */
-  phone?: (
-    country: Country,
-    n: number,
-    random: () => number,
-  ) => Pick<Target, 'phone' | 'country' | 'costlyType'>
-}
+import { startAttack, type Attack, type PumpCount } from './attacks.ts'
+import { byHour, createPeople } from './honest.ts'
+import { makeCountries, newCountry, type Country } from './population.ts'
+import { createSimulation } from './simulation.ts'
 
 export type Trace = {
   name: string
   tellsClientIp: boolean
   /** Goals; undefined where the trace has none. */
   goal: {
-    left?: number
-    afterHundred?: number
+    /** Most messages of any 24 hours, as a share of the allowance. */
+    ofAllowance?: number
+    /** Whether only the pool and the attacker's own phones may pay. */
+    isCold?: boolean
+    /** Honest users of the attacked country refused, of each day. */
     refused?: number
-    refusedElsewhere?: number
     alertMinutes?: number
   }
-  pump?: Pump
-  honest?: 'launch' | 'campus'
+  attack?: Attack
+  honest?: 'launch' | 'campus' | 'newcomer'
+  countries?: string[]
+}
+
+export type Figures = {
+  /** Messages that left unverified, in the worst 24 hours, and the bound. */
+  left: number
+  bound: number
+  sent: number
+  /** Honest users of the attacked country who were refused, of the worst day and of all days. */
+  worstDay: number
+  ofTarget: { users: number; refused: number }
+  ofOthers: { users: number; refused: number }
+  refusedKnown: number
+  /** Evidence of the attacked country at the end, as a share of that at the start. */
+  evidence: number
+  target: Country | undefined
+  alertMs: number | undefined
 }
 
 const few = 0.001
-const stopped = { afterHundred: 0.01, refusedElsewhere: few }
-
-const consecutive: Pump['phone'] = ({ callingCode, code }, n) => ({
-  phone: `+${callingCode}7${String(10_009_900 + n).padStart(8, '0')}`,
-  country: code,
-  costlyType: null,
-})
-const prefixes: Pump['phone'] = ({ callingCode, code }, n) => ({
-  phone: `+${callingCode}7${String((1_000 + n) % 10_000).padStart(4, '0')}${String(Math.floor(n / 10_000) * 7 + 1234).padStart(4, '0')}`,
-  country: code,
-  costlyType: null,
-})
-const costly: Array<[string, string | null, CostlyNumberType]> = [
-  ['+1900', 'US', 'premium'],
-  ['+979', null, 'premium'],
-  ['+881', null, 'satellite'],
-  ['+882', null, 'international'],
-  ['+4470', 'GB', 'personal'],
-  ['+49180', 'DE', 'sharedCost'],
-]
-const costlyPhones: Pump['phone'] = (_, n) => {
-  const [prefix, country, costlyType] = costly[n % costly.length] ?? ['+979', null, 'premium']
-  return { phone: `${prefix}${String(1_000_000 + n * 7)}`, country, costlyType }
-}
+const cold = (attack: Attack, goal = {}) => ({ tellsClientIp: true, attack, goal: { isCold: true, ...goal } })
+const converting = { to: 'converting' as const }
 
 /** The traces, each in addition to honest traffic of 30 countries with 14 days of history. */
 export const traces: Trace[] = [
   { name: 'steady traffic of 30 countries', tellsClientIp: true, goal: { refused: few } },
   { name: 'the same, clientIp not told', tellsClientIp: false, goal: { refused: few } },
-  { name: 'launch day: 20 to 200 an hour in a new country', tellsClientIp: true, honest: 'launch', goal: { refused: few } },
-  { name: 'the same, clientIp not told', tellsClientIp: false, honest: 'launch', goal: { refused: few } },
+  { name: 'launch day of a named country: 20 to 200 an hour', tellsClientIp: true, honest: 'launch', countries: ['NG'], goal: { refused: few } },
+  { name: 'the same, not named', tellsClientIp: false, honest: 'launch', goal: { refused: few } },
   { name: 'campus: 3,000 people behind one address', tellsClientIp: true, honest: 'campus', goal: { refused: few } },
-  { name: 'consecutive numbers, 60/min, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 60, addresses: 0, phone: consecutive } },
-  { name: 'consecutive numbers, 60/min, converting country', tellsClientIp: false, goal: stopped, pump: { perMinute: 60, addresses: 0, inConverting: true, phone: consecutive } },
-  { name: 'one number of each prefix, 60/min, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 60, addresses: 0, phone: prefixes } },
-  { name: 'random numbers, 30/min, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 30, addresses: 0 } },
-  { name: 'random numbers, 30/min, 10,000 addresses, new country', tellsClientIp: true, goal: stopped, pump: { perMinute: 30, addresses: 10_000 } },
-  { name: 'the same, 5 % of the codes entered', tellsClientIp: true, goal: stopped, pump: { perMinute: 30, addresses: 10_000, verifies: 0.05 } },
-  { name: 'random numbers, 30/min, through five applications, new country', tellsClientIp: false, goal: stopped, pump: { perMinute: 30, addresses: 0, applications: 5 } },
-  { name: 'slow: 1/min for 3 days, 10,000 addresses, new country', tellsClientIp: true, goal: stopped, pump: { perMinute: 1, days: 3, addresses: 10_000 } },
-  { name: 'one network, 60/min, converting country', tellsClientIp: true, goal: stopped, pump: { perMinute: 60, addresses: 1, inConverting: true } },
-  { name: 'premium, satellite, personal, shared-cost numbers', tellsClientIp: true, goal: stopped, pump: { perMinute: 60, addresses: 10_000, phone: costlyPhones } },
-  { name: 'random numbers, 30/min, 10,000 addresses, converting country', tellsClientIp: true, goal: { left: 0.25, refused: few }, pump: { perMinute: 30, addresses: 10_000, inConverting: true } },
-  { name: 'the same, clientIp not told', tellsClientIp: false, goal: { refused: few, alertMinutes: 10 }, pump: { perMinute: 30, addresses: 0, inConverting: true } },
+  { name: 'a newcomer in a first month', tellsClientIp: true, honest: 'newcomer', goal: { refused: few } },
+  { name: 'cold country, 30/min, 10,000 addresses', ...cold({ perMinute: 30, to: 1, networks: 10_000 }) },
+  { name: '40 cold countries, one a minute each', ...cold({ perMinute: 40, to: 40, networks: 10_000 }) },
+  { name: '200 cold countries', ...cold({ perMinute: 14, to: 200, networks: 500 }) },
+  { name: 'bursts of 2,000 in a minute', ...cold({ perMinute: 2_000 / 1440, isBurst: true, to: 1, networks: 500 }) },
+  { name: 'bursts into 30 cold countries', ...cold({ perMinute: 2, isBurst: true, to: 30, networks: 0 }) },
+  { name: 'one owned number, network and device', ...cold({ perMinute: 5, to: 40, networks: 1, devices: 1, owned: 1 }) },
+  { name: 'four owned numbers, five codes a day each', ...cold({ perMinute: 30, to: 1, networks: 500, owned: 4, codesOfOwned: 5 }) },
+  { name: 'premium, satellite, personal, shared-cost numbers', ...cold({ perMinute: 5, to: 1, networks: 500, numbers: 'costly' }) },
+  { name: '30/min, 500 networks', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 500 }, goal: { ofAllowance: 0.6, refused: 0.01 } },
+  { name: '30/min, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refused: 0.05 } },
+  { name: '30/min with resends, 500 networks', tellsClientIp: true, attack: { perMinute: 10, ...converting, networks: 500, resends: true }, goal: { ofAllowance: 1 } },
+  ...[0.5, 1, 2, 5].flatMap((perMinute): Trace[] => [
+    { name: `${perMinute}/min, 500 networks`, tellsClientIp: true, attack: { perMinute, ...converting, networks: 500 }, goal: { ofAllowance: 1, refused: few, alertMinutes: perMinute < 1 ? 1440 : 1440 } },
+    { name: `${perMinute}/min, clientIp not told`, tellsClientIp: false, attack: { perMinute, ...converting, networks: 0 }, goal: { ofAllowance: 1, refused: few, alertMinutes: 1440 } },
+  ]),
+  { name: '30/min, clientIp not told', tellsClientIp: false, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { ofAllowance: 1, alertMinutes: 10 } },
+  { name: 'prefix sweep, 7/min', tellsClientIp: true, attack: { perMinute: 7, ...converting, networks: 500, numbers: 'sweep' }, goal: { ofAllowance: 1, refused: 0.01 } },
+  { name: 'consecutive numbers, 60/min', tellsClientIp: false, attack: { perMinute: 60, ...converting, networks: 0, numbers: 'consecutive' }, goal: { ofAllowance: 0.2 } },
+  { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: few } },
 ] // prettier-ignore
 
 const historyDays = 14
 const startAt = Date.parse('2027-03-01T00:00:00Z')
 
-/** Runs a trace. The same seed gives the same figures. */
-export async function runTrace(trace: Trace, seed: number): Promise<Figures> {
+/** Runs a trace for days. The same seed gives the same figures. */
+export async function runTrace(trace: Trace, seed: number, days: number): Promise<Figures> {
   const random = seededRandom(seed)
-  const countries = makeCountries(random)
-  const simulation = await openSimulation(startAt, trace.tellsClientIp)
-  try {
-    const people = createPeople(simulation, random)
-    const attackAt = startAt + historyDays * dayMs + Math.floor(random() * dayMs)
-    const end = attackAt + (trace.pump?.days ?? 1) * dayMs
-    for (const country of countries) people.arrive(country, startAt, end, byHour(country.messagesPerDay))
-    await simulation.runUntil(attackAt)
-    people.restart()
-    if (trace.honest === 'launch')
-      people.arrive(newCountry, attackAt, end, (at) => 20 + (180 * (at - attackAt)) / dayMs)
-    if (trace.honest === 'campus') arriveOnCampus(people, countries[0] ?? newCountry, attackAt, random)
-    // The attacker does not choose a country with hardly any messages.
-    const target = trace.pump?.inConverting ? countries[Math.floor(random() * 15)] : coldCountry
-    const pumped =
-      trace.pump && target ? startPump(simulation, trace.pump, target, { attackAt, end, random }) : undefined
-    await simulation.runUntil(end)
-    const alert = simulation.alerts.find(({ country, at }) => at >= attackAt && country === target?.code)
-    return {
-      pumped,
-      honest: people.restart(),
-      target: trace.pump && target,
-      alertMs: alert && alert.at - attackAt,
-    }
-  } finally {
-    await simulation.dispose()
+  const isNewcomer = trace.honest === 'newcomer'
+  const countries = isNewcomer ? makeCountries(random).slice(0, 3) : makeCountries(random)
+  const simulation = createSimulation(startAt, trace)
+  const people = createPeople(simulation, random)
+  const from = startAt + (isNewcomer ? 0 : historyDays * dayMs) + Math.floor(random() * dayMs)
+  const end = from + days * dayMs
+  // The attacker does not choose a country with hardly any messages.
+  const target = trace.attack
+    ? countries[Math.floor(random() * 8)]
+    : trace.honest === 'launch'
+      ? newCountry
+      : undefined
+  for (const country of countries)
+    people.arrive(country, isNewcomer ? from : startAt, end, byHour(country.messagesPerDay))
+  await simulation.runUntil(from)
+  people.restart()
+  const code = target?.code ?? ''
+  const evidenceBefore = simulation.evidence(code)
+  if (trace.honest === 'launch')
+    people.arrive(newCountry, from, from + dayMs, (at) => 20 + (180 * (at - from)) / dayMs)
+  if (trace.honest === 'campus') arriveOnCampus(people, countries[0] ?? newCountry, from, random)
+  const pumped =
+    trace.attack && target ? startAttack(simulation, trace.attack, target, { from, end, random }) : undefined
+  const figures = {
+    sent: 0,
+    worstDay: 0,
+    ofTarget: { users: 0, refused: 0 },
+    ofOthers: { users: 0, refused: 0 },
+    refusedKnown: 0,
   }
+  let allowance = 0
+  for (let day = 1; day <= days; day++) {
+    await simulation.runUntil(from + day * dayMs)
+    const honest = people.restart()
+    const [users, refused] = [honest.usersByCountry.get(code) ?? 0, honest.refusedByCountry.get(code) ?? 0]
+    figures.worstDay = Math.max(figures.worstDay, users > 0 ? refused / users : 0)
+    figures.ofTarget.users += users
+    figures.ofTarget.refused += refused
+    figures.ofOthers.users += honest.users - users
+    figures.ofOthers.refused += honest.refused - refused
+    figures.refusedKnown += honest.refusedKnown
+    allowance = Math.max(allowance, 20 * simulation.evidence(code) + 100)
+  }
+  const alert = simulation.alerts.find(({ at }) => at >= from)
+  const isCold = trace.attack && trace.attack.to !== 'converting'
+  return {
+    ...figures,
+    sent: pumped?.sent ?? 0,
+    left: greatestOfADay(pumped),
+    bound: isCold ? 300 + 20 * (pumped?.ownPhones ?? 0) : allowance,
+    evidence: isCold || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
+    target,
+    alertMs: alert && alert.at - from,
+  }
+}
+
+/** The most messages of any 24 hours. */
+function greatestOfADay(pumped: PumpCount | undefined): number {
+  let greatest = 0
+  let first = 0
+  for (const [index, at] of (pumped?.left ?? []).entries()) {
+    while ((pumped?.left[first] ?? at) <= at - dayMs) first++
+    greatest = Math.max(greatest, index - first + 1)
+  }
+  return greatest
 }
 
 /** 3,000 people of one university in eight hours; of them 300 in one lecture hall sign up within two minutes. */
@@ -152,35 +156,4 @@ function arriveOnCampus(
     const at = person < 300 ? from + hourMs + random() * 2 * minuteMs : from + random() * 8 * hourMs
     people.arriveFrom(country, '198.51.100.7', 0.85, at)
   }
-}
-
-function startPump(
-  simulation: Simulation,
-  pump: Pump,
-  target: Country,
-  { attackAt, end, random }: { attackAt: number; end: number; random: () => number },
-): PumpCount {
-  const {
-    perMinute,
-    verifies = 0,
-    phone = (country) => ({ phone: randomPhone(country, random), country: country.code, costlyType: null }),
-  } = pump
-  const count: PumpCount = { sent: 0, left: 0, leftAfterHundred: 0 }
-  const addresses = rentAddresses(pump.addresses, random)
-  let leftOnDay = 0
-  const sendOne = async (now: number) => {
-    const n = count.sent++
-    if (n % (perMinute * 1440) === 0) leftOnDay = 0
-    const clientIp = addresses[Math.floor(random() * addresses.length)] ?? null
-    const appId = `app_${n % (pump.applications ?? 1)}`
-    const request = await simulation.send({ ...phone(target, n, random), appId, clientIp })
-    const next = attackAt + ((n + 1) * minuteMs) / perMinute
-    if (next < end) simulation.schedule(next, sendOne)
-    if (!request) return
-    count.left++
-    if (++leftOnDay > 100) count.leftAfterHundred++
-    if (random() < verifies) simulation.schedule(now + 15_000, () => simulation.verify(request))
-  }
-  simulation.schedule(attackAt, sendOne)
-  return count
 }
