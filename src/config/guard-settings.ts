@@ -29,7 +29,7 @@ export const guardSettings = {
     variable: 'OTPD_GUARD_ALLOWED_NUMBER_TYPES',
     default: 'none',
     description:
-      'Costly types of numbers that get codes: `premium`, `sharedCost`, `personal`, `satellite`, `international`.',
+      'Types of numbers that get codes although they are costly (`premium`, `sharedCost`, `personal`, `satellite`, `international`), or get SMS although they cannot read it (`fixedLine`, `company`, `pager`, `voicemail`, `tollFree`).',
   },
   guardTrustedPrefixes: {
     name: 'guard.trustedPrefixes',

@@ -1,7 +1,7 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/guard/settings.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
-import { costlyNumberTypes, type CostlyNumberType } from '../domain/model/number-type.ts'
+import { restrictedNumberTypes, type RestrictedNumberType } from '../domain/model/number-type.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
@@ -23,7 +23,7 @@ export function readGuard(reader: Reader, defaultMode: GuardSettings['mode']): G
     mode: mode.value,
     countries: allowed.value,
     deniedCountries: denied.value,
-    allowedNumberTypes: reader.read<CostlyNumberType[]>('guardAllowedNumberTypes', parseNumberTypes, [])
+    allowedNumberTypes: reader.read<RestrictedNumberType[]>('guardAllowedNumberTypes', parseNumberTypes, [])
       .value,
     trusted: {
       prefixes: reader.read<string[]>('guardTrustedPrefixes', parsePrefixes, []).value,
@@ -33,8 +33,8 @@ export function readGuard(reader: Reader, defaultMode: GuardSettings['mode']): G
   }
 }
 
-function parseNumberTypes(text: string): Parsed<CostlyNumberType[]> {
-  return parseEach(text, parseChoice(...costlyNumberTypes))
+function parseNumberTypes(text: string): Parsed<RestrictedNumberType[]> {
+  return parseEach(text, parseChoice(...restrictedNumberTypes))
 }
 
 function reportOverlap(

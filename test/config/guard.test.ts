@@ -82,7 +82,10 @@ describe('the guard', () => {
     ],
     ['trustedAddresses = ["10.0.0.300"]', 'is not an IP address or a CIDR.'],
     ['totalPerDay = "3"', 'The value must be a whole number.'],
-    ['allowedNumberTypes = ["900"]', 'Use premium, sharedCost, personal, satellite or international.'],
+    [
+      'allowedNumberTypes = ["900"]',
+      'Use premium, sharedCost, personal, satellite, international, fixedLine,',
+    ],
     ['countriesAllowed = ["NL"]', 'There is no setting guard.countriesAllowed.'],
   ])('refuses %s and says what to write instead', (line, expectedText) => {
     const problem = requireProblem(loadFile(`[guard]\n${line}`))

@@ -106,7 +106,7 @@ export function createGuardFixture(
       provider: null,
       createdAt: clock.now(),
       resends: 0,
-      costlyType: null,
+      numberType: null,
       ...overrides,
     }
   }

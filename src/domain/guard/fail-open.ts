@@ -4,6 +4,7 @@ import { noGuardChanges } from './facts.ts'
 import type { GuardJudge } from './judge.ts'
 
 const absentGuard: GuardJudge = {
+  refusedChannels: () => [],
   keysToJudge: () => undefined,
   keysToConvert: () => undefined,
   keysToRevert: () => undefined,

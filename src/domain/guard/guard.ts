@@ -28,6 +28,7 @@ export function createGuard(needs: {
   let { settings: currentSettings } = needs
   let current = createGuardJudge(currentSettings, needs.keys)
   return {
+    refusedChannels: (...args) => orFault(() => current.refusedChannels(...args)),
     keysToJudge: (...args) => orFault(() => current.keysToJudge(...args)),
     keysToConvert: (...args) => orFault(() => current.keysToConvert(...args)),
     keysToRevert: (...args) => orFault(() => current.keysToRevert(...args)),

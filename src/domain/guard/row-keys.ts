@@ -3,10 +3,10 @@ import { inboxProvider } from '../model/delivery.ts'
 import { guardHashForm, type Sender } from '../model/guard.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
 import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
-import type { CostlyNumberType } from '../model/number-type.ts'
+import type { RestrictedNumberType } from '../model/number-type.ts'
 import { isVirtualPhone } from '../model/phone.ts'
-import type { OtpRequest } from '../model/request.ts'
-import { noCountry, violatedListRules, type GuardSettings } from './settings.ts'
+import type { Channel, OtpRequest } from '../model/request.ts'
+import { noCountry, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -15,7 +15,11 @@ export type GuardedRequest = Pick<
 >
 
 /** A message to judge. */
-export type GuardedMessage = GuardedRequest & { costlyType: CostlyNumberType | null }
+export type GuardedMessage = GuardedRequest & {
+  numberType: RestrictedNumberType | null
+  /** Channels that it may take; undefined is SMS alone. */
+  channels?: readonly Channel[]
+}
 
 /** Keys of the subjects of a message. Those of prefix and network are hashes; that of the device is its context. */
 export type SubjectKeys = {
@@ -39,6 +43,8 @@ export type GuardKeys = {
 
 /** Names the rows that a call of the guard reads. The sender is the same at each call for a request: as at its send. */
 export type GuardRowKeys = {
+  /** Lists the channels that a message must not take: an SMS to a number that cannot read it. */
+  refusedChannels(message: GuardedMessage): readonly Channel[]
   /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
   keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
   /** Names the rows to read before `convert`. @returns undefined if the request is exempt, or changes nothing */
@@ -100,6 +106,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
   })
 
   return {
+    refusedChannels: (message) => (isExempt(message) ? [] : refusedChannels(settings, message.numberType)),
+
     keysToJudge(message, sender, now) {
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.

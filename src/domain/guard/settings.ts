@@ -1,4 +1,5 @@
-import type { CostlyNumberType } from '../model/number-type.ts'
+import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts'
+import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'
 
 export type GuardMode = 'off' | 'monitor' | 'enforce'
@@ -9,8 +10,8 @@ export type GuardSettings = {
   /** ISO codes of the only countries that get messages, `001` for numbers without one. Empty allows all. */
   countries: readonly string[]
   deniedCountries: readonly string[]
-  /** Types of numbers that get messages although they are costly. */
-  allowedNumberTypes: readonly CostlyNumberType[]
+  /** Types of numbers that get messages although they are costly, or cannot read an SMS. */
+  allowedNumberTypes: readonly RestrictedNumberType[]
   /** Exempt from the guard and its counts. */
   trusted: {
     /** E.164 prefixes with `+`. */
@@ -31,13 +32,25 @@ export const noCountry = '001'
 /** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
-  message: { country: string | null; costlyType: CostlyNumberType | null },
+  message: { country: string | null; numberType: RestrictedNumberType | null; channels?: readonly Channel[] },
 ): GuardRule[] {
-  const { costlyType } = message
+  const { numberType } = message
   const country = message.country ?? noCountry
   const rules: GuardRule[] = []
   const isListed = countries.length === 0 || countries.includes(country)
   if (!isListed || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
-  if (costlyType !== null && !allowedNumberTypes.includes(costlyType)) rules.push('NUMBER_TYPE')
+  const isRefused = numberType !== null && !allowedNumberTypes.includes(numberType)
+  // Numbers that cannot read an SMS may be called.
+  if (isRefused && !(isUnreadable(numberType) && message.channels?.some((channel) => channel !== 'sms')))
+    rules.push('NUMBER_TYPE')
   return rules
 }
+
+/** Channels that the guard takes from a message: an SMS to a number that cannot read it. */
+export const refusedChannels = (
+  { mode, allowedNumberTypes }: GuardSettings,
+  numberType: RestrictedNumberType | null,
+): readonly Channel[] =>
+  mode === 'enforce' && numberType && isUnreadable(numberType) && !allowedNumberTypes.includes(numberType)
+    ? ['sms']
+    : []

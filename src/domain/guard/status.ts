@@ -1,6 +1,6 @@
 import type { Clock } from '../model/clock.ts'
 import { alertMs, type GuardDecisions, guardRules, type GuardRow, type GuardRule } from '../model/guard.ts'
-import { costlyNumberTypes } from '../model/number-type.ts'
+import { restrictedNumberTypes } from '../model/number-type.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 import { allowanceOf, allowances } from './allowances.ts'
@@ -162,7 +162,7 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
       return parts.length > 0 ? parts.join('; ') : null
     }
     case 'NUMBER_TYPE': {
-      const refused = costlyNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
+      const refused = restrictedNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
       return refused.length > 0 ? `no ${refused.join(', ')} numbers` : null
     }
     case 'COUNTRY_UNVERIFIED':

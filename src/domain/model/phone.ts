@@ -1,6 +1,6 @@
 import { parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
-import { classifyNumber, type CostlyNumberType } from './number-type.ts'
+import { classifyNumber, type RestrictedNumberType } from './number-type.ts'
 import type { Random } from './random.ts'
 
 /** A phone number in E.164, with the ISO code of its country if it has one. */
@@ -8,8 +8,8 @@ export type Phone = {
   phone: string
   country: string | null
   isVirtual: boolean
-  /** Null if it costs no more than usual. */
-  costlyType: CostlyNumberType | null
+  /** Null if it can read an SMS, and costs no more than usual. */
+  numberType: RestrictedNumberType | null
 }
 
 /** Virtual numbers exist only within otpd: no network routes country code 999. */
@@ -27,7 +27,7 @@ export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
 export function tryParsePhone(text: string): Phone | undefined {
   const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
   if (virtualPattern.test(compact))
-    return { phone: compact, country: null, isVirtual: true, costlyType: null }
+    return { phone: compact, country: null, isVirtual: true, numberType: null }
   // The text is nothing but the number, and `extract`, which searches for one, takes three times as long.
   const number = /^\+[1-9]\d{6,14}$/.test(compact)
     ? parsePhoneNumberFromString(compact, { extract: false })
@@ -37,7 +37,7 @@ export function tryParsePhone(text: string): Phone | undefined {
     phone: number.number,
     country: number.country ?? mainCountry(number),
     isVirtual: false,
-    costlyType: classifyNumber(number.number, () => number.getType()),
+    numberType: classifyNumber(number.number, () => number.getType()),
   }
 }
 

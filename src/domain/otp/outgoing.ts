@@ -19,6 +19,8 @@ import {
 export type ChannelChoice = {
   channel?: Channel | undefined
   withoutChannels?: readonly Channel[] | undefined
+  /** Channels that the guard refuses for the number. */
+  refused?: readonly Channel[]
 }
 
 export type SendInput = ChannelChoice & {
@@ -153,9 +155,11 @@ export function resendChannels(
 /** Channels of a message, in order. */
 export const chooseChannels = (
   routes: DestinationRoutes,
-  { channel, withoutChannels = [] }: ChannelChoice,
+  { channel, withoutChannels = [], refused = [] }: ChannelChoice,
 ): Channel[] =>
-  channel ? [channel] : routes.channels.filter((offered) => !withoutChannels.includes(offered))
+  channel
+    ? [channel]
+    : routes.channels.filter((offered) => !withoutChannels.includes(offered) && !refused.includes(offered))
 
 /** Tells whether the last message is so new that a resend must wait. */
 export const isTooSoon = ({ sentAt }: OtpRequest, now: number): boolean => sentAt + resendAfterMs > now

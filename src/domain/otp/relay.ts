@@ -142,10 +142,12 @@ export function createOtpRelay(needs: RelayNeeds) {
         const loaded = await readPhone(rows, keys, subscriber)
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
         const routes = delivery.routesFor({ environment, appId, ...phone })
-        const channels = chooseChannels(routes, input)
+        const origin = { ...subscriber, clientIp, createdAt: now, resends: 0 }
+        const refused = guard.refusedChannels({ ...origin, provider: null })
+        const channels = chooseChannels(routes, { ...input, refused })
         const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
         const provider = isInboxOnly ? inboxProvider : null
-        const guarded = { ...subscriber, clientIp, provider, createdAt: now, resends: 0 }
+        const guarded = { ...origin, provider, channels }
         // As of a known phone: its messages are not compared with verified codes, and not counted.
         const sender = { isKnownPhone: true, contexts, verifiedAt: 0, verifiedFrom: [] }
         const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))

@@ -105,10 +105,22 @@ export function createOtpResend(needs: OtpNeeds) {
         const { phone, isVirtual } = destination
         const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
         const loaded = await readPhone(rows, keys, existing)
-        const message = { ...existing, costlyType: parsePhone(phone).costlyType }
+        const { numberType } = parsePhone(phone)
+        const message = { ...existing, numberType, channels: [choice.channel ?? existing.channel] }
+        const refused = guard.refusedChannels(message)
         const sender = senderOf(loaded.record, existing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-        const pending = { ...facts, now, refusal, earlier, messages, destination, inboxOwnerId, loaded }
+        const pending = {
+          ...facts,
+          refused,
+          now,
+          refusal,
+          earlier,
+          messages,
+          destination,
+          inboxOwnerId,
+          loaded,
+        }
         return { isPending: true as const, ...pending, request: existing }
       },
 
@@ -152,7 +164,7 @@ export function createOtpResend(needs: OtpNeeds) {
           return saveOutcome(refuseSend(blocked.result, rate, all, verdict.alert), scope, now)
         }
         const routes = delivery.routesFor(destination)
-        const channels = resendChannels(routes, request, choice)
+        const channels = resendChannels(routes, request, { ...choice, refused: facts.refused })
         const delivered = startDelivery(routes, channels, request)
         const { compat } = request
         const resent: OtpRequest = {

@@ -112,10 +112,13 @@ export function createOtpSend(needs: OtpNeeds) {
         const loaded = await readPhone(rows, keys, subscriber)
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
         const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
-        const channels = chooseChannels(routes, input)
-        const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
         const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
-        const message = { ...phone, ...origin, provider: delivered.provider }
+        const channels = chooseChannels(routes, {
+          ...input,
+          refused: guard.refusedChannels({ ...phone, ...origin, provider: null }),
+        })
+        const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
+        const message = { ...phone, ...origin, provider: delivered.provider, channels }
         const sender = senderOf(loaded.record, { contexts, createdAt: now })
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
         return {

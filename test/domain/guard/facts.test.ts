@@ -119,7 +119,7 @@ async function run(
       continue
     }
     const { sender } = one
-    const base = { environment: 'live', provider: null, costlyType: null } as const
+    const base = { environment: 'live', provider: null, numberType: null } as const
     const unset = { developerId: '', phone: '', country: null, clientIp: null, resends: 0 }
     const message = { ...base, ...unset, ...one.message, createdAt: now }
     for (let time = 0; time < one.times; time++) {
@@ -219,7 +219,7 @@ test('without facts every message passes, and nothing is counted', () => {
     provider: null,
     createdAt: 0,
     resends: 0,
-    costlyType: null,
+    numberType: null,
   }
   const sender = { ...stranger, contexts: ['home'] }
   const { verdict, changes } = judge.judge(undefined, message, sender)

@@ -272,7 +272,7 @@ describe('an alert', () => {
 
 describe('the lists', () => {
   test('refuse other countries, and costly types of numbers', async () => {
-    const { send } = createBench({
+    const { send, guard, createRequest } = createBench({
       countries: ['NL', 'BE'],
       deniedCountries: ['CU'],
       allowedNumberTypes: ['satellite'],
@@ -280,8 +280,13 @@ describe('the lists', () => {
     expect((await send(1, { country: 'NL' })).rules).toEqual([''])
     expect((await send(1, { country: 'CU' })).rules).toEqual(['COUNTRY_NOT_ALLOWED'])
     expect((await send(1, { country: null })).rules).toEqual(['COUNTRY_NOT_ALLOWED'])
-    expect((await send(1, { costlyType: 'premium' })).rules).toEqual(['NUMBER_TYPE'])
-    expect((await send(1, { costlyType: 'satellite' })).rules).toEqual([''])
+    expect((await send(1, { numberType: 'premium' })).rules).toEqual(['NUMBER_TYPE'])
+    expect((await send(1, { numberType: 'satellite' })).rules).toEqual([''])
+    expect((await send(1, { numberType: 'fixedLine', channels: ['sms'] })).rules).toEqual(['NUMBER_TYPE'])
+    expect((await send(1, { numberType: 'fixedLine', channels: ['voice'] })).rules).toEqual([''])
+    const line = createRequest({ numberType: 'fixedLine' })
+    expect(guard.refusedChannels(line)).toEqual(['sms'])
+    expect(guard.refusedChannels({ ...line, environment: 'test' })).toEqual([])
   })
 
   test.each<[string, Partial<GuardSettings['trusted']>, Partial<GuardedMessage>]>([

@@ -16,7 +16,7 @@ const message: GuardedMessage = {
   provider: null,
   createdAt: now - dayMs,
   resends: 0,
-  costlyType: null,
+  numberType: null,
 }
 const home = { ...stranger, contexts: ['home', 'device'] }
 const known = { ...home, isKnownPhone: true }

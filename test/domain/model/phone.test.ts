@@ -22,7 +22,7 @@ describe('a phone number', () => {
     ['+12005552671', '+12005552671', null],
     ['+800 1234 5678', '+80012345678', null],
   ])('%s is %s', (text, phone, country) => {
-    expect(tryParsePhone(text)).toEqual({ phone, country, isVirtual: false, costlyType: null })
+    expect(tryParsePhone(text)).toMatchObject({ phone, country, isVirtual: false })
   })
 
   test.each([
@@ -74,18 +74,24 @@ describe('a number that costs more than a mobile phone', () => {
     ['+881612345678', 'satellite'],
     ['+882161234567', 'international'],
     ['+883510012345', 'international'],
-  ])('%s is %s', (phone, costlyType) => {
-    expect(tryParsePhone(phone)).toMatchObject({ phone, costlyType })
+  ])('%s is %s', (phone, numberType) => {
+    expect(tryParsePhone(phone)).toMatchObject({ phone, numberType })
   })
 
   test.each([
-    '+8801712345678',
-    '+886912345678',
-    '+447400123456',
-    '+447624123456',
-    '+80012345678',
-    '+14155552671',
-  ])('is not %s', (phone) => expect(tryParsePhone(phone)?.costlyType).toBeNull())
+    ['+493012345678', 'fixedLine'],
+    ['+442079460123', 'fixedLine'],
+    ['+80012345678', 'tollFree'],
+    ['+18005550123', 'tollFree'],
+    ['+12125550123', null],
+  ])('%s cannot read an SMS: %p', (phone, numberType) => {
+    expect(tryParsePhone(phone)).toMatchObject({ phone, numberType })
+  })
+
+  test.each(['+8801712345678', '+886912345678', '+447400123456', '+447624123456', '+14155552671'])(
+    'is not %s',
+    (phone) => expect(tryParsePhone(phone)?.numberType).toBeNull(),
+  )
 })
 
 describe('a virtual number', () => {
@@ -94,7 +100,7 @@ describe('a virtual number', () => {
       phone: '+9990123456789',
       country: null,
       isVirtual: true,
-      costlyType: null,
+      numberType: null,
     })
   })
 

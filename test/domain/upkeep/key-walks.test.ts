@@ -107,7 +107,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
           clientIp: '203.0.113.9',
         }),
         provider: null,
-        costlyType: null,
+        numberType: null,
       })
       const calls = createGuardCalls(store, guard)
       const isBlocked = async (sender: Sender, one = message(0)) =>

@@ -1,4 +1,4 @@
-import type { CostlyNumberType } from '../../../src/domain/model/number-type.ts'
+import type { RestrictedNumberType } from '../../../src/domain/model/number-type.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import {
   coldCountry,
@@ -37,7 +37,7 @@ export type PumpCount = {
   ownPhones: number
 }
 
-const costly: Array<[string, string | null, CostlyNumberType]> = [
+const costly: Array<[string, string | null, RestrictedNumberType]> = [
   ['+1900', 'US', 'premium'],
   ['+979', null, 'premium'],
   ['+881', null, 'satellite'],
@@ -46,14 +46,14 @@ const costly: Array<[string, string | null, CostlyNumberType]> = [
   ['+49180', 'DE', 'sharedCost'],
 ]
 
-type Number = Pick<Target, 'phone' | 'country' | 'costlyType'>
+type Number = Pick<Target, 'phone' | 'country' | 'numberType'>
 
 /** Makes the n-th number of an attack. */
 function numberOf(kind: Attack['numbers'], country: Country, n: number, random: () => number): Number {
   const { callingCode, code } = country
   if (kind === 'costly') {
-    const [prefix, own, costlyType] = costly[n % costly.length] ?? ['+979', null, 'premium']
-    return { phone: `${prefix}${1_000_000 + n * 7}`, country: own, costlyType }
+    const [prefix, own, numberType] = costly[n % costly.length] ?? ['+979', null, 'premium']
+    return { phone: `${prefix}${1_000_000 + n * 7}`, country: own, numberType }
   }
   const digits = (value: number) => String(value % 10 ** 8).padStart(8, '0')
   const phone =
@@ -62,7 +62,7 @@ function numberOf(kind: Attack['numbers'], country: Country, n: number, random: 
       : kind === 'sweep'
         ? `+${callingCode}7${digits(((1_000 + n) % 10_000) * 10_000 + Math.floor(n / 10_000) * 7 + 1_234)}`
         : randomPhone(country, random)
-  return { phone, country: code, costlyType: null }
+  return { phone, country: code, numberType: null }
 }
 
 /** Starts an attack. Blocked messages are tried on: an attacker does not know the limits. */
@@ -93,7 +93,7 @@ export function startAttack(
           ...senderOf(),
           phone,
           country: country.code,
-          costlyType: null,
+          numberType: null,
         })
         if (!request) continue
         await simulation.verify(request)

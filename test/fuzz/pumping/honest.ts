@@ -47,7 +47,7 @@ export function createPeople(simulation: Simulation, random: () => number) {
     isRetry = false,
   ): Promise<void> {
     const isKnown = simulation.isKnown(person.phone)
-    const target = { ...person, appId: 'app_0', country: country.code, costlyType: null }
+    const target = { ...person, appId: 'app_0', country: country.code, numberType: null }
     if (!isRetry) {
       count.users++
       count.usersByCountry.set(country.code, (count.usersByCountry.get(country.code) ?? 0) + 1)

@@ -1,4 +1,4 @@
-import type { CostlyNumberType } from '../../../src/domain/model/number-type.ts'
+import type { RestrictedNumberType } from '../../../src/domain/model/number-type.ts'
 
 export type Country = {
   code: string
@@ -15,7 +15,7 @@ export type Target = {
   country: string | null
   clientIp: string | null
   deviceId?: string | null
-  costlyType: CostlyNumberType | null
+  numberType: RestrictedNumberType | null
 }
 
 const callingCodes: Record<string, string> = {

@@ -34,7 +34,7 @@ export async function searchWorst(seed: number): Promise<string[]> {
   for (let round = 0; round < rounds; round++) {
     const parent = round < rounds / 2 ? undefined : worst[Math.floor(random() * worst.length)]
     const start: Attack = { perMinute: 1, to: 1, networks: 0 }
-    const changed = parent ? [pick(['perMinute', ...names]), pick(['to', ...names])] : names
+    const changed = parent ? [pick(names), pick(names)] : names
     const attack: Attack = { ...start, ...parent?.attack, ...draw(changed) }
     const tellsClientIp = parent?.tellsClientIp ?? random() < 0.7
     const figures = await runTrace({ name: '', tellsClientIp, attack, goal: {} }, seed, days)
