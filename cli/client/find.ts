@@ -1,4 +1,5 @@
 import type { ApiResponse, Api } from './api.ts'
+import { isLastDigits } from './last-digits.ts'
 import type { AuditEntry } from './resources.ts'
 import { CliError, exitCodes, isOutOfScope, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
@@ -95,10 +96,23 @@ export const listAudit = (
   itemsMax: number,
 ) => loadPages((query) => api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...filter } }), itemsMax)
 
-/** Returns the phone number of a user that is named by it or by id, and any other text as it is. */
-export async function findPhone(api: Api, phoneOrId: string): Promise<string> {
-  if (!phoneOrId.startsWith('idn_')) return phoneOrId
+/**
+ * Returns the phone number of a user that is named by it, by its last digits or by id, and any other text as it is.
+ *
+ * @param country of a national number, which the server reads
+ * @throws usage error when several of the newest users match
+ */
+export async function findPhone(api: Api, phoneOrId: string, country?: string): Promise<string> {
+  const hasDigits = country === undefined && isLastDigits(phoneOrId)
+  if (!hasDigits && !phoneOrId.startsWith('idn_')) return phoneOrId
   const users = await loadPages((query) => api.asDeveloper('GET', '/v1/users', { query }), searchedMax)
+  if (hasDigits) {
+    const ending = phoneOrId.replaceAll(/\D/g, '').replace(/^0(?=\d{6})/, '')
+    const phones = [...new Set(users.map(({ phone }) => phone))].filter((phone) => phone.endsWith(ending))
+    if (phones.length < 2) return phones[0] ?? phoneOrId
+    const message = `${phones.length} users have a number that ends with ${ending}; use one of them.`
+    throw usageError(message, ...phones.slice(0, 10).map(printable))
+  }
   const list = async () => users
   const id = await find(phoneOrId, { noun: 'user', label: 'user', prefix: 'idn', list })
   return users.find((user) => user.id === id)?.phone ?? phoneOrId

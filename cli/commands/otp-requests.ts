@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { Api } from '../client/api.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
+import { isLastDigits } from '../client/last-digits.ts'
 import { findApplication, findOtpRequest, listApplicationNames } from '../client/find.ts'
 import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
 import { channelName } from '../client/log-lines.ts'
@@ -17,6 +18,7 @@ import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
+import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
 
@@ -24,6 +26,7 @@ type Filters = ListOptions & {
   app?: string
   env?: 'live' | 'test'
   phone?: string
+  country?: string
   since?: string
   status?: OtpStatus
 }
@@ -31,7 +34,11 @@ type Filters = ListOptions & {
 /** Registers the commands that show sent codes. */
 export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
   addListOptions(otp.command('list').alias('ls').description('list sent codes, newest first'))
-    .option('--phone <number>', 'only codes for this phone number, and what happened to the newest')
+    .option(
+      '--phone <number>',
+      'only codes for this number or its last digits, and what happened to the newest',
+    )
+    .option(countryFlags, countryHelp)
     .addOption(
       new Option('--status <status>', `only codes with this status: ${otpStatuses.join(', ')}`).choices(
         otpStatuses,
@@ -51,10 +58,10 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
     .action((options: Filters, command: Command) =>
       runCommand(command, async ({ connect, io, output }) => {
         const { api } = connect()
-        const { app, env: environment, phone, since, status } = options
+        const { app, env: environment, phone, country, since, status } = options
         const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
         const appId = app === undefined ? undefined : await findApplication(api, app)
-        const filters = { ...listQuery(options), appId, environment, phone, status }
+        const filters = { ...listQuery(options), appId, environment, phone, country, status }
         const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
         const response = await readSince(loadPage, filters, sinceMs)
         const needsNames = output.isForPeople && response.data.length > 0
@@ -69,6 +76,8 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
           },
           response.data.map(({ id }) => id),
         )
+        if (phone !== undefined && country === undefined && isLastDigits(phone))
+          output.note('Searched 500 codes for these last digits. A whole number, or --country, searches all.')
         printNextPageHint(output, response)
       }),
     )

@@ -7,10 +7,12 @@ import type { User } from '../client/resources.ts'
 import { findPhone } from '../client/find.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
+import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
-type Options = ListOptions & { env?: 'live' | 'test' }
+type CountryOption = { country?: string }
+type Options = ListOptions & CountryOption & { env?: 'live' | 'test' }
 
 /** Registers the commands for verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {
@@ -36,6 +38,7 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     .command('get')
     .alias('show')
     .argument('<phone>', phoneHelp)
+    .option(countryFlags, countryHelp)
     .description('show when, how often and through which applications a phone was verified')
     .addHelpText('after', examples('otpd user get +14155550100'))
     .addOption(environmentOption('as'))
@@ -43,8 +46,8 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const call = {
-          params: { phoneNumber: await findPhone(api, phone) },
-          query: { environment: options.env },
+          params: { phoneNumber: await findPhone(api, phone, options.country) },
+          query: { environment: options.env, country: options.country },
         }
         const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
         output.printResult(response.body, () => userText(response.data, output), [response.data.id])
@@ -59,13 +62,15 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
   user
     .command('unlock')
     .argument('<phone>', phoneHelp)
+    .option(countryFlags, countryHelp)
     .description('reset the limits of a phone, so that codes can be sent and verified again')
     .addHelpText('after', examples('otpd user unlock +14155550100'))
-    .action((phone: string, _options: unknown, command: Command) =>
+    .action((phone: string, { country }: CountryOption, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
-        const params = { phoneNumber: await findPhone(api, phone) }
-        const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', { params })
+        const params = { phoneNumber: await findPhone(api, phone, country) }
+        const call = { params, query: { country } }
+        const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
         output.printResult(response.body, () => unlockText(phone, response.data, output))
       }),
     )
@@ -73,20 +78,21 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
   user
     .command('erase')
     .argument('<phone>', phoneHelp)
+    .option(countryFlags, countryHelp)
     .description('erase a phone number from all records of your account')
     .addHelpText('after', examples('otpd user erase +14155550100', 'otpd user erase +14155550100 --yes'))
-    .action((phone: string, _options: unknown, command: Command) =>
+    .action((phone: string, { country }: CountryOption, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
         const phoneNumber = await confirm(context, {
-          find: () => findPhone(api, phone),
+          find: () => findPhone(api, phone, country),
           describe: async (name) => ({
             question: 'Erase this phone number? Its codes are canceled and its users deleted.',
             name,
           }),
         })
-        const call = { params: { phoneNumber }, query: { erase: 'true' as const } }
+        const call = { params: { phoneNumber }, query: { erase: 'true' as const, country } }
         const response = await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
         output.printResult(response.body, () => erasureText(phone, response.data, output))
         output.note('Backups made earlier still contain it. They belong to the operator of the server.')
@@ -94,7 +100,7 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
     )
 }
 
-const phoneHelp = 'with country code, like +14155550100, or the id of the user'
+const phoneHelp = 'number like +14155550100, the last digits or the id of a user'
 
 /** Says what was unlocked. @param place where nothing was counted, if that may be another place than expected */
 export function unlockText(

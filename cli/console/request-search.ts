@@ -11,6 +11,8 @@ export const requestSearchName = 'otp search'
 /** A search that the server answers, from all requests ever sent. */
 export type RequestSearch =
   | { kind: 'phone'; phone: string }
+  /** Numbers that end with these digits, among the newest requests. */
+  | { kind: 'digits'; phone: string }
   | { kind: 'id'; id: string }
   | { kind: 'status'; status: OtpStatus }
   | { kind: 'app'; appId: string }
@@ -29,6 +31,8 @@ export function parseRequestSearch(
 ): RequestSearch | null {
   const typed = text.trim()
   if (/^otp_[0-9a-z]{26}$/.test(typed)) return { kind: 'id', id: typed }
+  if (/^(\d[\s().-]*){4,6}$/.test(typed) || /^0[1-9][\d\s().-]{5,}$/.test(typed))
+    return { kind: 'digits', phone: typed.replaceAll(/\D/g, '') }
   const phone = readPhone(typed)
   if (phone !== null) return { kind: 'phone', phone }
   const status = requestStatuses.find((name) => name === typed.toLowerCase())

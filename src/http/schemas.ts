@@ -75,6 +75,14 @@ export const idempotencyKey = {
   schema: { type: 'string' as const, pattern: '^(?:"[!#-~]{1,255}"|[!#-~]{1,255})$' },
 }
 
+export const countryQuery = Type.Optional(
+  Type.String({
+    pattern: '^[A-Za-z]{2}$',
+    errorText: 'Expected the two-letter code of a country, such as GB',
+    description: 'Country of a number that is written without its country code: ISO 3166-1 alpha-2.',
+  }),
+)
+
 export const idParams = object({ id: Type.String() })
 
 export const errorBody = object(

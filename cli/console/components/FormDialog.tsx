@@ -46,7 +46,11 @@ export function FormDialog({ dialog, width, height }: Props) {
       if (focused === undefined) return previous
       const { name, choices } = focused
       const value = previous.values[name] ?? ''
-      const newValue = choices ? nextChoice(choices, value, typedInput) : applyTyping(value, typedInput)
+      // A paste that begins with the prefilled text takes its place: a whole number after `+`.
+      const isWhole = 'text' in typedInput && value === focused.initial && typedInput.text.startsWith(value)
+      const newValue = choices
+        ? nextChoice(choices, value, typedInput)
+        : applyTyping(isWhole ? '' : value, typedInput)
       return { ...previous, fieldErrors: noErrors, values: { ...previous.values, [name]: newValue } }
     })
   }

@@ -45,7 +45,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const search = parseRequestSearch(searchText, applications)
   const appId = search?.kind === 'app' ? search.appId : pickedApp
   const status = search?.kind === 'status' ? search.status : pickedStatus
-  const phone = search?.kind === 'phone' ? search.phone : null
+  const phone = search?.kind === 'phone' || search?.kind === 'digits' ? search.phone : null
   const load = async () => {
     const filter = {
       environment,
@@ -119,7 +119,8 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
     { title: 'REQUEST', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
   const filters = `app: ${appId === null ? 'all' : applicationName(appId)}   status: ${status ?? 'all'}`
-  const remark = rows.length === newestMax ? `the newest ${newestMax}` : ''
+  const isFull = rows.length === newestMax
+  const remark = search?.kind === 'digits' ? 'in the newest 500' : isFull ? `the newest ${newestMax}` : ''
   return (
     <Box flexDirection="column" width={width} height={height}>
       {requests.data === undefined ? (
@@ -160,6 +161,11 @@ const nextStatus = (current: OtpRequest['status'] | null): OtpRequest['status'] 
 const empty = ['No codes yet. Press S to send one; or:', '', '  otpd otp send PHONE --env-file FILE']
 
 const emptyFiltered = (search: RequestSearch | null) =>
-  search?.kind === 'phone'
-    ? ['No code was ever sent to this number, as far as it is kept. Press esc to see all requests.']
-    : ['No matching codes. Press a or s to change the filter.']
+  search?.kind === 'digits'
+    ? [
+        `None of the newest 500 codes went to a number that ends with ${search.phone}.`,
+        'Type the whole number, with its country code, to search all.',
+      ]
+    : search?.kind === 'phone'
+      ? ['No code was ever sent to this number, as far as it is kept. Press esc to see all requests.']
+      : ['No matching codes. Press a or s to change the filter.']

@@ -28,12 +28,14 @@ export const sendDialog = (
   ],
   verb: app.environment === 'live' ? 'continue' : 'send',
   async submit({ phone = '' }) {
-    const send = () => sendCode(needs, credentials, phone.trim(), onSent)
+    // The international prefix, pasted after the `+`.
+    const number = phone.trim().replace(/^\+\s*00/, '+')
+    const send = () => sendCode(needs, credentials, number, onSent)
     if (app.environment === 'test') return send()
     needs.openDialog({
       kind: 'form',
       title: 'Send a real message?',
-      lines: [`To ${phone.trim()}, by the live application ${app.name}. It may cost money.`],
+      lines: [`To ${number}, by the live application ${app.name}. It may cost money.`],
       fields: [],
       verb: 'send',
       submit: send,

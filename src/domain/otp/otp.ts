@@ -105,7 +105,7 @@ export function createOtpService(needs: OtpNeeds) {
       return { items, limit: page.limit, nextCursor: end < entries.length ? String(end) : null }
     },
 
-    /** Lists the requests of a phone number, newest first. @throws INVALID_PHONE_NUMBER; CURSOR_INVALID */
+    /** Lists the requests of a number, or of its last digits, newest first. @throws INVALID_PHONE_NUMBER; CURSOR_INVALID */
     listByPhone: createPhoneSearch(needs),
 
     /**

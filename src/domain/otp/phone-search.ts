@@ -1,8 +1,10 @@
 import type { Developer } from '../model/developer.ts'
 import { isId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { invalidCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import { invalidPhone, tryParsePhone } from '../model/phone.ts'
+import { invalidCursor, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { invalidPhone } from '../model/phone.ts'
+import { isPlainPhone } from '../model/pseudonyms.ts'
+import { tryParseLastDigits, tryParseTypedPhone } from '../model/typed-phone.ts'
 import { isExpired, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { OtpFilter, OtpRequestStore } from '../store/otp-requests.ts'
@@ -15,9 +17,9 @@ const scannedMax = 500
 const environments = ['live', 'test'] as const
 
 /**
- * Creates the search for the requests of a phone number. Numbers are sealed, so that only a whole number is found: its
- * record leads to the newest request, and each request to the one before it, in a list for each environment. The cost does
- * not depend on how many requests there are.
+ * Creates the search for the requests of a phone number. Numbers are sealed: the record of a whole number leads to its newest
+ * request, and each request to the one before it, in a list for each environment, at a cost that does not depend on how
+ * many requests there are. Last digits are looked for in the newest requests, page by page.
  */
 export function createPhoneSearch(needs: {
   store: Store<'otpRequests' | 'phones'>
@@ -34,14 +36,38 @@ export function createPhoneSearch(needs: {
     return (await Promise.all(records)).map((found) => found?.record.newestRequest ?? undefined)
   }
 
+  /** Finds the requests to numbers that end with some digits, among the next that the filter matches. */
+  async function findByLastDigits(
+    developerId: string,
+    digits: string,
+    filter: OtpFilter,
+    page: PageRequest,
+  ): Promise<Page<OtpRequest>> {
+    const { limit } = page
+    const before = readIdCursor(page, 'otp')
+    if (filter.appId !== undefined && !isId('app', filter.appId))
+      return { items: [], limit, nextCursor: null }
+    const query = { developerId, ...filter, now: clock.now(), limit: scannedMax, before }
+    const scanned = await otpRequests.list(query)
+    const matching = scanned.filter(({ phone }) => isPlainPhone(phone) && phone.endsWith(digits))
+    const items = matching.slice(0, limit)
+    const end = matching.length > limit ? items.at(-1) : scanned[scannedMax - 1]
+    return { items, limit, nextCursor: end?.id ?? null }
+  }
+
   return async (
     developer: Developer,
-    input: string,
+    { phone: input, country }: { phone: string; country?: string | undefined },
     filter: OtpFilter,
-    { limit, cursor }: PageRequest,
+    page: PageRequest,
   ): Promise<Page<OtpRequest>> => {
-    const phone = tryParsePhone(input)?.phone
-    if (phone === undefined) throw invalidPhone('query')
+    const { limit, cursor } = page
+    const phone = tryParseTypedPhone(input, country)?.phone
+    if (phone === undefined) {
+      const digits = country === undefined ? tryParseLastDigits(input) : undefined
+      if (digits === undefined) throw invalidPhone('query')
+      return findByLastDigits(developer.id, digits, filter, page)
+    }
     const starts = cursor === undefined ? await findNewest(developer.id, phone) : readPositions(cursor)
     const lists = starts.map((start, index) => {
       const isWanted = filter.environment === undefined || filter.environment === environments[index]

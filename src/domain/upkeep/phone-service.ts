@@ -1,6 +1,6 @@
 import type { Actor } from '../model/audit.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { tryParsePhone } from '../model/phone.ts'
+import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import { erasePhone, type ErasureResult } from './erasure.ts'
 import { unlockPhone, type UnlockResult } from './unlock.ts'
 
@@ -23,8 +23,8 @@ export function createPhoneService(
      *
      * @throws NOT_FOUND nothing is kept about the phone; CONFLICT (ERASURE_IN_PROGRESS)
      */
-    async erase(actor: Actor, input: string): Promise<ErasureResult> {
-      const phone = requirePhone(input)
+    async erase(actor: Actor, input: string, country?: string): Promise<ErasureResult> {
+      const phone = requirePhone(input, country)
       if (erasing.has(actor.id)) throw erasureInProgress()
       erasing.add(actor.id)
       try {
@@ -35,15 +35,15 @@ export function createPhoneService(
     },
 
     /** Resets the limits of a phone. @throws NOT_FOUND nothing is kept about the phone */
-    async unlock(actor: Actor, input: string): Promise<UnlockResult> {
-      return unlockPhone(needs, requirePhone(input), actor)
+    async unlock(actor: Actor, input: string, country?: string): Promise<UnlockResult> {
+      return unlockPhone(needs, requirePhone(input, country), actor)
     },
   }
 }
 
 /** @throws NOT_FOUND for what cannot be a phone number, as a look-up does */
-function requirePhone(input: string): string {
-  const phone = tryParsePhone(input)?.phone
+function requirePhone(input: string, country: string | undefined): string {
+  const phone = tryParseTypedPhone(input, country)?.phone
   if (phone === undefined) throw notFound('user')
   return phone
 }

@@ -13,6 +13,7 @@ import { setRateHeaders } from '../rate-headers.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleErrors,
+  countryQuery,
   data,
   environmentQuery,
   idParams,
@@ -98,14 +99,14 @@ export function otpRoutes(services: {
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     ({ developer, path, query }) => {
-      const { phone, appId, environment, status } = query
+      const { phone, country, appId, environment, status } = query
       const filter = { appId, environment, status }
       return services.paginate(
         { developer, path, query },
         (page) =>
           phone === undefined
             ? otp.list(developer, filter, page)
-            : otp.listByPhone(developer, withPlus(phone), filter, page),
+            : otp.listByPhone(developer, { phone: withPlus(phone), country }, filter, page),
         present,
       )
     },
@@ -122,9 +123,10 @@ export function otpRoutes(services: {
             minLength: 1,
             maxLength: 32,
             description:
-              'Only requests of this phone number, in any spelling that a send accepts, such as `%2B14155550100`. Numbers are stored encrypted, so that part of a number finds nothing. With `appId` or `status` too, a page may have fewer items than `limit`; follow `nextCursor`.',
+              'Only requests of this phone number, in any spelling that a send accepts, such as `%2B14155550100`, or as it is written in `country`. Four or more digits alone are the last digits of a number: numbers are stored encrypted, so each page then searches the next 500 requests. A page may have fewer items than `limit`; follow `nextCursor`.',
           }),
         ),
+        country: countryQuery,
       }),
       response: { 200: page(otpRequest), ...consoleErrors },
       detail: {

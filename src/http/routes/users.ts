@@ -6,7 +6,7 @@ import { notFound } from '../../domain/model/errors.ts'
 import type { PhoneService } from '../../domain/upkeep/phone-service.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
-import { tryParsePhone } from '../../domain/model/phone.ts'
+import { tryParseTypedPhone } from '../../domain/model/typed-phone.ts'
 import { jsonBody } from '../json-body.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -14,6 +14,7 @@ import { type Paginate, formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
+  countryQuery,
   data,
   environmentQuery,
   environments,
@@ -58,7 +59,8 @@ const present = (row: Identity) => ({
 
 const phoneParams = object({
   phoneNumber: Type.String({
-    description: 'Phone number in E.164 format, URL-encoded: %2B14155550100.',
+    description:
+      'Phone number in E.164 format, URL-encoded: %2B14155550100; with `country` also as it is written there.',
   }),
 })
 
@@ -119,7 +121,7 @@ export function userRoutes(services: {
   const get = new Elysia().use(requireEither(services, 'api_key_only')).get(
     '/:phoneNumber',
     async ({ caller, params, query }) => {
-      const phone = tryParsePhone(params.phoneNumber)
+      const phone = tryParseTypedPhone(params.phoneNumber, query.country)
       if (!phone) throw notFound('user')
       if (caller.kind === 'developer')
         return {
@@ -132,6 +134,7 @@ export function userRoutes(services: {
     {
       params: phoneParams,
       query: object({
+        country: countryQuery,
         environment: Type.Optional({
           ...oneOf(environments),
           description:
@@ -155,12 +158,13 @@ export function userRoutes(services: {
     .use(jsonBody)
     .delete(
       '/:phoneNumber',
-      async ({ developer, params }) => ({
-        data: { erased: true, ...(await phones.erase(developer, params.phoneNumber)) },
+      async ({ developer, params, query }) => ({
+        data: { erased: true, ...(await phones.erase(developer, params.phoneNumber, query.country)) },
       }),
       {
         params: phoneParams,
         query: object({
+          country: countryQuery,
           erase: { ...oneOf(['true']), description: 'Must be `true`: an erasure cannot be undone.' },
         }),
         response: { 200: data(erasure), ...consoleBodyErrors },
@@ -176,12 +180,13 @@ export function userRoutes(services: {
     )
     .post(
       '/:phoneNumber/unlock',
-      async ({ developer, params }) => {
-        const reset = await phones.unlock(developer, params.phoneNumber)
+      async ({ developer, params, query }) => {
+        const reset = await phones.unlock(developer, params.phoneNumber, query.country)
         return { data: { unlocked: reset.checkBudgets + reset.admissions > 0, ...reset } }
       },
       {
         params: phoneParams,
+        query: object({ country: countryQuery }),
         response: { 200: data(unlocking), ...consoleBodyErrors },
         detail: {
           tags,

@@ -65,3 +65,12 @@ test('enter in the last field submits every value, once each is valid', async ()
   form.press('w', 'e', 'b', 'enter', 'l', 'enter', 'ctrl-u', 'enter')
   expect(await form.submitted).toEqual({ name: 'web', environment: 'live', note: '' })
 })
+
+test('a paste that begins with the prefilled text takes its place', async () => {
+  const form = renderForm()
+  form.press('tab', 'tab')
+  form.console.keys.paste('none at all')
+  await form.waitForText(/note {2,}none at all/)
+  form.console.keys.paste(' none')
+  await form.waitForText(/note {2,}none at all none/)
+})

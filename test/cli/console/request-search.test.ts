@@ -15,7 +15,15 @@ describe('the search of the requests', () => {
     expect(parse(text)).toEqual({ kind: 'phone', phone })
   })
 
-  test.each(['0123', 'max attempts', '', 'otp_1', '+', '12:30'])('searches the rows for %p', (text) => {
+  test.each([
+    ['0123', '0123'],
+    ['90 0123', '900123'],
+    ['07700 900123', '07700900123'],
+  ])('asks the server for numbers that end with %s', (text, phone) => {
+    expect(parse(text)).toEqual({ kind: 'digits', phone })
+  })
+
+  test.each(['012', 'max attempts', '', 'otp_1', '+', '12:30'])('searches the rows for %p', (text) => {
     expect(parse(text)).toBeNull()
     expect(readPhone(text)).toBeNull()
   })

@@ -49,6 +49,26 @@ describeEachDatabase('requests of a phone number', (database) => {
     return sent
   }
 
+  test('are found by its last digits, and as it is written in its country', async () => {
+    const sent = await sendAll(3)
+    for (const typed of ['0123', '9460123', '020 7946 0123', '442079460123'])
+      expect(await ids(`phone=${typed}`)).toEqual(sent)
+    expect(await ids('phone=020 7946 0123&country=GB')).toEqual(sent)
+    expect(await ids('phone=%2B442079460123&country=us')).toEqual(sent)
+    expect(await ids('phone=0123&environment=test')).toEqual([sent[2]] as string[])
+    expect(await ids('phone=0199')).toEqual([])
+    expect(await ids('phone=0123', await service.createDeveloper())).toEqual([])
+    const first = await list('phone=0123&limit=2')
+    expect(first.data.map(({ id }) => id)).toEqual(sent.slice(0, 2))
+    const rest = await list(`phone=0123&limit=2&cursor=${first.pagination?.nextCursor}`)
+    expect([rest.data.map(({ id }) => id), rest.pagination?.nextCursor]).toEqual([sent.slice(2), null])
+    for (const query of ['phone=123', 'phone=020 7946 0123&country=US', 'phone=0123&country=ZZ'])
+      expect((await list(query)).status).toBe(400)
+    const unlock = (query: string) =>
+      service.request('POST', `/v1/users/020%207946%200123/unlock${query}`, { as: owner })
+    expect([(await unlock('?country=GB')).status, (await unlock('')).status]).toEqual([200, 404])
+  })
+
   test('are found by any spelling of it, newest first', async () => {
     const sent = await sendAll(7)
     for (const spelling of ['%2B442079460123', '+442079460123', '00442079460123', '%2B44 (20) 7946-0123'])

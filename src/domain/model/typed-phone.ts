@@ -1,0 +1,32 @@
+import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
+import { invalidField } from './errors.ts'
+import { tryParsePhone, type Phone } from './phone.ts'
+
+/**
+ * Parses a phone number that may be written as in its country: `07700 900123` in GB.
+ *
+ * @param country ISO 3166-1 alpha-2, in any case; undefined: the number has its country code
+ * @returns undefined if it cannot be a phone number
+ * @throws INVALID_ARGUMENT for an unknown country
+ */
+export function tryParseTypedPhone(text: string, country: string | undefined): Phone | undefined {
+  const international = tryParsePhone(text)
+  if (country === undefined) return international
+  const code = country.toUpperCase()
+  if (!isSupportedCountry(code))
+    throw invalidField('query', 'country', 'Expected the two-letter code of a country, such as GB.')
+  if (international || !/^[\d \-.()]{3,32}$/.test(text)) return international
+  const number = parsePhoneNumberFromString(text, { defaultCountry: code, extract: false })
+  return number && tryParsePhone(number.number)
+}
+
+/**
+ * Reads the last digits of a phone number, by which people name one. Drops the trunk prefix of a national number:
+ * `07700 900123` is the end of `+447700900123` without its 0.
+ *
+ * @returns undefined for less than four digits, and for anything else
+ */
+export function tryParseLastDigits(text: string): string | undefined {
+  const compact = text.replaceAll(/[ \-.()]/g, '')
+  return /^\d{4,15}$/.test(compact) ? compact.replace(/^0(?=\d{6})/, '') : undefined
+}
