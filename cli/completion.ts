@@ -20,7 +20,16 @@ type CommandNode = {
 type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean }
 
 /** Resources whose names a server is asked for. */
-export const completionKinds = ['app', 'project', 'webhook', 'token', 'otp'] as const
+export const completionKinds = [
+  'app',
+  'project',
+  'webhook',
+  'token',
+  'otp',
+  'guide',
+  'provider',
+  'context',
+] as const
 export type CompletionKind = (typeof completionKinds)[number]
 
 /** Kinds by the name of a value or of its flag. */
@@ -34,6 +43,10 @@ const kindsByName: Partial<Record<string, CompletionKind>> = {
   'request-id': 'otp',
   'request-id|phone': 'otp',
   '--request': 'otp',
+  guide: 'guide',
+  provider: 'provider',
+  context: 'context',
+  '--context': 'context',
 }
 
 /** Values that may be joined by commas, so that they are no closed list for the parser. */
@@ -201,7 +214,7 @@ ${caseClauses(
   if [[ \${words[CURRENT]} == -* ]]; then
     _describe -o flag flags
   else
-    if [[ -n $ask ]]; then answers+=(\${(f)"$(otpd __complete $ask 2>/dev/null)"}); fi
+    if [[ -n $ask ]]; then answers+=(\${\${(f)"$(otpd __complete $ask 2>/dev/null)"}//:/\\\\:}); fi
     if (( \${#answers} )); then _describe command answers; fi
     if [[ -n $files ]]; then _files; fi
   fi

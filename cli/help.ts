@@ -12,7 +12,7 @@ export const helpConfiguration: HelpConfiguration = {
     return actsItself(command) ? `${own}\n       ${below}` : below
   },
   // Our descriptions name choices and defaults themselves; commander would append them.
-  optionDescription: (option) => option.description,
+  optionDescription: ({ description, mandatory }) => `${description}${mandatory ? ' (required)' : ''}`,
   argumentDescription: (argument) => argument.description,
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,
 }

@@ -44,6 +44,7 @@ import {
   similarCommands,
 } from './help.ts'
 import type { Io } from './terminal/io.ts'
+import { similarWords } from './terminal/similar.ts'
 import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
 
@@ -53,8 +54,6 @@ import { version } from './version.ts'
  * @param argv arguments after `otpd`
  */
 export async function runCommandLine(argv: string[], io: Io): Promise<number> {
-  // Commander's own help command takes one name only, not `otpd help app create`.
-  const args = argv[0] === 'help' && argv.length > 2 ? [...argv.slice(1), '--help'] : argv
   let exitCode: number = exitCodes.done
   const runCommand: RunCommand = async (command, body) => {
     const flags = command.optsWithGlobals<GlobalFlags>()
@@ -64,8 +63,10 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
       throw error instanceof CliError ? nameFlags(error, command) : error
     }
   }
-  const program = createProgram(io, runCommand, args[0])
+  const program = createProgram(io, runCommand, argv[0])
+  const args = helpArguments(program, argv)
   try {
+    if (args !== argv) requireCommands(program, args)
     const { operands, unknown } = program.parseOptions(args)
     if (operands.length > 0 || unknown.length > 0) {
       await program.parseAsync(args, { from: 'user' })
@@ -93,23 +94,67 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   }
 }
 
-function toUsageError(error: CommanderError, program: Command, args: string[]) {
-  // Splits the message into one sentence per line, but not inside `-p, --project <id|name>`.
-  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
-  const [, unknownWord] = /^unknown command '(.*)'/.exec(message) ?? []
-  const meant = unknownWord === undefined ? [] : intendedCommands(program, unknownWord)
-  const hints =
-    meant.length > 0 || suggestions.length > 0 || unknownWord === undefined
-      ? meant
-      : similarCommands(program, unknownWord)
+/** Turns `help app create` and `app help create` into `app create --help`, which commander understands. */
+function helpArguments(program: Command, argv: string[]) {
+  const [noun = '', word, ...rest] = argv
+  if (noun === 'help') return [...argv.slice(1), '--help']
+  const isGroup = findCommand(program, [noun]).commands.length > 0
+  return word === 'help' && isGroup ? [noun, ...rest, '--help'] : argv
+}
+
+/** @throws usage error for a word that names no command, which commander would pass over */
+function requireCommands(program: Command, args: string[]) {
+  let at = program
+  for (const word of args.filter((arg) => !arg.startsWith('-'))) {
+    if (at.commands.length === 0) return
+    const next = findCommand(at, [word])
+    if (next === at) throw unknownCommandError(program, word, at)
+    at = next
+  }
+}
+
+function unknownCommandError(program: Command, word: string, at: Command) {
+  const intended = intendedCommands(program, word)
+  const meant = [
+    ...similarWords(
+      word,
+      at.commands.flatMap((command) => [command.name(), ...command.aliases()]),
+    ).map((name) => commandPath(findCommand(at, [name]))),
+    ...(intended.length > 0 ? intended : similarCommands(program, word)),
+  ]
   return usageError(
-    message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
-    ...(hints.length > 0
-      ? hints.map((path) => `Did you mean: ${path}`)
-      : suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, ''))),
-    `See: ${commandPath(findCommand(program, args))} --help`,
+    `Unknown command '${word}'.`,
+    ...[...new Set(meant)].map((path) => `Did you mean: ${path}`),
+    `See: ${commandPath(at)} --help`,
   )
 }
+
+function toUsageError(error: CommanderError, program: Command, args: string[]) {
+  const at = findCommand(program, args)
+  const [, unknownWord] = /unknown command '(.*)'/.exec(error.message) ?? []
+  if (unknownWord !== undefined) return unknownCommandError(program, unknownWord, at)
+  const see = `See: ${commandPath(at)} --help`
+  const missing = missingValues(at)
+  if (/^commander\.missing(MandatoryOptionValue|Argument)$/.test(error.code) && missing.length > 0)
+    return usageError(`Missing ${missing.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.`, see)
+  // Splits the message into one sentence per line, but not inside `-p, --project <id|name>`.
+  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
+  return usageError(
+    message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
+    ...suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, '')),
+    see,
+  )
+}
+
+/** Lists all arguments and options that a command requires and did not get, as its help writes them. */
+const missingValues = (command: Command) => [
+  ...command.registeredArguments
+    .filter(({ required }, index) => required && command.args[index] === undefined)
+    .map((argument) => `<${argument.name()}>`),
+  ...command.options
+    .filter((option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined)
+    .map(({ flags }) => flags.replace(/^-\w, /, '')),
+]
 
 type CommandFile = {
   /** Its top-level commands, with their other names. */

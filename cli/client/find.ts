@@ -56,9 +56,34 @@ export const findToken = (api: Api, idOrName: string) =>
 /** Lists all API tokens of the developer. */
 export const listTokens = (api: Api) => loadPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
 
-/** Finds the id of a webhook endpoint by id or part of an id. @throws as findProject does */
-export const findWebhook = (api: Api, id: string) =>
-  find(id, { noun: 'webhook', label: 'webhook', prefix: 'whk', list: () => listWebhooks(api) })
+/**
+ * Finds the id of a webhook endpoint by id, part of an id, URL, or its application. Without a text there must be one only.
+ *
+ * @throws as findProject does
+ */
+export async function findWebhook(api: Api, text?: string): Promise<string> {
+  if (text !== undefined && isFullId(text, 'whk')) return text
+  const endpoints = await listWebhooks(api)
+  const [sole, ...others] = endpoints
+  if (text === undefined && sole !== undefined && others.length === 0) return sole.id
+  if (text === undefined && sole !== undefined)
+    throw usageError(
+      `You have ${endpoints.length} endpoints; name one by id, URL or application.`,
+      ...endpoints.slice(0, 10).map(({ id, url }) => `${id}  ${url}`),
+    )
+  if (text === undefined)
+    throw new CliError(exitCodes.notFound, 'NOT_FOUND', 'You have no webhook endpoint.', {
+      hints: ['Create one with: otpd webhook create --app APP --url URL --events TYPES'],
+    })
+  const isUrl = text.includes('://')
+  const apps = isUrl ? [] : (await listApplications(api)).filter(({ id, name }) => [id, name].includes(text))
+  const isOfApp = (appId: string) => apps.some(({ id }) => id === appId)
+  const named = endpoints.map(({ id, url, appId }) => ({
+    id,
+    name: isUrl ? url : isOfApp(appId) ? text : null,
+  }))
+  return await find(text, { noun: 'webhook', label: 'webhook', prefix: 'whk', list: async () => named })
+}
 
 /** Lists all webhook endpoints of the developer. */
 export const listWebhooks = (api: Api) =>

@@ -69,9 +69,16 @@ async function readCall(
   const method = (chosen ?? (hasBody && paginate !== true ? 'POST' : 'GET')).toUpperCase()
   if (!methods.includes(method))
     throw usageError(`Unknown method ${method}. Use one of ${methods.join(', ')}.`)
+  if (data !== undefined && method === 'GET')
+    throw usageError(
+      'A GET has no body, so --data is not sent.',
+      'For query parameters, use: --field key=value',
+    )
   if (data !== undefined && fields.length > 0) throw usageError('--data and --field cannot be combined.')
   if (paginate === true && method !== 'GET') throw usageError('--paginate needs a GET.', 'Add: --method GET')
   const pairs = fields.map(readPair)
+  if (chosen === undefined && method === 'POST' && pairs.length > 0)
+    context.output.note('POST, because of --field. For query parameters of a GET, add: --method GET')
   const path = readPath(pathText)
   if (method === 'GET' && pairs.length > 0) {
     const query = new URLSearchParams(pairs).toString()

@@ -12,7 +12,7 @@ import {
   type IdempotencyOption,
 } from '../client/idempotency.ts'
 import { paintEnvironment, paintStatus } from '../client/app-text.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
@@ -105,8 +105,9 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const projectId = options.project && (await findProject(api, options.project))
-        const query = { ...listQuery(options), projectId }
-        const response = await api.asDeveloper('GET', '/v1/applications', { query })
+        const filters = { ...listQuery(options), projectId }
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/applications', { query })
+        const response = await readList(loadPage, filters, options)
         // Names are for people; scripts that read JSON do not wait for them.
         const needsNames = output.isForPeople && response.data.length > 0
         const projects = needsNames ? await listProjects(api) : []

@@ -3,7 +3,7 @@ import type { HostAuditVerification } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
@@ -26,9 +26,10 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
     .action((options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { action, target: targetId } = options
-        const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
+        const filters = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
         const { api } = connect()
-        const response = await api.asDeveloper('GET', '/v1/audit', { query })
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/audit', { query })
+        const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
           () => auditText(response.data, output),

@@ -5,7 +5,9 @@ import type { Api } from '../client/api.ts'
 import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
 import { completionKinds, completionScript, shells, type CompletionKind, type Shell } from '../completion.ts'
 import { createContext, type Context } from '../context.ts'
-import { credentialsPath } from '../session/credentials-file.ts'
+import { loadServerConfig } from '../host/config.ts'
+import { credentialsPath, readStoredLogins } from '../session/credentials-file.ts'
+import { readGuides } from './docs.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
@@ -31,10 +33,18 @@ export function addCompleteCommand(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd __complete app'))
     .action((kind: CompletionKind, _options: unknown, command: Command) =>
       runCommand(command, async ({ io, flags, output }) => {
-        const words = await readWords(createContext(io, { ...flags, timeout }, output), kind).catch(() => [])
+        const read = localKinds[kind] ?? readWords
+        const words = await read(createContext(io, { ...flags, timeout }, output), kind).catch(() => [])
         if (words.length > 0) io.writeOut(`${words.join('\n')}\n`)
       }),
     )
+}
+
+/** Names that this machine knows, by their kind. */
+const localKinds: Partial<Record<CompletionKind, (context: Context) => Promise<string[]>>> = {
+  context: async ({ io }) => Object.keys(readStoredLogins(credentialsPath(io)).contexts),
+  guide: async () => (await readGuides()).map(({ name }) => name),
+  provider: async () => (await loadServerConfig({})).config?.delivery.providers.map(({ name }) => name) ?? [],
 }
 
 /** Reads names from the cache, or asks the server. */
@@ -49,7 +59,7 @@ async function readWords(context: Context, kind: CompletionKind): Promise<string
   )
   if (isRecord(cached) && cached.server === server.url && Math.abs(io.now() - Number(cached.at)) < cacheMs)
     return Array.isArray(cached.words) ? cached.words.map(String) : []
-  const words = (await listNames(api, kind)).filter((word) => /^[\w.@+:-]+$/.test(word))
+  const words = (await listNames(api, kind)).filter((word) => /^[\w.@+:/?=%-]+$/.test(word))
   const text = JSON.stringify({ server: server.url, at: io.now(), words })
   writeFileSync(path, text, { mode: 0o600 })
   return words
@@ -67,8 +77,8 @@ async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
     case 'token':
       return (await listTokens(api)).map(name)
     case 'webhook':
-      return (await listWebhooks(api)).map(({ id }) => id)
-    case 'otp':
+      return (await listWebhooks(api)).flatMap(({ id, url }) => [id, url])
+    default:
       return (await listOtpRequests(api, itemsMax)).map(({ id }) => id)
   }
 }

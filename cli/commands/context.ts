@@ -69,7 +69,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
   context
     .command('use')
     .description('make this the default server')
-    .argument('<name>', 'name of the context')
+    .argument('<context>', 'name of the context')
     .addHelpText('after', examples('otpd context use local'))
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
@@ -90,7 +90,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .command('remove')
     .alias('rm')
     .description('remove a context; the login stays until otpd logout')
-    .argument('<name>', 'name of the context')
+    .argument('<context>', 'name of the context')
     .addHelpText('after', examples('otpd context remove local'))
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {

@@ -5,7 +5,8 @@ import { examples } from '../help.ts'
 import { exitCodes, CliError } from '../terminal/errors.ts'
 import { formatMarkdown } from '../terminal/markdown.ts'
 import { page } from '../terminal/pager.ts'
-import { truncate } from '../terminal/text.ts'
+import { similarWords } from '../terminal/similar.ts'
+import { shellWord, truncate } from '../terminal/text.ts'
 
 type Options = { list?: true; search?: string }
 
@@ -38,7 +39,7 @@ async function readText(file: string): Promise<string> {
   return (await readGuideFile(file)) ?? '[]'
 }
 
-async function readGuides(): Promise<Guide[]> {
+export async function readGuides(): Promise<Guide[]> {
   return JSON.parse(await readText('guides.json'))
 }
 
@@ -55,7 +56,14 @@ async function showGuide({ io, output }: Context, guides: Guide[], name: string)
   const guide = guides.find((one) => one.name === name.toLowerCase().replace(/\.md$/, ''))
   if (guide === undefined)
     throw new CliError(exitCodes.notFound, 'NOT_FOUND', 'There is no such guide.', {
-      hints: ['List them: otpd docs', `Search them: otpd docs --search ${JSON.stringify(name)}`],
+      hints: [
+        ...similarWords(
+          name.toLowerCase(),
+          guides.map((one) => one.name),
+        ).map((similar) => `Did you mean: otpd docs ${similar}`),
+        'List them: otpd docs',
+        `Search them: otpd docs --search ${shellWord(name)}`,
+      ],
     })
   if (output.json) return output.printResult(JSON.stringify({ data: guide }), () => '')
   const columns = Math.min(output.columns() ?? columnsMax, columnsMax)

@@ -4,14 +4,14 @@ import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import { followInbox } from '../client/follow-inbox.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { InboxItem } from '../client/resources.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { truncate, formatDuration, pad, printable, recentTime, timeZone } from '../terminal/text.ts'
-import { connectionNotice } from './logs.ts'
+import { connectionNotice, followAlias } from './logs.ts'
 
-type Options = ListOptions & { tail?: true }
+type Options = ListOptions & { tail?: true; follow?: true }
 
 /** As many as `otpd logs --tail` shows first. */
 const tailLimitDefault = '20'
@@ -22,17 +22,20 @@ export function addInboxCommand(program: Command, runCommand: RunCommand) {
     program.command('inbox').description('show codes that were kept in the inbox instead of sent'),
   )
     .option('-t, --tail', 'show the last 20, then follow new ones until Ctrl-C')
+    .addOption(followAlias())
     .addHelpText('after', examples('otpd inbox', 'otpd inbox --tail', 'otpd inbox --limit 1 --json'))
     .action((options: Options, command: Command) =>
       runCommand(command, (context) =>
-        options.tail ? tailInbox(context, options) : showInbox(context, options),
+        (options.tail ?? options.follow) ? tailInbox(context, options) : showInbox(context, options),
       ),
     )
 }
 
 async function showInbox({ connect, output }: Context, options: ListOptions) {
-  const query = listQuery(options)
-  const response = await connect().api.asDeveloper('GET', '/v1/inbox', { query })
+  const { api } = connect()
+  const filters = listQuery(options)
+  const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/inbox', { query })
+  const response = await readList(loadPage, filters, options)
   output.printResult(response.body, () => inboxText(response.data, output))
   printNextPageHint(output, response)
 }

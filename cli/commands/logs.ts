@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Context, RunCommand } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
@@ -31,14 +31,19 @@ const limitMax = 10_000
 /** Event id before every real one: following the log after it starts at the beginning. */
 const logStart = `evt_${'0'.repeat(26)}`
 
+/** Creates the name that other programs use for --tail; the help does not show it. */
+export const followAlias = () => new Option('-f, --follow').hideHelp()
+
 /** Registers the logs command. */
 export function addLogsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('logs')
-    .addArgument(new Argument('[tail]', 'tail: same as --tail').choices(['tail']))
+    .usage('[options]')
+    // Hidden: the option is enough.
+    .argument('[tail]')
     .description('show events of codes, oldest first')
     .option('-t, --tail', 'follow new events until Ctrl-C')
-    .option('-f, --follow', 'same as --tail')
+    .addOption(followAlias())
     .option('--request <request-id>', 'only events of this code, with each attempt to deliver it')
     .option('--app <id|name>', 'only events of this application')
     .addOption(environmentOption('only events of'))
@@ -58,9 +63,15 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
       ),
     )
     .action((action: string | undefined, options: Options, command: Command) =>
-      runCommand(command, (context) =>
-        showLogs(context, options, (options.tail ?? options.follow) === true || action === 'tail'),
-      ),
+      runCommand(command, async (context) => {
+        if (action !== undefined && action !== 'tail')
+          throw usageError(`Unknown argument '${action}'.`, 'See: otpd logs --help')
+        return await showLogs(
+          context,
+          options,
+          (options.tail ?? options.follow) === true || action === 'tail',
+        )
+      }),
     )
 }
 

@@ -63,7 +63,7 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
         const appId = app === undefined ? undefined : await findApplication(api, app)
         const filters = { ...listQuery(options), appId, environment, phone, country, status }
         const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
-        const response = await readSince(loadPage, filters, sinceMs)
+        const response = await readSince(loadPage, filters, sinceMs, options)
         const needsNames = output.isForPeople && response.data.length > 0
         const apps = needsNames ? await listApplicationNames(api) : []
         const [newest] = response.data

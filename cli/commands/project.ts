@@ -19,7 +19,7 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
@@ -83,8 +83,10 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd project list', 'otpd project list --json'))
     .action((options: ListOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const query = listQuery(options)
-        const response = await connect().api.asDeveloper('GET', '/v1/projects', { query })
+        const { api } = connect()
+        const filters = listQuery(options)
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/projects', { query })
+        const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
           () => listText(response.data, output),

@@ -56,7 +56,7 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
   addHostFlags(
     provider.command('test').description('send a real message through one provider and show the result'),
   )
-    .argument('<name>', 'name of the provider in the configuration')
+    .argument('<provider>', 'name of the provider in the configuration')
     .argument('<phone>', 'phone number to send to')
     .addOption(
       new Option('--channel <channel>', `${channels.join(', ')} (default: the provider's first)`).choices(

@@ -8,7 +8,7 @@ import {
   idempotencyKeyHelp,
   type IdempotencyOption,
 } from '../client/idempotency.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { ApiToken } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
@@ -66,8 +66,10 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd token list', 'otpd token list --json'))
     .action((options: ListOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const query = listQuery(options)
-        const response = await connect().api.asDeveloper('GET', '/v1/tokens', { query })
+        const { api } = connect()
+        const filters = listQuery(options)
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/tokens', { query })
+        const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
           () => listText(response.data, output),

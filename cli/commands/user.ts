@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { examples } from '../help.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
@@ -23,8 +23,10 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd user list', 'otpd user list --env live --limit 10 --json'))
     .action((options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const query = { ...listQuery(options), environment: options.env }
-        const response = await connect().api.asDeveloper('GET', '/v1/users', { query })
+        const { api } = connect()
+        const filters = { ...listQuery(options), environment: options.env }
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/users', { query })
+        const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
           () => listText(response.data, output),

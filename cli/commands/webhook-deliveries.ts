@@ -1,7 +1,8 @@
 import { Option, type Command } from 'commander'
-import { exitCodes, type ExitCode } from '../terminal/errors.ts'
+import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import type { Api } from '../client/api.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
@@ -15,7 +16,7 @@ import { faultForStatus, faultText, resultText, type Fault } from '../client/web
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
 
-const webhookHelp = 'id of the endpoint, whk_…'
+const webhookHelp = 'id, URL or application of the endpoint; may be left out if you have one only'
 
 const statuses = ['pending', 'delivered', 'failed', 'skipped'] as const satisfies readonly Status[]
 
@@ -23,10 +24,10 @@ const statuses = ['pending', 'delivered', 'failed', 'skipped'] as const satisfie
 export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('test')
-    .argument('<webhook>', webhookHelp)
+    .argument('[webhook]', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .addHelpText('after', examples('otpd webhook test "$WEBHOOK_ID"'))
-    .action((text: string, _options: unknown, command: Command) =>
+    .action((text: string | undefined, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }): Promise<ExitCode> => {
         const { api } = connect()
         const id = await findWebhook(api, text)
@@ -42,7 +43,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
   addListOptions(
     webhook
       .command('deliveries')
-      .argument('<webhook>', webhookHelp)
+      .argument('[webhook]', webhookHelp)
       .argument('[delivery]', 'id of one delivery, to show its attempts')
       .description('list the deliveries of the last 30 days, newest first'),
   )
@@ -64,9 +65,10 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
       ),
     )
-    .action((text: string, deliveryText: string | undefined, options: Filters, command: Command) =>
+    .action((first: string | undefined, second: string | undefined, options: Filters, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
+        const [text, deliveryText] = splitDelivery(first, second)
         const id = await findWebhook(api, text)
         if (deliveryText !== undefined) {
           const deliveryId = await findDelivery(api, id, deliveryText)
@@ -75,11 +77,10 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
           return output.printResult(detail.body, () => detailText(detail.data, output), [deliveryId])
         }
         const { status, type } = options
-        const query = { ...listQuery(options), status, type }
-        const response = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', {
-          params: { id },
-          query,
-        })
+        const filters = { ...listQuery(options), status, type }
+        const loadPage = (query: typeof filters) =>
+          api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id }, query })
+        const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
           () => listText(response.data, options, output),
@@ -91,15 +92,19 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
 
   webhook
     .command('redeliver')
-    .argument('<webhook>', webhookHelp)
-    .argument('<delivery>', 'id of the delivery, dlv_…')
+    .argument('[webhook]', webhookHelp)
+    .argument('[delivery]', 'id of the delivery, dlv_…; without it, the newest one that failed')
     .description('send an event again now, with the same webhook-id')
     .addHelpText('after', examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"'))
-    .action((text: string, deliveryText: string, _options: unknown, command: Command) =>
+    .action((first: string | undefined, second: string | undefined, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
+        const [text, deliveryText] = splitDelivery(first, second)
         const id = await findWebhook(api, text)
-        const deliveryId = await findDelivery(api, id, deliveryText)
+        const deliveryId =
+          deliveryText === undefined
+            ? await findNewestFailed(api, id)
+            : await findDelivery(api, id, deliveryText)
         const call = { params: { id, deliveryId } }
         const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
         const response = await api.asDeveloper('POST', path, call)
@@ -113,15 +118,15 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
 
   webhook
     .command('recover')
-    .argument('<webhook>', webhookHelp)
+    .argument('[webhook]', webhookHelp)
     .description('send every event again that an endpoint missed, with the same webhook-ids')
-    .requiredOption('--since <time>', `events since this time: ${sinceHelp}`)
+    .option('--since <time>', `events since this time: ${sinceHelp} (default 30d)`)
     .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
     .addHelpText('after', examples('otpd webhook recover "$WEBHOOK_ID" --since 2h'))
-    .action((text: string, options: { since: string; until?: string }, command: Command) =>
+    .action((text: string | undefined, options: { since?: string; until?: string }, command: Command) =>
       runCommand(command, async ({ connect, io, output }) => {
         const toTime = (moment: string) => new Date(parseMoment(moment, io.now())).toISOString()
-        const { since, until } = options
+        const { since = '30d', until } = options
         const body = { since: toTime(since), ...(until !== undefined && { until: toTime(until) }) }
         const { api } = connect()
         const id = await findWebhook(api, text)
@@ -135,6 +140,20 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
       }),
     )
+}
+
+/** A delivery may be named without its endpoint, if there is one only. */
+const splitDelivery = (first?: string, second?: string) =>
+  second === undefined && first?.startsWith('dlv_') ? [undefined, first] : [first, second]
+
+/** @throws CliError NOT_FOUND */
+async function findNewestFailed(api: Api, id: string): Promise<string> {
+  const call = { params: { id }, query: { status: 'failed' as const, limit: '1' } }
+  const [newest] = (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)).data
+  if (newest) return newest.id
+  throw new CliError(exitCodes.notFound, 'NOT_FOUND', 'No delivery of this endpoint has failed.', {
+    hints: [`Name another one: otpd webhook deliveries ${id}`],
+  })
 }
 
 type TestResult = { delivered: boolean; statusCode: number; error?: Fault }

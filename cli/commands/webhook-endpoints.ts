@@ -19,7 +19,7 @@ import {
   idempotencyKeyHelp,
   type IdempotencyOption,
 } from '../client/idempotency.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
@@ -103,8 +103,9 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-        const query = { ...listQuery(options), appId }
-        const response = await api.asDeveloper('GET', '/v1/webhooks', { query })
+        const filters = { ...listQuery(options), appId }
+        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/webhooks', { query })
+        const response = await readList(loadPage, filters, options)
         const needsNames = output.isForPeople && response.data.length > 0
         const apps = needsNames ? await listApplications(api) : []
         output.printResult(
@@ -119,10 +120,10 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('get')
     .alias('show')
-    .argument('<webhook>', idHelp)
+    .argument('[webhook]', idHelp)
     .description('show an endpoint')
     .addHelpText('after', examples('otpd webhook get "$WEBHOOK_ID"'))
-    .action((text: string, _options: unknown, command: Command) =>
+    .action((text: string | undefined, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const id = await findWebhook(api, text)
@@ -158,10 +159,10 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   ] as const) {
     webhook
       .command(verb)
-      .argument('<webhook>', idHelp)
+      .argument('[webhook]', idHelp)
       .description(description)
       .addHelpText('after', examples(`otpd webhook ${verb} "$WEBHOOK_ID"`))
-      .action((text: string, _options: unknown, command: Command) =>
+      .action((text: string | undefined, _options: unknown, command: Command) =>
         runCommand(command, async ({ connect, output }) => {
           const { api } = connect()
           const call = { params: { id: await findWebhook(api, text) }, body: { status } }

@@ -73,6 +73,7 @@ export const isOutOfScope = (error: unknown): error is CliError =>
 export const usageError = (message: string, ...hints: string[]) =>
   new CliError(exitCodes.usage, 'USAGE', message, { hints })
 
+const usageErrors400 = new Set(['INVALID_PHONE_NUMBER', 'MALFORMED_JSON'])
 const refusals403 = new Set(['PLAN_LIMIT_REACHED', 'ENDPOINT_LIMIT_REACHED', 'DESTINATION_BLOCKED'])
 
 /**
@@ -87,5 +88,7 @@ export function exitCodeForStatus(status: number, code: string): ExitCode {
   if (status === 403) return refusals403.has(code) ? exitCodes.refused : exitCodes.notAllowed
   // OAuth reports a wrong password, an ended session or a used setup token as 400; for a person it is "not logged in".
   if (code === 'invalid_grant') return exitCodes.notAllowed
+  // As if this program had checked the value itself.
+  if (usageErrors400.has(code)) return exitCodes.usage
   return exitCodes.refused
 }

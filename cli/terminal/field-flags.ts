@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { CliError } from './errors.ts'
+import { CliError, exitCodes } from './errors.ts'
 
 /** Flags and arguments whose names are not those of the API's fields. */
 const names: Partial<Record<string, string>> = {
@@ -36,7 +36,10 @@ export function flagForField(command: Command, field: string): string | null {
 /** Converts `ttlSeconds` and `Idempotency-Key` to the form of flags. */
 const toKebabCase = (field: string) => field.replaceAll(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()
 
-/** Names flags and arguments of the command instead of the fields of the API. */
+/**
+ * Names flags and arguments of the command instead of the fields of the API. If all of them came from the command line, it
+ * is a usage error, as if this program had found it.
+ */
 export function nameFlags(error: CliError, command: Command): CliError {
   if (error.fields.length === 0) return error
   const lines = error.fields.map(({ field, fault }) => {
@@ -44,7 +47,11 @@ export function nameFlags(error: CliError, command: Command): CliError {
     const place = [flagForField(command, first) ?? first, ...rest].filter(Boolean).join(' ')
     return place === '' ? fault : `${place}: ${fault}`
   })
-  const { exitCode, code, body, status, retryAfterSeconds, hints, cause } = error
+  const isUsage =
+    error.code === 'INVALID_ARGUMENT' &&
+    error.fields.every(({ field }) => flagForField(command, field.split('.')[0] ?? '') !== null)
+  const exitCode = isUsage ? exitCodes.usage : error.exitCode
+  const { code, body, status, retryAfterSeconds, hints, cause } = error
   const [message = error.message, ...others] = lines
   const title = others.length === 0 ? message : `${lines.length} values are not valid.`
   return new CliError(exitCode, code, title, {

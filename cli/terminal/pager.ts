@@ -8,7 +8,9 @@ export async function page(io: Io, text: string): Promise<void> {
   const pager = io.env.PAGER ?? 'less'
   if (!io.stdoutIsTerminal || !io.stdinIsTerminal || pager.trim() === '') return io.writeOut(text)
   // As git does: quit if it fits the screen, keep colours, leave the text on the screen.
-  const env = { ...io.env, LESS: io.env.LESS ?? 'FRX', LV: io.env.LV ?? '-c' }
+  // Without a locale, `less` would show the guides' characters as <E2><80><A6>.
+  const { LESS = 'FRX', LV = '-c', LESSCHARSET = 'utf-8' } = io.env
+  const env = { ...io.env, LESS, LV, LESSCHARSET }
   const child = Bun.spawn(['sh', '-c', pager], { env, stdin: 'pipe', stdout: 'inherit', stderr: 'ignore' })
   try {
     child.stdin.write(text)

@@ -65,6 +65,14 @@ describe('bash', () => {
     expect(await completionsFor('logs', '--type', 'guard')).toEqual(['guard.alert', 'guard.flagged'])
   })
 
+  test('completes guides, contexts and providers without a server', async () => {
+    const words = (kind: string) => home.otpd(['__complete', kind])
+    expect((await words('guide')).stdout).toContain('quickstart\n')
+    await home.otpd(['context', 'add', 'staging', 'https://otp.example.com'])
+    expect((await words('context')).stdout).toBe('staging\n')
+    expect((await words('provider')).exitCode).toBe(0)
+  })
+
   test('completes the values of closed lists, and files where a file is wanted', async () => {
     expect(await completionsFor('app', 'create', '--env', '')).toEqual(['live', 'test'])
     expect(await completionsFor('completion', 'f')).toEqual(['fish'])

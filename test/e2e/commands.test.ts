@@ -100,7 +100,7 @@ describe('app', () => {
       defaultLocale: null,
       webOtpDomain: 'example.com',
     })
-    await expectNegative(otpd('app', 'update', 'web', '--otp-ttl', '5', '--json'), 6, 'INVALID_ARGUMENT')
+    await expectNegative(otpd('app', 'update', 'web', '--otp-ttl', '5', '--json'), 2, 'INVALID_ARGUMENT')
 
     expect(await otpd('app', 'disable', 'web')).toMatchObject({
       exitCode: 2,

@@ -272,7 +272,7 @@ describe('on a terminal:', () => {
       if (signal !== null) run.kill(signal)
       expect([signal, await run.waitForExit(), readdirSync(folder)]).toEqual([signal, code, []])
     }
-  })
+  }, 60_000)
 
   test('otpd console opens on a terminal, and fails without one', async () => {
     const run = onTerminal('console')

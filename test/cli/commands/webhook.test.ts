@@ -63,6 +63,46 @@ describe('webhook create', () => {
   })
 })
 
+describe('an endpoint', () => {
+  const respond = (endpoints: object[]) => {
+    cli.respond = ({ path }) => {
+      if (path.startsWith('/v1/applications')) return pageResponse({ id: appId, name: 'web' })
+      if (path.startsWith('/v1/webhooks?')) return pageResponse(...endpoints)
+      if (path.includes('status=failed')) return pageResponse({ ...delivery, status: 'failed' })
+      if (/\/deliveries(\?|$)/.test(path)) return pageResponse(delivery)
+      if (path.endsWith('/recover')) return Response.json({ data: { recovered: 2 } })
+      return Response.json({ data: path.includes('/deliveries/') ? { ...delivery, history: [] } : endpoint })
+    }
+  }
+  const paths = () => cli.server.requests.map(({ path }) => path)
+
+  test.each([['https://shop.example.com/hooks'], ['web'], [appId], []])(
+    'is found by %s',
+    async (...words) => {
+      respond([endpoint])
+      expect((await cli.home.otpd(['webhook', 'deliveries', ...words])).exitCode).toBe(0)
+      expect(paths().at(-1)).toBe(`/v1/webhooks/${id}/deliveries`)
+    },
+  )
+
+  test('that is the only one needs no name, and its newest failed delivery is delivered again', async () => {
+    respond([endpoint])
+    expect((await cli.home.otpd(['webhook', 'redeliver'])).exitCode).toBe(0)
+    expect(paths().at(-1)).toBe(`/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
+    expect((await cli.home.otpd(['webhook', 'redeliver', deliveryId])).exitCode).toBe(0)
+    expect((await cli.home.otpd(['webhook', 'recover'])).stdout).toContain('2')
+    expect((await cli.home.otpd(['webhook', 'enable'])).exitCode).toBe(0)
+  })
+
+  test('of several must be named, and the error lists them', async () => {
+    const other = { ...endpoint, id: 'whk_01arz3ndektsv4rrffq69g5faw', url: 'https://other.example.com/' }
+    respond([endpoint, other])
+    const result = await cli.home.otpd(['webhook', 'recover'])
+    expect(result.exitCode).toBe(2)
+    expect(result.stderr).toContain(`${other.id}  ${other.url}`)
+  })
+})
+
 describe('webhook --header', () => {
   const update = (...headers: string[]) =>
     cli.home.otpd(['webhook', 'update', id, ...headers.flatMap((header) => ['--header', header])])

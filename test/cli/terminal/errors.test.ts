@@ -12,6 +12,7 @@ afterEach(() => cli.end())
 describe('exit code', () => {
   const cases: [status: number, code: string, exitCode: number][] = [
     [400, 'INVALID_ARGUMENT', 6],
+    [400, 'INVALID_PHONE_NUMBER', 2],
     [400, 'INVALID_CODE', 6],
     [401, 'UNAUTHENTICATED', 4],
     [403, 'FORBIDDEN', 4],

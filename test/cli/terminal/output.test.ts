@@ -35,14 +35,43 @@ describe('output', () => {
       code: 'USAGE',
       message: "Unknown command 'craete'.",
       // One hint per line, as on a terminal: one may be a command.
-      hint: 'Did you mean create?\nSee: otpd project --help',
+      hint: 'Did you mean: otpd project create\nSee: otpd project --help',
     })
   })
 
   test('of a mistyped subcommand that was typed without its noun names the whole command', async () => {
     expect((await cli.home.otpd(['sned'])).stderr).toContain('Did you mean: otpd otp send\n')
     const { stderr } = await cli.home.otpd(['whomai'])
-    expect(stderr).toContain('Did you mean whoami?')
+    expect(stderr).toContain('Did you mean: otpd whoami\n')
+  })
+
+  test.each([
+    ['help nope', "Unknown command 'nope'.\n  See: otpd --help"],
+    ['help otp snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
+    ['otp help snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
+    [
+      'webhook create',
+      'Missing --app <id|name>, --url <url> and --events <types>.\n  See: otpd webhook create --help',
+    ],
+    ['app create --env test', 'Missing <name> and --project <id|name>.\n  See: otpd app create --help'],
+    [
+      'project list --all --limit 3',
+      "Option '--all' cannot be used with option '--limit <number>'.\n  See: otpd project list --help",
+    ],
+    [
+      'api v1/otp -X GET -d {}',
+      'A GET has no body, so --data is not sent.\n  For query parameters, use: --field key=value',
+    ],
+    ['logs nope', "Unknown argument 'nope'.\n  See: otpd logs --help"],
+  ])('of otpd %s is a usage error that says all at once', async (line, expected) => {
+    const result = await cli.home.otpd(line.split(' '))
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: `Error: ${expected}\n` })
+  })
+
+  test('of otpd otp help is the help of the noun', async () => {
+    const help = await cli.home.otpd(['otp', '--help'])
+    for (const line of ['otp help', 'help otp']) expect(await cli.home.otpd(line.split(' '))).toEqual(help)
+    expect((await cli.home.otpd(['webhook', 'help', 'create'])).stdout).toMatch(/--url <url> .*\(required\)/)
   })
 
   test('of an empty list says what to do, and is [] as JSON', async () => {
@@ -93,7 +122,29 @@ describe('output', () => {
       Response.json({ data: [sampleProject()], pagination: { limit: 1, nextCursor: 'abc' } })
     const result = await cli.home.otpd(['project', 'list', '--limit', '1'])
     expect(cli.server.requests[0]?.path).toBe('/v1/projects?limit=1')
-    expect(result.stderr).toContain('--cursor abc')
+    expect(result.stderr).toContain('--all')
+    expect(result.stderr).not.toContain('abc')
+  })
+
+  test.each([
+    'project list',
+    'app list',
+    'otp list',
+    'token list',
+    'user list',
+    'webhook list',
+    'inbox',
+    'audit',
+  ])('reads all pages of otpd %s with --all', async (list) => {
+    cli.respond = ({ path }) => {
+      const isLast = path.includes('cursor=abc')
+      const data = [{ ...sampleProject(), id: isLast ? 'last' : 'first' }]
+      return Response.json({ data, pagination: { limit: 200, nextCursor: isLast ? null : 'abc' } })
+    }
+    const { stdout } = await cli.home.otpd([...list.split(' '), '--all', '--json'])
+    const { data, pagination } = JSON.parse(stdout)
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(['first', 'last'])
+    expect(pagination).toEqual({ limit: 2, nextCursor: null })
   })
 })
 
