@@ -52,6 +52,7 @@ const checkReasons: Readonly<Partial<Record<OtpdErrorCode, CheckReason>>> = {
   ATTEMPTS_EXHAUSTED: 'exhausted',
   OTP_CANCELED: 'canceled',
   NOT_FOUND: 'unknown',
+  INVALID_PHONE_NUMBER: 'unknown',
 }
 
 type Retry = 'always' | 'if_not_done'
@@ -87,13 +88,18 @@ export class Otpd {
     return this.#call(once('/v1/otp/resend', input, options))
   }
 
-  /** Checks a code. A wrong, expired, used, canceled or unknown one is a result. @throws OtpdError for all else */
+  /**
+   * Checks a code. A wrong, malformed, expired, used, canceled or unknown one is a result, and so is one for a malformed
+   * number. @throws OtpdError for all else
+   */
   async check(input: Target & { code: string }, options?: CallOptions): Promise<OtpCheck> {
     try {
       return { verified: true, ...(await this.verify(input, options)) }
     } catch (error) {
-      const reason = error instanceof OtpdError ? checkReasons[error.code] : undefined
-      if (!(error instanceof OtpdError) || reason === undefined) throw error
+      if (!(error instanceof OtpdError)) throw error
+      const isMalformed = error.code === 'INVALID_ARGUMENT' && !/^[0-9]{6}$/.test(input.code)
+      const reason = isMalformed ? 'wrong' : checkReasons[error.code]
+      if (reason === undefined) throw error
       const remaining = error.metadata['attemptsRemaining']
       return {
         verified: false,

@@ -140,6 +140,7 @@ describe('a check', () => {
 
   test.each([
     [refused(400, 'INVALID_CODE'), 'wrong'],
+    [refused(400, 'INVALID_PHONE_NUMBER'), 'unknown'],
     [refused(410, 'OTP_EXPIRED'), 'expired'],
     [refused(409, 'ALREADY_VERIFIED'), 'used'],
     [refused(410, 'ATTEMPTS_EXHAUSTED'), 'exhausted'],
@@ -149,6 +150,12 @@ describe('a check', () => {
     answers = [answer]
     expect(await create().check({ phone, code: '123456' })).toMatchObject({ verified: false, reason })
     expect((await errorOf(create().verify({ phone, code: '123456' }))).status).toBe(answer.status)
+  })
+
+  test('has a result for a malformed code', async () => {
+    answers = [refused(400, 'INVALID_ARGUMENT')]
+    expect(await create().check({ phone, code: 'abc' })).toMatchObject({ verified: false, reason: 'wrong' })
+    expect((await errorOf(create().check({ phone, code: '123456' }))).code).toBe('INVALID_ARGUMENT')
   })
 
   test('throws for all else', async () => {

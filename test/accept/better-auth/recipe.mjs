@@ -3,16 +3,17 @@ import { betterAuth } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
 import { APIError } from 'better-auth/api'
 import { phoneNumber } from 'better-auth/plugins'
-import { Otpd } from './client/index.js'
+import { InvalidRequestError, Otpd, RateLimitError } from './client/index.js'
 
 const otp = new Otpd()
 
-async function call(work) {
+// As in the guide.
+async function toApiError(call) {
   try {
-    return await work()
+    return await call
   } catch (error) {
-    if (error.name === 'RateLimitError') throw new APIError('TOO_MANY_REQUESTS', { message: error.message })
-    if (error.name === 'InvalidRequestError') throw new APIError('BAD_REQUEST', { message: error.message })
+    if (error instanceof InvalidRequestError) throw new APIError('BAD_REQUEST', { message: error.message })
+    if (error instanceof RateLimitError) throw new APIError('TOO_MANY_REQUESTS', { message: error.message })
     throw error
   }
 }
@@ -24,9 +25,11 @@ const auth = betterAuth({
   rateLimit: { enabled: false },
   plugins: [
     phoneNumber({
-      sendOTP: ({ phoneNumber: phone }) => call(async () => void (await otp.send({ phone }))),
-      verifyOTP: ({ phoneNumber: phone, code }) =>
-        call(async () => (await otp.check({ phone, code })).verified),
+      sendOTP: async ({ phoneNumber }) => {
+        await toApiError(otp.send({ phone: phoneNumber }))
+      },
+      verifyOTP: async ({ phoneNumber, code }) =>
+        (await toApiError(otp.check({ phone: phoneNumber, code }))).verified,
       signUpOnVerification: { getTempEmail: (phone) => `${phone.slice(1)}@phone.invalid` },
     }),
   ],
@@ -63,5 +66,14 @@ answer = await post('verify', { phoneNumber: number, code: '424242' })
 expectThat('once', answer.status === 400, answer)
 answer = await post('send-otp', { phoneNumber: '+1' })
 expectThat('a bad number is 400', answer.status === 400, answer)
+for (const [phone, code] of [
+  [number, '12'],
+  [number, 'abcdef'],
+  ['+1', '123456'],
+  ['nonsense', '123456'],
+]) {
+  answer = await post('verify', { phoneNumber: phone, code })
+  expectThat(`the code ${code} for ${phone} is 400`, answer.status === 400, answer)
+}
 process.stdout.write(`${good} of ${all} hold\n`)
 process.exit(good === all ? 0 : 1)
