@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Flags } from '../../src/config/config.ts'
-import { exitCodes } from '../terminal/errors.ts'
+import type { Flags, SettingValue } from '../../src/config/config.ts'
+import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
@@ -42,13 +42,18 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
     )
 
   addConfigFlags(config.command('check').description('check that the configuration is valid'))
-    .addHelpText('after', examples('otpd config check'))
-    .action((flags: Flags, command: Command) =>
+    .option(
+      '--for <version>',
+      'name the settings that this earlier version refuses, before you go back to it',
+    )
+    .addHelpText('after', examples('otpd config check', 'otpd config check --for 0.1.0'))
+    .action((flags: Flags & { for?: string }, command: Command) =>
       runCommand(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags, 'check')
         for (const { source, message, remedy } of loaded.warnings)
           output.warn(`${source}: ${message} ${remedy}`)
         const { configFile } = requireConfig(loaded, exitCodes.negative)
+        if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
         const result = { valid: true, configFile }
         output.printResult(
           JSON.stringify({ data: result }),
@@ -57,4 +62,23 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
         )
       }),
     )
+}
+
+/** @throws CliError settings are set that an earlier version refuses */
+async function requireKnownSettings(settings: readonly SettingValue[], release: string): Promise<void> {
+  if (!/^\d+\.\d+\.\d+$/.test(release))
+    throw usageError(`${printable(release)} is not a version.`, 'Write it like 0.1.0.')
+  const { listNewerSettings } = await import('../../src/server/bundle.ts')
+  const newer = listNewerSettings(settings, release)
+  if (newer.length === 0) return
+  throw new CliError(
+    exitCodes.negative,
+    'CONFIG_TOO_NEW',
+    `otpd ${release} refuses settings that are set here.`,
+    {
+      hints: newer.map(
+        ({ setting, origin, since }) => `${origin}: ${setting} is of ${since}; remove it to go back.`,
+      ),
+    },
+  )
 }
