@@ -104,6 +104,7 @@ const screenKeymap = {
     copy: { keys: ['y'], label: 'copy id' },
   },
   providers: {
+    open: { keys: ['enter'], label: 'open', about: 'show the messages that it did not accept' },
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
     copy: { keys: ['y'], label: 'copy name' },
   },

@@ -121,6 +121,9 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
         channels: provider.channels,
       })),
 
+    /** Lists the newest messages of a developer that the provider did not accept, newest first. */
+    listRefusals: (name: string, developerId: string) => pool.find(name)?.refusals.list(developerId) ?? [],
+
     /** Lists the providers in use, with whether their circuits are open. */
     listCircuits: () =>
       pool

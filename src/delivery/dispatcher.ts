@@ -93,7 +93,12 @@ export function createDispatcher(needs: DispatcherNeeds) {
         continue
       }
       const outcome = await tryProvider(handle, candidate, job, signal).finally(leave)
-      tries.push(toTry(candidate, outcome, now, clock.now()))
+      const attempt = toTry(candidate, outcome, now, clock.now())
+      tries.push(attempt)
+      if (outcome.kind !== 'accepted') {
+        const { developerId, id: requestId } = job.request
+        handle.refusals.add(developerId, { ...attempt, requestId })
+      }
       if (outcome.kind === 'accepted') return { ...outcome, candidate, tries }
       if (outcome.kind === 'uncertain') return { ...outcome, candidate, tries }
       lastFailure = outcome.failure

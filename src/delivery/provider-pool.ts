@@ -1,6 +1,7 @@
 import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.ts'
 import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
+import { createRecentRefusals, type RecentRefusals } from './recent-refusals.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { ConnectionState, Provider } from './kit/provider.ts'
 
@@ -17,6 +18,7 @@ export type ProviderHandle = {
   inFlight: number
   /** Places for these calls, which developers share. */
   readonly places: FairPlaces
+  readonly refusals: RecentRefusals
 }
 
 export type ProviderPool = ReturnType<typeof createProviderPool>
@@ -47,7 +49,8 @@ export function createProviderPool(needs: {
     )
     const breaker = createCircuitBreaker()
     const places = createFairPlaces(inFlightPerProviderMax, 1)
-    return { name, kind: providerKind, provider, breaker, inFlight: 0, places, settings }
+    const refusals = createRecentRefusals()
+    return { name, kind: providerKind, provider, breaker, inFlight: 0, places, refusals, settings }
   }
 
   async function closeIfIdle(handle: ProviderHandle) {

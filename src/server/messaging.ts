@@ -142,6 +142,7 @@ export function createMessaging(needs: MessagingNeeds) {
     sendDue: worker.sendDue,
     listProviders: service.listProviders,
     listCircuits: service.listCircuits,
+    listRefusals: service.listRefusals,
 
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {

@@ -182,7 +182,7 @@ export function createServices(needs: ServiceNeeds) {
     ensureAccount: identity.ensureAccount,
     guard,
     guardStatus: createGuardStatusService({ ...base, settings: guard.settings }),
-    providerStatus: createProviderStatusService({ ...base, listProviders: messaging.listProviders }),
+    providerStatus: createProviderStatusService({ ...base, ...messaging }),
     /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */
     configureLimits(changed: Pick<Config, 'guard' | 'budgets'>) {
       guard.configure(changed.guard)

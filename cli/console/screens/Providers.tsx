@@ -10,10 +10,12 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
+import type { Polled } from '../hooks/use-polled.ts'
 import { useProviders } from '../hooks/use-providers.ts'
 import { circuitSpan, countColumns } from '../lines/breakdown.ts'
 import { nextRange, rangeSpans, type Range } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
+import { ProviderDetail } from './ProviderDetail.tsx'
 
 /** Screen with the providers that send the messages, their circuits, and what they did for this developer. */
 export const providersScreen: Screen = {
@@ -22,10 +24,22 @@ export const providersScreen: Screen = {
   View: ProvidersView,
 }
 
-function ProvidersView({ width, height }: ScreenProps) {
+function ProvidersView(props: ScreenProps) {
+  const providers = useProviders()
+  const [openName, setOpenName] = usePersistentState<string | null>('providers open', null)
+  const opened = providers.data?.find(({ name }) => name === openName)
+  return opened === undefined ? (
+    <ProviderList {...props} providers={providers} open={setOpenName} />
+  ) : (
+    <ProviderDetail {...props} provider={opened} close={() => setOpenName(null)} />
+  )
+}
+
+type ListProps = ScreenProps & { providers: Polled<ProviderState[]>; open(name: string): void }
+
+function ProviderList({ width, height, providers, open }: ListProps) {
   const { theme, copy } = useConsole()
   const nowMs = useNow()
-  const providers = useProviders()
   const [range, setRange] = usePersistentState<Range>('providers range', '30d')
   const counts = useBreakdown('provider', range)
   const list = useList({
@@ -37,6 +51,7 @@ function ProvidersView({ width, height }: ScreenProps) {
   })
   const { selected } = list
   useKeys('providers', {
+    open: selected === null ? undefined : () => open(selected.name),
     range: () => setRange(nextRange(range)),
     copy: selected === null ? undefined : () => copy(selected.name, 'name'),
   })

@@ -25,11 +25,34 @@ const provider = object(
       ...timestamp,
       description: 'When it is tried again; null while the circuit is closed.',
     }),
+    recentRefusals: Type.Array(
+      object({
+        requestId: Type.String({ description: 'The OTP request, or the id of a relayed message.' }),
+        at: timestamp,
+        channel: oneOf(channels),
+        outcome: oneOf(['refused', 'uncertain']),
+        error: nullable(Type.String({ description: 'Class of the failure.' })),
+        providerReply: nullable(
+          Type.String({ description: 'What the provider said, as in `delivery.attempted` of the log.' }),
+        ),
+      }),
+      {
+        description:
+          'Your newest messages, ten at most, that the answering node could not hand over to it since it started, newest first.',
+      },
+    ),
   },
   'Provider',
 )
 
-const presentProvider = ({ name, kind, title, channels: ownChannels, openCircuit }: ProviderStatus) => ({
+const presentProvider = ({
+  name,
+  kind,
+  title,
+  channels: ownChannels,
+  openCircuit,
+  recentRefusals,
+}: ProviderStatus) => ({
   name,
   kind,
   title,
@@ -37,6 +60,14 @@ const presentProvider = ({ name, kind, title, channels: ownChannels, openCircuit
   circuit: openCircuit === null ? ('closed' as const) : ('open' as const),
   failure: openCircuit?.failure ?? null,
   retryAt: openCircuit === null ? null : formatTime(openCircuit.openUntil),
+  recentRefusals: recentRefusals.map(({ requestId, at, channel, outcome, error, reply }) => ({
+    requestId,
+    at: formatTime(at),
+    channel,
+    outcome: outcome === 'uncertain' ? ('uncertain' as const) : ('refused' as const),
+    error,
+    providerReply: reply,
+  })),
 })
 
 const guard = object(
@@ -105,16 +136,22 @@ export function deliveryStatusRoutes(services: {
   const detail = { tags: ['Delivery'], security: [{ console: [] }] }
   return new Elysia({ prefix: '/v1' })
     .use(requireDeveloper(services.authenticateDeveloper))
-    .get('/providers', async () => ({ data: (await services.providerStatus.list()).map(presentProvider) }), {
-      response: { 200: data(Type.Array(provider)), ...consoleErrors },
-      detail: {
-        ...detail,
-        operationId: 'listProviders',
-        summary: 'List the providers and their circuits',
-        description:
-          'Lists the providers that the operator configured, for the channels of your messages. Settings and credentials are never part of it.',
+    .get(
+      '/providers',
+      async ({ developer }) => ({
+        data: (await services.providerStatus.list(developer.id)).map(presentProvider),
+      }),
+      {
+        response: { 200: data(Type.Array(provider)), ...consoleErrors },
+        detail: {
+          ...detail,
+          operationId: 'listProviders',
+          summary: 'List the providers, their circuits and recent refusals',
+          description:
+            'Lists the providers that the operator configured, for the channels of your messages. Settings and credentials are never part of it.',
+        },
       },
-    })
+    )
     .get(
       '/guard',
       async ({ developer }) => ({ data: presentGuard(await services.guardStatus.read(developer.id)) }),

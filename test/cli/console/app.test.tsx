@@ -38,11 +38,13 @@ const inboxItem = (number: number) => ({
 let inbox = [inboxItem(1001)]
 let isRefused = false
 
+const guard = { mode: 'off', rules: [], alerts: [], allowances: [], pool: { allowance: 0, unverified: 0 } }
+
 const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
-  if (path.startsWith('/v1/guard')) return Response.json({ data: { mode: 'off', rules: [], alerts: [] } })
+  if (path.startsWith('/v1/guard')) return Response.json({ data: guard })
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
   if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)
   return pageResponse()

@@ -41,6 +41,31 @@ describeEachDatabase('the state of delivery', (database) => {
     expect(await get('/v1/providers')).toMatchObject([closed])
   })
 
+  test("lists the developer's newest messages that a provider refused", async () => {
+    const sender = await service.createDeveloper()
+    const application = await service.createApplication(sender)
+    gateway.refuseAll(500, 0)
+    for (let index = 0; index < 4; index++)
+      await service.request('POST', '/v1/otp/send', {
+        as: application,
+        body: { phone: `+3161234567${index}` },
+      })
+    gateway.acceptAll()
+    type Listed = Array<{ recentRefusals: unknown[] }>
+    const [main] = await get<Listed>('/v1/providers', sender)
+    expect(main?.recentRefusals).toHaveLength(4)
+    expect(main?.recentRefusals[0]).toEqual({
+      requestId: expect.stringMatching(/^otp_/),
+      at: new Date(service.clock.now()).toISOString(),
+      channel: 'sms',
+      outcome: 'refused',
+      error: 'provider_down',
+      providerReply: null,
+    })
+    const [others] = await get<Listed>('/v1/providers')
+    expect(others?.recentRefusals).toEqual([])
+  })
+
   test('shows the rules of the guard in effect, and alerts of the developer alone', async () => {
     const now = service.clock.now()
     const other = await service.createDeveloper()

@@ -1,0 +1,37 @@
+import { test } from 'bun:test'
+import { App } from '../../../cli/console/App.tsx'
+import { renderConsole } from '../../helpers/console-render.tsx'
+import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixture.ts'
+
+const refusal = {
+  requestId: 'otp_1',
+  at: '2026-11-20T12:00:00.000Z',
+  channel: 'sms',
+  outcome: 'refused',
+  error: 'sender_invalid',
+  providerReply: 'ERR 17: unknown sender',
+}
+const provider = {
+  name: 'main',
+  kind: 'http-template',
+  title: 'HTTP, described by templates',
+  channels: ['sms'],
+  circuit: 'open',
+  failure: 'auth_failed',
+  retryAt: null,
+  recentRefusals: [refusal],
+}
+
+test('opens a provider with its state, its test and the messages that it refused', async () => {
+  const server = createScriptedServer(({ path }) =>
+    path.startsWith('/v1/providers') ? pageResponse(provider) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+  const app = renderConsole(<App />, { serverUrl: server.url, columns: 110 })
+  app.console.go('providers')
+  await app.waitForText(/main .*failing/)
+  app.press('enter')
+  await app.waitForText(/test +otpd provider test main PHONE/)
+  await app.waitForText(/refused +SMS +sender invalid +ERR 17: unknown sender/)
+  app.close()
+  await server.stop()
+})
