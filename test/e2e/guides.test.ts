@@ -7,6 +7,7 @@ import {
   commandLines,
   createReader,
   expectCommandsExist,
+  parseCommands,
   readDocument,
   type Reader,
 } from '../helpers/guide-blocks.ts'
@@ -196,11 +197,22 @@ func main() {
   )
 })
 
+test('a command that lacks an argument is found, also inside another one', async () => {
+  const { faults } = await parseCommands(
+    '```sh\nid=$(otpd otp send -q) && sudo otpd webhook create > x\n```\n',
+  )
+  expect(faults).toHaveLength(2)
+})
+
 describe.each(names)('%s', (name) => {
   const text = readDocument(`src/docs/${name}`)
 
   test('names only commands and flags that exist', () => {
     expectCommandsExist(text)
+  })
+
+  test('has only commands that are complete as they are written', async () => {
+    expect((await parseCommands(text)).faults).toEqual([])
   })
 
   test('names only files that exist', () => {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { CommanderError, type Command } from 'commander'
 import { expect } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -119,4 +119,44 @@ export function expectCommandsExist(markdown: string): number {
       if (word.startsWith('-')) expect([line, knownFlags]).toEqual([line, expect.arrayContaining([word])])
   }
   return spans.length
+}
+
+/**
+ * Parses every command of otpd in the shell blocks of a document, as typed: a missing or unknown argument, option or value
+ * of a closed list is a fault. Nothing is run.
+ *
+ * @returns the faults, and how many commands there are
+ */
+export async function parseCommands(markdown: string): Promise<{ faults: string[]; count: number }> {
+  const blocks = ['sh', 'console'].flatMap((language) => codeBlocks(markdown, language))
+  const lines = blocks.flatMap(commandLines).flatMap(splitCommands)
+  const faults: string[] = []
+  const io = { ...processIo(), writeOut: () => {}, writeError: () => {} }
+  for (const words of lines) {
+    const program = createProgram(io, async () => {}, words[0])
+    await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => {
+      if (!(error instanceof CommanderError) || error.exitCode !== 0)
+        faults.push(`otpd ${words.join(' ')}: ${String(error)}`)
+    })
+  }
+  return { faults, count: lines.length }
+}
+
+/** Splits a shell line into the words after each `otpd`, without what the shell takes. */
+function splitCommands(line: string): string[][] {
+  const substitutions = [...line.matchAll(/\$\(([^()]*)\)/g)].flatMap(([, inner = '']) =>
+    splitCommands(inner),
+  )
+  const tokens = line.match(/(?:'[^']*'|"[^"]*"|\$\([^)]*\)|[^\s;|&()<>"'])+|[;|&()<>]+/g) ?? []
+  const commands: string[][] = []
+  let current: string[] | null = null
+  let isFile = false
+  for (const token of tokens) {
+    if (/^[;|&()]+$/.test(token)) current = null
+    else if (/^[<>]/.test(token)) isFile = true
+    else if (isFile) isFile = false
+    else if (current !== null) current.push(token.replaceAll(/^['"]|['"]$/g, ''))
+    else if (/(?:^|\/)otpd$/.test(token)) commands.push((current = []))
+  }
+  return [...commands.filter(([first]) => first !== undefined), ...substitutions]
 }
