@@ -17,7 +17,7 @@ type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthe
 export function addRestoreCommand(program: Command, runCommand: RunCommand) {
   addHostFlags(program.command('restore').description('replace the database with a backup'))
     .argument(
-      '[backup]',
+      '[file]',
       'name from otpd backup list, or latest; also a path with its FILE.hmac, or s3://BUCKET/PREFIX/NAME',
     )
     .option('--from <place>', 'where it is, if not in backup.to: a folder, or s3://BUCKET/PREFIX')

@@ -76,7 +76,7 @@ test('otpd audit verify creates and changes nothing where there is no database',
     const { mode } = statSync(folder)
     const result = await runBinary(folder, ['audit', 'verify', '--data-dir', folder])
     expect(result).toMatchObject({ exitCode: 5, stdout: '' })
-    expect(result.stderr).toContain(`There is no ${folder}/otpd.db.`)
+    expect(result.stderr).toContain(`There is no database in ${folder}.`)
     expect([readdirSync(folder), statSync(folder).mode]).toEqual([[], mode])
     const missing = join(folder, 'missing')
     expect(await runBinary(folder, ['audit', 'verify', '--data-dir', missing])).toMatchObject({ exitCode: 5 })

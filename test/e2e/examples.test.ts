@@ -109,7 +109,8 @@ const expectedExitCodes: Record<string, number> = {
   // There is no bucket.
   'OTPD_BACKUP_TO=s3://acme-backups/otpd otpd backup --prune': 2,
   'otpd backup list --from s3://acme-backups/otpd': 6,
-  'otpd restore s3://acme-backups/otpd/latest --yes': 6,
+  'otpd restore latest --yes': 6,
+  'otpd restore --from s3://acme-backups/otpd --yes': 6,
   'otpd restore otpd-last-year.db --master-key-file old-master.key --yes': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,
 }

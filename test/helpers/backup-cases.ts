@@ -29,7 +29,7 @@ export const backupCases: [string, () => CommandCase][] = [
       args: ['copy.db', '--data-dir', 'restored', '--yes'],
       stdout: /^✓ Restored /,
       stderr:
-        /^ {2}Backup +\S+copy\.db\n {2}Made +.+ [kM]B\n {2}Contains +accounts \(\d+\),.*\n {2}Replaces +no database\nNext: otpd serve --data-dir restored\n$/,
+        /^ {2}Backup +\S+copy\.db\n {2}Made +.+ [KM]B\n {2}Contains +accounts \(\d+\),.*\n {2}Replaces +no database\nNext: otpd serve --data-dir restored\n$/,
       json: 'own',
       hasSteps: true,
     }),

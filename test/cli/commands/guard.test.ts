@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { dataFiles } from '../../../src/store/files/data-dir.ts'
+import { createDatabase } from '../../../src/store/files/create-database.ts'
+import { dataFiles, prepareDataDir } from '../../../src/store/files/data-dir.ts'
 import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { noGuardChanges } from '../../../src/domain/guard/facts.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -12,14 +13,14 @@ let home: ReturnType<typeof createHome>
 let locationFlags: string[]
 let dataDir: string
 
-beforeEach(async () => {
+beforeEach(() => {
   home = createHome()
   dataDir = join(home.directory, 'data')
   const config = join(home.directory, 'otpd.toml')
   writeFileSync(config, '[guard]\nmode = "monitor"\ndeniedCountries = ["CU", "KP"]\n')
   locationFlags = ['--data-dir', dataDir, '--config', config]
-  // Creates the database.
-  await home.otpd(['migrate', 'up', ...locationFlags])
+  prepareDataDir(dataDir, () => {})
+  createDatabase(dataDir, { configured: null, isForced: false, now: Date.now() })
 })
 afterEach(() => home.remove())
 
