@@ -13,12 +13,14 @@ type Props<Row> = {
   width: number
   /** Shown when there are no rows: says how to get one. */
   empty: readonly string[]
+  /** Shown when the filter matches none of the rows: says what was searched. */
+  noMatch?: string
   /** Returns the line of a row that is drawn without columns; null for other rows. */
   renderLine?(row: Row): Line | null
 }
 
 /** Draws the visible rows of a list under column titles: one line more than the height given to `useList`. */
-export function ListTable<Row>({ list, columns, width, empty, renderLine }: Props<Row>) {
+export function ListTable<Row>({ list, columns, width, empty, noMatch, renderLine }: Props<Row>) {
   const { theme, listPosition } = useConsole()
   const { paint, symbols } = theme
   const fittedColumns = fitColumns(columns, width, list.rows)
@@ -31,10 +33,11 @@ export function ListTable<Row>({ list, columns, width, empty, renderLine }: Prop
       ownLine === null ? rowLine(fittedColumns, row, symbols.ellipsis, prefix) : [prefix, ...toSpans(ownLine)]
     return isSelected && list.isActive ? selectionBar(line, width, theme) : line
   })
-  const emptyLines: readonly Line[] =
-    list.hasFilter && !list.isServerFiltered
-      ? ['', '  No matching rows.']
-      : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
+  const texts = list.hasFilter && !list.isServerFiltered ? [noMatch ?? 'No matching rows.'] : empty
+  const emptyLines: readonly Line[] = [
+    '',
+    ...texts.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`),
+  ]
   const isLong = list.rows.length > list.height
   const position = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
   useLayoutEffect(() => {

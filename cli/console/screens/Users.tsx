@@ -83,7 +83,10 @@ function UsersView({ width, height }: ScreenProps) {
     },
     { title: 'ID', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
-  return <ListTable list={list} columns={columns} width={width} empty={empty} />
+  return <ListTable list={list} columns={columns} width={width} empty={empty} noMatch={noMatch} />
 }
+
+const noMatch =
+  'None of the newest 200 users matches. A whole number, with its country code, is looked for among all.'
 
 const empty = ['No verified phone numbers yet. A number appears here once its first code is verified.']
