@@ -23,7 +23,7 @@ function expectError({ status, error, text }: TwilioAnswer, expected: [number, n
 const invalid = (name = ''): [number, number, string] => [
   400,
   60200,
-  `Invalid parameter${name === '' ? '' : ` \`${name}\``}`,
+  `Invalid parameter${name === '' ? '' : ` \`${name}\``}${name === 'Channel' ? ': use sms, call, whatsapp or auto' : ''}`,
 ]
 const service = () => `/v2/Services/${shop.live.serviceSid}`
 
@@ -133,16 +133,10 @@ describe('a create', () => {
       'Tags',
     ],
     [{ AppHash: 'FA+9qCX9VSu' }, 'AppHash'],
-    [{ RiskCheck: 'disable' }, 'RiskCheck'],
     [{ EnableSnaClientToken: 'true' }, 'EnableSnaClientToken'],
-    ...['CustomFriendlyName', 'CustomMessage', 'SendDigits', 'Amount', 'Payee', 'RateLimits'].map((name) => [
-      { [name]: 'x' },
-      name,
-    ]),
-    ...['ChannelConfiguration', 'TemplateSid', 'TemplateCustomSubstitutions', 'Templates'].map((name) => [
-      { [name]: 'x' },
-      name,
-    ]),
+    [{ SendDigits: '1', Channel: 'call' }, 'SendDigits'],
+    ...['CustomFriendlyName', 'CustomMessage', 'Amount', 'Payee'].map((name) => [{ [name]: 'x' }, name]),
+    ...['TemplateCustomSubstitutions', 'Templates'].map((name) => [{ [name]: 'x' }, name]),
     [{ Code: '1' }, 'Code'],
     [{ Secret: 'x' }, ''],
   ] as Array<[Record<string, string>, string]>)('with %j is refused', async (fields, name) => {
@@ -174,6 +168,17 @@ describe('a create', () => {
       Amount: '',
     })
     expect([status, body.channel]).toEqual([201, 'sms'])
+    const ignored = await shop.create(shop.newPhone(), {
+      RiskCheck: 'disable',
+      RateLimits: '{"end_user_ip": "203.0.113.9"}',
+      ChannelConfiguration: '{"whatsapp": {"enabled": false}}',
+      TemplateSid: `HJ${'0'.repeat(32)}`,
+      SendDigits: '1',
+    })
+    expect([ignored.status, ignored.headers.get('otpd-ignored')]).toEqual([
+      201,
+      'RiskCheck, RateLimits, ChannelConfiguration, TemplateSid, SendDigits',
+    ])
     const { otpd, live } = shop
     await otpd(['app', 'update', live.id, '--android-hash', 'FA+9qCX9VSu'])
     expect((await shop.create(shop.newPhone(), { AppHash: 'FA+9qCX9VSu' })).status).toBe(201)

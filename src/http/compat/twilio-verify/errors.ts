@@ -86,5 +86,6 @@ export function toTwilioError(error: ServiceError, path: string) {
 function nameField(error: ServiceError, code: number): string {
   if (code !== invalid.code) return ''
   const name = error.code === 'INVALID_PHONE_NUMBER' ? 'To' : error.details?.[0]?.path
-  return name !== undefined && isFieldName(name) ? ` \`${name}\`` : ''
+  if (name === undefined || !isFieldName(name)) return ''
+  return name === 'Channel' ? ' `Channel`: use sms, call, whatsapp or auto' : ` \`${name}\``
 }

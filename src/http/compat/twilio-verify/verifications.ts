@@ -33,15 +33,25 @@ export type Call = {
 
 const facade = 'twilio-verify'
 
+/** Fields of a create that change nothing a person would notice, and are named in the answer's header `Otpd-Ignored`. */
+const ignoredFields = [
+  'RiskCheck',
+  'RateLimits',
+  'ChannelConfiguration',
+  'TemplateSid',
+  'SendDigits',
+] as const
+
 /** Fields of a create. The others that Twilio has are refused. */
 const createFields = [
+  ...ignoredFields,
+  'CustomFriendlyName',
   'To',
   'Channel',
   'Locale',
   'DeviceIp',
   'Tags',
   'AppHash',
-  'RiskCheck',
   'EnableSnaClientToken',
   'CustomCode',
 ] as const
@@ -67,10 +77,16 @@ export function createVerificationCalls(services: {
       throw new ServiceError('FORBIDDEN', 'Codes are derived.', { reason: 'CUSTOM_CODE' })
     if (phone === undefined) throw invalidParameter('To')
     const input = { phone, ...readChannel(fields.Channel), ...readOptions(fields) }
-    if (AppHash !== undefined) {
-      const { androidAppHash } = await applications.get({ id: application.developerId }, application.id)
-      if (AppHash !== androidAppHash) throw invalidParameter('AppHash')
+    const { CustomFriendlyName } = fields
+    if (AppHash !== undefined || CustomFriendlyName !== undefined) {
+      const { androidAppHash, name } = await applications.get({ id: application.developerId }, application.id)
+      if (AppHash !== undefined && AppHash !== androidAppHash) throw invalidParameter('AppHash')
+      // Messages name the application.
+      if (CustomFriendlyName !== undefined && CustomFriendlyName !== name)
+        throw invalidParameter('CustomFriendlyName')
     }
+    const ignored = ignoredFields.filter((name) => fields[name] !== undefined)
+    if (ignored.length > 0) set.headers['otpd-ignored'] = ignored.join(', ')
     const scope = services.readIdempotency(headers, application.id, 'POST /v2/Services/Verifications', fields)
     const sent = await otp.start(facade, application, input, scope)
     setReplayedHeader(set.headers, sent.replayed)
@@ -176,8 +192,10 @@ function readChannel(channel: string | undefined): ChannelChoice {
 
 /** @throws INVALID_ARGUMENT */
 function readOptions(fields: Fields<(typeof createFields)[number]>) {
-  const { Locale, DeviceIp, Tags, RiskCheck = 'enable', EnableSnaClientToken = 'false' } = fields
-  if (RiskCheck !== 'enable') throw invalidParameter('RiskCheck')
+  const { Channel, Locale, DeviceIp, SendDigits, Tags, EnableSnaClientToken = 'false' } = fields
+  // Dialed after a call is answered.
+  if (SendDigits !== undefined && (Channel === 'call' || Channel === 'auto'))
+    throw invalidParameter('SendDigits')
   if (EnableSnaClientToken !== 'false') throw invalidParameter('EnableSnaClientToken')
   return {
     ...(Locale !== undefined && { locale: checkField('Locale', sendFields.locale, Locale) }),
