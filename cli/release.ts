@@ -66,8 +66,12 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
   const leftOut = isSnapshot ? absent : [...untried, ...absent]
-  if (leftOut.length > 0) print(`Left out: ${leftOut.join(', ')}.`)
-  if (isSnapshot && untried.length > 0) print(`Not tried: ${untried.join(', ')}.`)
+  for (const { name, missing } of leftOut) print(`Left out: ${name}, because this machine lacks ${missing}.`)
+  if (isSnapshot)
+    for (const { name, missing } of untried)
+      print(`Not tried: ${name}, because this machine lacks ${missing}.`)
+  if (leftOut.length > 0)
+    print('The release is incomplete: exit code 8. --targets and --without leave parts out on purpose.')
   if (key === null)
     print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
   return untried.length > 0 || absent.length > 0 || (key === null && !isSnapshot) ? 8 : 0

@@ -35,7 +35,10 @@ export type ReleasePlan = ReleaseInputs & {
 }
 
 /** Lists that are empty in a whole release: targets that this machine cannot run, and parts whose tools it lacks. */
-export type LeftOut = { untried: string[]; absent: ReleasePart[] }
+export type LeftOut = { untried: Missing<string>[]; absent: Missing<ReleasePart>[] }
+
+/** A part of a release, and what this machine lacks for it. */
+export type Missing<Name> = { name: Name; missing: string }
 
 /**
  * Builds the files of a release into a new folder, without a signature.
@@ -46,9 +49,9 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   const { root, version, commit, at, print } = plan
   const seconds = Date.parse(at) / 1000
   mkdirSync(folder, { recursive: true })
-  const untried: string[] = []
+  const untried: LeftOut['untried'] = []
   const absent = listAbsentParts(plan)
-  const without = [...plan.without, ...absent]
+  const without = [...plan.without, ...absent.map(({ name }) => name)]
   const built: Array<{ target: Target; binary: string }> = []
   const artefacts: Artefact[] = []
   const save = (name: string, content: Uint8Array | string) => {
@@ -70,7 +73,7 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
     if (!plan.skipsSmokeRuns) {
       const { kind, detail } = await smokeRun(target, binary)
       print(`${target.name}: ${kind === 'passed' ? detail : `not tried, ${detail} is missing`}`)
-      if (kind === 'missing') untried.push(target.name)
+      if (kind === 'missing') untried.push({ name: target.name, missing: detail })
       if (kind === 'missing' && !plan.keepsUntried) continue
     }
     const executable = { name: 'otpd', content: readFileSync(binary), isExecutable: true }
@@ -128,12 +131,14 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
 }
 
 /** Lists the wanted parts whose tools this machine lacks, and prints what they need. */
-function listAbsentParts({ targets, without, print }: ReleasePlan): ReleasePart[] {
+function listAbsentParts({ targets, without, print }: ReleasePlan): LeftOut['absent'] {
   const missing = { packages: missingForPackages(), image: missingForImage() }
-  const absent = releaseParts.filter(
-    (part) => targets.some(hasPackages) && !without.includes(part) && missing[part] !== null,
-  )
-  for (const part of absent) print(`${part}: not built, ${missing[part]} is missing`)
+  const absent = releaseParts.flatMap((name) => {
+    const lacking = missing[name]
+    const isWanted = targets.some(hasPackages) && !without.includes(name)
+    return isWanted && lacking !== null ? [{ name, missing: lacking }] : []
+  })
+  for (const part of absent) print(`${part.name}: not built, ${part.missing} is missing`)
   return absent
 }
 
