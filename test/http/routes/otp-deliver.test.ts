@@ -31,17 +31,20 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
   beforeAll(async () => {
     main = startGateway()
     spare = startGateway()
-    const anywhere = { channel: 'sms' as const, countries: [], prefixes: [], applications: [] }
     service = await createTestService({
       database: database(),
       plans: { free: { ...unlimitedPlan, sendPerMinute: 60 } },
       env: { OTPD_GUARD_MODE: 'enforce', OTPD_GUARD_DENIED_COUNTRIES: 'CN' },
-      delivery: {
-        providers: [createTwilioSettings('main', main.url), createTwilioSettings('spare', spare.url)],
-        routes: [{ ...anywhere, providers: ['main', 'spare'] }],
-      },
+      delivery: deliveryTo([]),
     })
     owner = await service.createDeveloper()
+  })
+  /** Settings with a route to these countries, or to all. */
+  const deliveryTo = (countries: string[]) => ({
+    providers: [createTwilioSettings('main', main.url), createTwilioSettings('spare', spare.url)],
+    routes: [
+      { channel: 'sms' as const, countries, prefixes: [], applications: [], providers: ['main', 'spare'] },
+    ],
   })
   afterAll(async () => {
     await service.dispose()
@@ -143,6 +146,14 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     // Nothing was sent, so that a repeat is judged again.
     spare.acceptAll()
     expect((await deliver({ code: '111111' })).status).toBe(200)
+  })
+
+  test('names a missing route, as a send does', async () => {
+    await service.services.messaging.reload(deliveryTo(['US']))
+    const { status, error } = await deliver()
+    await service.services.messaging.reload(deliveryTo([]))
+    expect([status, error.reason]).toEqual([502, 'NO_ROUTE'])
+    expect(error.message).toMatch(/^No route .*leads to this phone number\. /)
   })
 
   test('ends within 4 seconds if a provider hangs, and does not know', async () => {

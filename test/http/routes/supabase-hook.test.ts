@@ -18,14 +18,10 @@ let application: TestApplication
 
 beforeAll(async () => {
   gateway = startGateway()
-  const route = { channel: 'sms' as const, countries: [], prefixes: [], applications: [] }
   service = await createTestService({
     plans: { free: { ...unlimitedPlan, sendPerMinute: 5 } },
     env: { OTPD_GUARD_MODE: 'enforce', OTPD_GUARD_DENIED_COUNTRIES: 'CN' },
-    delivery: {
-      providers: [createTwilioSettings('main', gateway.url)],
-      routes: [{ ...route, providers: ['main'] }],
-    },
+    delivery: deliveryTo([]),
   })
   owner = await service.createDeveloper()
 })
@@ -37,6 +33,12 @@ beforeEach(async () => {
   application = await service.createApplication(owner)
   gateway.acceptAll()
   gateway.messages.length = 0
+})
+
+/** Settings with a route to these countries, or to all. */
+const deliveryTo = (countries: string[]) => ({
+  providers: [createTwilioSettings('main', gateway.url)],
+  routes: [{ channel: 'sms' as const, countries, prefixes: [], applications: [], providers: ['main'] }],
 })
 
 let ids = 0
@@ -164,6 +166,14 @@ describe('the hook of supabase/auth', () => {
   test('answers 502 if no provider takes the message', async () => {
     gateway.refuseAll(400, 21606)
     expect((await call(hookBody())).json).toMatchObject({ error: { http_code: 502 } })
+  })
+
+  test('names a missing route, as a send does', async () => {
+    await service.services.messaging.reload(deliveryTo(['US']))
+    expect((await call(hookBody())).json).toEqual({
+      error: { http_code: 502, message: expect.stringMatching(/^No route .*leads to this phone number\. /) },
+    })
+    await service.services.messaging.reload(deliveryTo([]))
   })
 
   test('answers 403 for a disabled application', async () => {
