@@ -14,6 +14,20 @@ export const nfpmVersion = () =>
 /** Returns whether there are packages for a target: those with glibc, because Alpine's have another form. */
 export const hasPackages = ({ os, isMusl }: Target) => os === 'linux' && !isMusl
 
+/** Debian requires an address. This domain has none: RFC 2606. */
+const maintainer = 'The otpd project <maintainers@otpd.invalid>'
+
+/** Writes the file that Debian requires, which refers to the changelog of the project. */
+function debianChangelog(version: string, seconds: number): string {
+  const date = new Date(1000 * seconds).toUTCString().replace('GMT', '+0000')
+  return `otpd (${version}-1) stable; urgency=medium
+
+  * Release ${version}. Its changes are in CHANGELOG.md of the project.
+
+ -- ${maintainer}  ${date}
+`
+}
+
 /** Names of the files in `.packaging/linux` that are drop-ins of the unit. */
 const isDropIn = (name: string) => name.endsWith('.conf') && name !== 'sysusers.conf'
 
@@ -48,6 +62,7 @@ export function buildPackages(inputs: PackageInputs, folder: string): ArchiveFil
     write(isDropIn(name) ? `drop-ins/${name}` : name, text.replaceAll('/usr/local/bin/otpd', '/usr/bin/otpd'))
   }
   write('otpd.1.gz', gzip(readFileSync(join(folder, 'otpd.1'))))
+  write('changelog.Debian.gz', gzip(Buffer.from(debianChangelog(version, seconds))))
   copyFileSync(binary, join(folder, 'otpd'))
 
   const out = join(folder, 'out')
@@ -57,6 +72,7 @@ export function buildPackages(inputs: PackageInputs, folder: string): ArchiveFil
     HOME: folder,
     SOURCE_DATE_EPOCH: String(seconds),
     OTPD_VERSION: version,
+    OTPD_MAINTAINER: maintainer,
     OTPD_ARCH: target.arch === 'x64' ? 'amd64' : 'arm64',
   }
   for (const packager of ['deb', 'rpm']) {

@@ -54,6 +54,9 @@ test.skipIf(isMissing)('the deb has settings that its group can read, and units 
   expect(listed).toMatch(/^drwxr-x--- root\/otpd .*\.\/etc\/otpd\/$/m)
   expect(listed).toMatch(/\.\/usr\/share\/otpd\/credential\.conf$/m)
   expect(listed).not.toMatch(/\.sh$/m)
+  // Without these lintian reports errors.
+  expect(listed).toMatch(/\.\/usr\/share\/doc\/otpd\/changelog\.Debian\.gz$/m)
+  expect(run('--field', 'otpd.deb', 'Maintainer')).toMatch(/^.+ <\S+@\S+>\n$/)
   expect(run('--field', 'otpd.deb', 'Depends')).toBe('libc6 (>= 2.17)\n')
   run('--extract', 'otpd.deb', 'deb')
   const path = (name: string) => join(folder, 'deb/usr', name)
