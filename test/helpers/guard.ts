@@ -158,4 +158,10 @@ export function createGuardFixture(
 }
 
 /** An end user about whom nothing is known. */
-export const stranger: Sender = { isKnownPhone: false, contexts: [], verifiedAt: 0, verifiedFrom: [] }
+export const stranger: Sender = {
+  isKnownPhone: false,
+  contexts: [],
+  sentAt: 0,
+  verifiedAt: 0,
+  verifiedFrom: [],
+}

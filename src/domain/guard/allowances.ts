@@ -20,10 +20,11 @@ export const allowances = {
 const inFlight = { share: 0.2, countryMax: 100, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
 
 /**
- * From this share of a country's allowance on, messages go to the networks that sent least: up to `few`, and only the
- * first of a network near the end. Each phone that the network verified adds one.
+ * From this share of a country's allowance on, messages go to the networks (devices) that sent least: up to `few` at first,
+ * from `to` on to those that sent none. Each phone that was verified from there adds one, and a phone that had a message
+ * today has some more, since people ask again. The last part is for those from which a phone was verified.
  */
-const scarcity = { from: 0.5, few: 3, to: 0.6 } as const
+const scarcity = { from: 0.5, few: 8, to: 0.6, repeats: 3, last: 0.9 } as const
 
 /** Unverified messages of one subject in the last 24 hours, and its evidence. */
 export type Usage = { unverified: number; inFlight: number; evidence: number }
@@ -38,6 +39,8 @@ export type Usages = {
   prefix: Usage
   network: Usage | undefined
   device: Usage | undefined
+  /** Whether this phone had a message in the last 24 hours. */
+  isRepeat: boolean
 }
 
 type SubjectKind = 'country' | 'prefix' | 'network' | 'device'
@@ -66,8 +69,7 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const share = weigh(country, inFlight.countryMax) / (times * own)
   if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(usages, times) && pool >= times * allowances.pool.perDay) rules.push('POOL_UNVERIFIED')
-  if (rules.length === 0 && share >= scarcity.from && !isAmongLeast(network ?? device, share))
-    rules.push('FAIR_SHARE')
+  if (rules.length === 0 && share >= scarcity.from && !isFair(usages, share)) rules.push('FAIR_SHARE')
   const isExceeded = (kind: SubjectKind, usage: Usage | undefined, max: number) =>
     usage !== undefined && weigh(usage, max) >= times * allowanceOf(kind, usage.evidence)
   if (isExceeded('prefix', prefix, inFlight.prefixMax)) rules.push('PREFIX_UNVERIFIED')
@@ -76,10 +78,21 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   return rules
 }
 
-/** Tells whether a network (or device) is among those that sent least. True if the backend told neither. */
-function isAmongLeast(usage: Usage | undefined, share: number): boolean {
-  if (!usage) return true
-  const { few, from, to } = scarcity
+/** Tells whether a message is among the least of a scarce country. Without a network or device it is. */
+function isFair({ network, device, isRepeat }: Usages, share: number): boolean {
+  // Anyone can make up the name of a device; only one that verified a phone speaks for its owner.
+  const told = network
+    ? [network, ...(device && device.evidence > 0 ? [device] : [])]
+    : device
+      ? [device]
+      : []
+  return told.length === 0 || told.some((usage) => isAmongLeast(usage, share, isRepeat))
+}
+
+/** Tells whether a network or device is among those that sent least. */
+function isAmongLeast({ unverified, evidence }: Usage, share: number, isRepeat: boolean): boolean {
+  const { few, from, to, repeats, last } = scarcity
+  if (share >= last && evidence === 0) return false
   const base = Math.max(1, few - ((few - 1) * (share - from)) / (to - from))
-  return usage.unverified < base + usage.evidence
+  return unverified < base + evidence + (isRepeat ? repeats : 0)
 }

@@ -2,7 +2,7 @@ import { utcDay } from '../log/analytics.ts'
 import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
-import { hourMs } from '../../shared/durations.ts'
+import { dayMs, hourMs } from '../../shared/durations.ts'
 import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from './row-keys.ts'
 import { noCountry, violatedListRules, type GuardSettings } from './settings.ts'
 import { namedBase, openSubject, type Subject } from './subject.ts'
-import { findAlert, noteHours } from './usual.ts'
+import { findAlert, noteHours, poolAlert } from './usual.ts'
 
 export type GuardVerdict = {
   blocked: boolean
@@ -57,6 +57,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     facts: GuardFacts,
     subjects: SubjectKeys,
     message: GuardedMessage,
+    isRepeat: boolean,
     now: number,
     changes: GuardChanges,
   ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
@@ -77,6 +78,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       prefix: prefix.usage(),
       network: network?.usage(),
       device: device?.usage(),
+      isRepeat,
     }
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && violatedRules.length > 0
@@ -88,13 +90,18 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
         changes.rows.set(facts.keys.pool, pool.close())
       }
     }
+    const code = message.country ?? noCountry
+    const ofPool = violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool, now) : undefined
+    if (ofPool) changes.rows.set(facts.keys.pool, pool.close(now))
     const digits = message.phone.slice(0, -4)
-    const alert = findAlert(message.country ?? noCountry, country, { digits, subject: prefix }, now)
+    const alert = ofPool ? undefined : findAlert(code, country, { digits, subject: prefix }, now)
+    const isScarce = violatedRules.includes('COUNTRY_UNVERIFIED') || violatedRules.includes('FAIR_SHARE')
+    const isHeld = isScarce && country.holdEvidence()
     if (!isBlocked) putSubjects(changes, subjects, open)
     // A blocked message costs little: it writes nothing but what a clock brought.
-    if (!isBlocked || alert || hours)
+    if (!isBlocked || alert || hours || isHeld)
       changes.rows.set(subjects.country, country.close(alert ? now : undefined))
-    return { violatedRules, alert }
+    return { violatedRules, alert: alert ?? ofPool }
   }
 
   /** Counts a message against the daily cap of the installation. */
@@ -140,7 +147,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const { subjects } = facts.keys
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
       if (!isBlocked() && subjects && !sender.isKnownPhone) {
-        const judged = judgeStranger(facts, subjects, message, now, changes)
+        const judged = judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
         violatedRules.push(...judged.violatedRules)
         alert = judged.alert
       }

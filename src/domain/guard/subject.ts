@@ -36,7 +36,7 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
   const evidence = moved(windows.evidence, kept[1], now)
   const recent = moved(windows.recent, kept[2], now)
   const drawn = moved(windows.drawn, kept[3], now)
-  const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0] = kept[4] ?? []
+  const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0, held = 0, heldOn = 0] = kept[4] ?? []
   /** Set for countries alone. */
   const about = {
     /** First day on which `guard.countries` named it; 0 if it does not. */
@@ -45,6 +45,9 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
     hour,
     usualHour,
     usualDay,
+    /** Evidence when the allowance was last spent, and that day: customers who were refused leave none. */
+    held,
+    heldOn,
   }
 
   return {
@@ -55,7 +58,7 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
     usage: (): Usage => ({
       unverified: total(unverified),
       inFlight: (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now),
-      evidence: total(evidence),
+      evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
     }),
     /** Unverified messages of the ten minutes before those in flight. */
     recentlyUnverified: () => total(recent) - (recent[1] ?? 0) - (recent[2] ?? 0),
@@ -80,6 +83,14 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
       return given
     },
 
+    /** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. */
+    holdEvidence(): boolean {
+      const isKept = about.heldOn === utcDay(now)
+      about.held = Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0)
+      about.heldOn = utcDay(now)
+      return !isKept
+    },
+
     /** Counts a verified phone on a day, and no longer on the day of its verification before. */
     addEvidence(at: number, before: number): void {
       addTo(windows.evidence, evidence, before, -1)
@@ -96,7 +107,7 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
           trimmed(evidence),
           trimmed(recent),
           trimmed(drawn),
-          isCountry ? [about.launchDay, about.hour, about.usualHour, about.usualDay] : [],
+          isCountry ? Object.values(about) : [],
         ],
         alertedAt,
         until: utcDay(now) + days,

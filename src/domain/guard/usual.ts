@@ -84,10 +84,16 @@ export function findAlert(
   }
 }
 
+/** Alerts once an hour that the pool is spent: many countries at a time, each with few messages. */
+export const poolAlert = (country: string, pool: Subject, now: number): GuardAlert | undefined =>
+  pool.alertedAt > now - alertMs
+    ? undefined
+    : { country, prefix: null, reason: 'pool', unverified: pool.usage().unverified, usual: 0 }
+
 function findExcess(subject: Subject) {
   const { unverified, inFlight, evidence } = subject.usage()
   const { usualHour, usualDay } = subject.about
-  const settled = unverified - inFlight
+  const settled = unverified - 0.8 * inFlight
   const recent = subject.recentlyUnverified()
   const usual = usualHour / 6
   if (evidence === 0 && settled >= alarm.nothingVerified)

@@ -149,7 +149,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         const provider = isInboxOnly ? inboxProvider : null
         const guarded = { ...origin, provider, channels }
         // As of a known phone: its messages are not compared with verified codes, and not counted.
-        const sender = { isKnownPhone: true, contexts, verifiedAt: 0, verifiedFrom: [] }
+        const sender = { isKnownPhone: true, contexts, sentAt: 0, verifiedAt: 0, verifiedFrom: [] }
         const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
         const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
         const subscribers = await rows.subscribers(appId)

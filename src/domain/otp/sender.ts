@@ -14,6 +14,7 @@ export const senderOf = (
   isKnownPhone:
     isKnownPhone(record, createdAt) && (record.identity?.firstVerifiedAt ?? createdAt) < createdAt,
   contexts,
+  sentAt: record.lastSentAt,
   verifiedAt: record.identity?.lastVerifiedAt ?? 0,
   verifiedFrom: record.contexts,
 })

@@ -9,6 +9,7 @@ const usages = (changes: Partial<Usages>): Usages => ({
   prefix: usage(),
   network: undefined,
   device: undefined,
+  isRepeat: false,
   ...changes,
 })
 
@@ -61,12 +62,12 @@ describe('once half of the allowance of a country is spent', () => {
   test('networks pass that sent least; devices where no network is told', () => {
     for (const [sent, rules] of [
       [0, []],
-      [2, []],
+      [7, []],
       [20, ['FAIR_SHARE']],
     ] as const) {
       expect(findExceeded(usages({ ...half, network: usage(sent) }))).toEqual([...rules])
     }
-    expect(findExceeded(usages({ ...half, device: usage(4) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...half, device: usage(9, 1) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages(half))).toEqual([])
   })
 
@@ -74,6 +75,13 @@ describe('once half of the allowance of a country is spent', () => {
     const end = { country: usage(2000, 120) }
     expect(findExceeded(usages({ ...end, network: usage(0) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(1) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...end, network: usage(3), isRepeat: true }))).toEqual([])
+    expect(findExceeded(usages({ ...end, network: usage(4), isRepeat: true }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(20, 20) }))).toEqual([])
+    expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0, 1) }))).toEqual([])
+    const last = { country: usage(2300, 120) }
+    expect(findExceeded(usages({ ...last, network: usage(0) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...last, network: usage(0, 1) }))).toEqual([])
   })
 })

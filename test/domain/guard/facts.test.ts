@@ -47,6 +47,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
       sender: fc.record({
         isKnownPhone: fc.constantFrom(false, false, false, true),
         contexts: fc.constantFrom([], ['home'], ['home', 'device']),
+        sentAt: fc.constant(0),
         verifiedAt: fc.constantFrom(0, 0, Date.parse('2026-12-31T12:00:00Z')),
         verifiedFrom: fc.constant([]),
       }),

@@ -158,6 +158,18 @@ describe('what leaves unverified', () => {
     expect(left).toBe(10)
   })
 
+  test('keeps the evidence of a country whose allowance is spent day after day', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 10; n++) await bench.verify((await bench.send(1)).request)
+    for (let day = 0; day < 30; day++) {
+      const rules = await sendSlowly(bench, 480, 3 * minuteMs)
+      expect(countOf(rules, '')).toBeGreaterThan(260)
+    }
+    expect(bench.open('dev_1 NL').usage().evidence).toBe(10)
+    bench.clock.advance(15 * dayMs)
+    expect(bench.open('dev_1 NL').usage().evidence).toBe(0)
+  })
+
   test('never closes what honest users had: a flood lowers no allowance', async () => {
     const bench = createBench()
     for (let n = 0; n < 50; n++) await bench.verify((await bench.send(1)).request)
@@ -260,6 +272,15 @@ describe('an alert', () => {
     expect(bench.alerts).toEqual([])
     await day(300)
     expect(bench.alerts.at(0)).toMatchObject({ country: 'NL', reason: 'day', usual: expect.any(Number) })
+  })
+
+  test('comes once an hour where the pool is spent, however many countries share it', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 400; n++) {
+      await bench.send(1, { country: `C${n % 40}` })
+      bench.clock.advance(10_000)
+    }
+    expect(bench.alerts).toMatchObject([{ country: 'C20', reason: 'pool', unverified: 300 }])
   })
 
   test('names a prefix that is swept in a country with evidence', async () => {

@@ -51,6 +51,7 @@ export function createSimulation(
   })
   /** Verifications, as the records of phones keep them. */
   const phones = new Map<string, Pick<Sender, 'verifiedAt' | 'verifiedFrom'>>()
+  const sentAt = new Map<string, number>()
   const alerts: Array<GuardAlert & { at: number }> = []
   const tasks = createTaskQueue()
   let now = startAt
@@ -63,6 +64,7 @@ export function createSimulation(
     const record = phones.get(phone) ?? unknown
     return {
       ...record,
+      sentAt: sentAt.get(phone) ?? 0,
       isKnownPhone: record.verifiedAt > now - knownLifetimeMs,
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
@@ -90,9 +92,11 @@ export function createSimulation(
             resends: 0,
             sender: senderOf(told),
           }
-      const facts = await loadGuardFacts(stored, guard.keysToJudge(request, request.sender, now))
-      const { verdict, changes } = guard.judge(facts, request, request.sender)
+      const sender = { ...request.sender, sentAt: sentAt.get(request.phone) ?? 0 }
+      const facts = await loadGuardFacts(stored, guard.keysToJudge(request, sender, now))
+      const { verdict, changes } = guard.judge(facts, request, sender)
       apply(changes)
+      if (!verdict.blocked) sentAt.set(request.phone, now)
       if (verdict.alert) alerts.push({ ...verdict.alert, at: now })
       return verdict.blocked ? undefined : request
     },
