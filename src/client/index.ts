@@ -1,6 +1,7 @@
 import { ConnectionError, createError, OtpdError, TimeoutError, type OtpdErrorCode } from './errors.ts'
 import type {
   Channel,
+  CheckInput,
   Target,
   SendInput,
   SentOtp,
@@ -92,7 +93,7 @@ export class Otpd {
    * Checks a code. A wrong, malformed, expired, used, canceled or unknown one is a result, and so is one for a malformed
    * number. @throws OtpdError for all else
    */
-  async check(input: Target & { code: string }, options?: CallOptions): Promise<OtpCheck> {
+  async check(input: CheckInput, options?: CallOptions): Promise<OtpCheck> {
     try {
       return { verified: true, ...(await this.verify(input, options)) }
     } catch (error) {
@@ -110,7 +111,7 @@ export class Otpd {
   }
 
   /** Checks a code. @throws OtpdError if it is not right */
-  verify(input: Target & { code: string }, options?: CallOptions): Promise<VerifiedOtp> {
+  verify(input: CheckInput, options?: CallOptions): Promise<VerifiedOtp> {
     return this.#call({ method: 'POST', path: '/v1/otp/verify', body: input, retry: 'if_not_done', options })
   }
 

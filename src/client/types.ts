@@ -5,6 +5,13 @@ export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
 /** A request, by its id or as the newest living one of a phone. */
 export type Target = { requestId: string } | { phone: string }
 
+/** A code to check. With a phone, tell who checks: a stranger's wrong codes then spend none of the owner's attempts. */
+export type CheckInput = Target & {
+  code: string
+  clientIp?: string | undefined
+  deviceId?: string | undefined
+}
+
 export type SendInput = {
   phone: string
   channel?: Channel | undefined

@@ -43,6 +43,7 @@ export function createDeadlineStore(
       .where(
         or(
           gt(phones.lastSentAt, now),
+          ...[phones.deviceRefilledAt, phones.deviceLockedUntil].map((column) => gt(column, now)),
           ...[phones.knownRefilledAt, phones.knownLockedUntil].map((column) => gt(column, now)),
           ...[phones.strangerRefilledAt, phones.strangerLockedUntil].map((column) => gt(column, now)),
         ),
@@ -50,9 +51,10 @@ export function createDeadlineStore(
     for (const { hash } of ahead) {
       const record = await store.find(hash)
       if (!record) continue
-      const { known, stranger } = record.lanes
+      const { device, network, stranger } = record.lanes
       const lanes = {
-        known: rollBack(known, rollbackMs, now),
+        device: rollBack(device, rollbackMs, now),
+        network: rollBack(network, rollbackMs, now),
         stranger: rollBack(stranger, rollbackMs, now),
       }
       const slot = await store.load(hash, record)

@@ -16,6 +16,7 @@ export const isUnused = (row: PhoneRow) =>
   row.identityId === null &&
   row.newestRequest === null &&
   row.lastSentAt === 0 &&
+  row.deviceRefilledAt === null &&
   row.knownRefilledAt === null &&
   row.strangerRefilledAt === null
 
@@ -25,7 +26,8 @@ export const openRecord = (sealing: Sealing, row: PhoneRow): PhoneRecord => ({
   phone: sealing.openPhone('phones.phone', row.phoneHash, row.phone),
   country: row.country,
   lanes: {
-    known: toUsage(row.knownSends, row.knownRefilledAt, row.knownFailures, row.knownLockedUntil),
+    device: toUsage(row.deviceSends, row.deviceRefilledAt, row.deviceFailures, row.deviceLockedUntil),
+    network: toUsage(row.knownSends, row.knownRefilledAt, row.knownFailures, row.knownLockedUntil),
     stranger: toUsage(
       row.strangerSends,
       row.strangerRefilledAt,
@@ -65,7 +67,7 @@ const toUsage = (
       }
 
 export function sealRecord(sealing: Sealing, hash: string, record: PhoneRecord): Omit<PhoneRow, 'key'> {
-  const { known, stranger } = record.lanes
+  const { device, network, stranger } = record.lanes
   const { identity } = record
   return {
     phoneHash: hash,
@@ -73,10 +75,14 @@ export function sealRecord(sealing: Sealing, hash: string, record: PhoneRecord):
     environment: record.environment,
     phone: sealing.sealPhone('phones.phone', hash, record.phone),
     country: record.country,
-    knownSends: formatTimes(known.sends),
-    knownRefilledAt: checksField(known.checks, 'refilledAt'),
-    knownFailures: checksField(known.checks, 'consecutiveFailures'),
-    knownLockedUntil: checksField(known.checks, 'lockedUntil'),
+    deviceSends: formatTimes(device.sends),
+    deviceRefilledAt: checksField(device.checks, 'refilledAt'),
+    deviceFailures: checksField(device.checks, 'consecutiveFailures'),
+    deviceLockedUntil: checksField(device.checks, 'lockedUntil'),
+    knownSends: formatTimes(network.sends),
+    knownRefilledAt: checksField(network.checks, 'refilledAt'),
+    knownFailures: checksField(network.checks, 'consecutiveFailures'),
+    knownLockedUntil: checksField(network.checks, 'lockedUntil'),
     strangerSends: formatTimes(stranger.sends),
     strangerRefilledAt: checksField(stranger.checks, 'refilledAt'),
     strangerFailures: checksField(stranger.checks, 'consecutiveFailures'),

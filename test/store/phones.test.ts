@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import {
   emptyRecord,
   hashSubscriber,
-  unusedLane,
+  unusedLanes,
   type PhoneRecord,
 } from '../../src/domain/model/phone-record.ts'
 import { hashPrefix } from '../../src/store/engine/phone-index.ts'
@@ -32,7 +32,8 @@ describeEachDatabase('the records of phones', (database) => {
     const full: PhoneRecord = {
       ...empty,
       lanes: {
-        known: { sends: [1_800_000_000_001, 1_800_000_000_002], checks: null },
+        device: { sends: [1_800_000_000_003], checks: null },
+        network: { sends: [1_800_000_000_001, 1_800_000_000_002], checks: null },
         stranger: {
           sends: [],
           checks: { refilledAt: 1_800_000_000_003, consecutiveFailures: 7, lockedUntil: 1_800_000_000_004 },
@@ -110,14 +111,14 @@ describeEachDatabase('the records of phones', (database) => {
         Array.from({ length: 5 }, () =>
           store().write(async (tx) => {
             const loaded = await tx.phones.load(hash, empty)
-            const { known } = loaded.record.lanes
-            const sends = [...known.sends, 1]
-            const lanes = { known: { ...known, sends }, stranger: unusedLane }
+            const { network } = loaded.record.lanes
+            const sends = [...network.sends, 1]
+            const lanes = { ...unusedLanes, network: { ...network, sends } }
             await tx.phones.save(loaded, { ...loaded.record, lanes, lastSentAt: 1 })
           }),
         ),
       )
-      expect((await store().read.phones.find(hash))?.lanes.known.sends).toHaveLength(5)
+      expect((await store().read.phones.find(hash))?.lanes.network.sends).toHaveLength(5)
     }
   })
 })

@@ -1,5 +1,6 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
+import { deviceOf } from '../model/context.ts'
 import { guardHashForm, type Sender } from '../model/guard.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
 import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
@@ -94,7 +95,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       country: countryKey(developerId, country),
       prefix: prefixKey(keys, developerId, phone),
       network: network === undefined ? undefined : hashOf(keys, developerId, 'network', network),
-      device: contexts[network === undefined ? 0 : 1],
+      device: deviceOf({ clientIp, contexts }),
     }
   }
 

@@ -23,6 +23,15 @@ export function hashContexts(
   ]
 }
 
+/** Tells which of the contexts of a send is its device: the one after the network. */
+export const deviceOf = ({
+  clientIp,
+  contexts,
+}: {
+  clientIp: string | null
+  contexts: readonly string[]
+}): string | undefined => contexts[clientIp === null || networkOf(clientIp) === undefined ? 0 : 1]
+
 /** Brings the hash of a context to the newest version of the key. */
 export const upgradeContext = (keys: Pick<Keys, 'context'>, hash: string): string =>
   upgradeHash(keys.context, hash, contextHashForm)

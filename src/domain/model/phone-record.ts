@@ -1,13 +1,14 @@
 import { dayMs } from '../../shared/durations.ts'
 import { canonicalPhone } from './canonical-phone.ts'
+import { deviceOf } from './context.ts'
 import { indexHash, indexHashes, upgradeHash, type HashForm, type Keys } from './keys.ts'
 
 /**
- * Lanes keep two groups of calls about one phone apart, so that a stranger cannot spend the budgets of the owner:
- * `known` are sends from a context that verified this phone before, `stranger` are all others. A request stays in the
- * lane of the send that made it.
+ * Lanes keep groups of calls about one phone apart, so that a stranger cannot spend the budgets of the owner: those from
+ * a device that verified this phone before, those from a network that did (a carrier's address is shared), and all
+ * others. A request stays in the lane of the send that made it.
  */
-export const lanes = ['known', 'stranger'] as const
+export const lanes = ['device', 'network', 'stranger'] as const
 export type Lane = (typeof lanes)[number]
 
 /** Budget of failed checks of one phone in one lane, across all its requests. */
@@ -67,13 +68,14 @@ export const knownLifetimeMs = 180 * dayMs
 const knownContextsMax = 8
 
 export const unusedLane: LaneUsage = { sends: [], checks: null }
+export const unusedLanes = { device: unusedLane, network: unusedLane, stranger: unusedLane } as const
 
 export const emptyRecord = (subscriber: Subscriber, country: string | null): PhoneRecord => ({
   developerId: subscriber.developerId,
   environment: subscriber.environment,
   phone: subscriber.phone,
   country,
-  lanes: { known: unusedLane, stranger: unusedLane },
+  lanes: unusedLanes,
   contexts: [],
   identity: null,
   newestRequest: null,
@@ -108,9 +110,17 @@ export const withLane = (record: PhoneRecord, lane: Lane, usage: Partial<LaneUsa
 export const isKnownPhone = ({ identity }: PhoneRecord, now: number): boolean =>
   identity !== null && identity.lastVerifiedAt > now - knownLifetimeMs
 
-/** Decides the lane of a send: `known` if one of its contexts verified this phone within 180 days. */
-export const laneFor = (record: PhoneRecord, contexts: readonly string[], now: number): Lane =>
-  knownContexts(record, now).some(({ hash }) => contexts.includes(hash)) ? 'known' : 'stranger'
+/** Decides the lane of a call: that of its device or network, if that verified this phone within 180 days. */
+export function laneFor(
+  record: PhoneRecord,
+  sender: { clientIp: string | null; contexts: readonly string[] },
+  now: number,
+): Lane {
+  const known = knownContexts(record, now)
+  const isKnown = (context: string | undefined) => known.some(({ hash }) => hash === context)
+  if (isKnown(deviceOf(sender))) return 'device'
+  return sender.contexts.some(isKnown) ? 'network' : 'stranger'
+}
 
 /** Contexts that are still known. */
 export const knownContexts = ({ contexts }: PhoneRecord, now: number): KnownContext[] =>

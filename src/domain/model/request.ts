@@ -1,6 +1,5 @@
 import type { Facade } from './compat.ts'
 import { ServiceError } from './errors.ts'
-import type { Lane } from './phone-record.ts'
 import { unreadablePhone } from './pseudonyms.ts'
 
 export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
@@ -75,8 +74,8 @@ export type OtpRequest = {
   verifiedAt: number | null
   /** The phone's request before this one; null for the first, and where retention cut the list. */
   previousRequest: string | null
-  /** Lane of the send; null if 0.1.0 made the request. */
-  lane: Lane | null
+  /** Whether its send came from a device or network that verified the phone; null if 0.1.0 made the request. */
+  lane: 'known' | 'stranger' | null
   /** Hashed contexts of the send. */
   contexts: readonly string[]
   /** Log entries and delivery attempts, which the store appends: see `parseHistory`. */

@@ -8,9 +8,15 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Store } from '../store/store.ts'
 import type { Identity } from '../model/identity.ts'
-import { rememberContexts, withLane, type PhoneIdentity, type PhoneRecord } from '../model/phone-record.ts'
+import {
+  rememberContexts,
+  withLane,
+  type Lane,
+  type PhoneIdentity,
+  type PhoneRecord,
+} from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
-import { findPhone, laneOf } from './phones.ts'
+import { findPhone } from './phones.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
@@ -22,12 +28,12 @@ import { findPhone, laneOf } from './phones.ts'
 export function afterVerification(
   record: PhoneRecord,
   newId: NewId,
-  request: Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'contexts' | 'lane'>,
+  request: Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'contexts'>,
+  lane: Lane,
   now: number,
   network?: string,
 ): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
   const { identity } = record
-  const lane = laneOf(request)
   const verified: PhoneRecord = {
     ...withLane(record, lane, { checks: afterSuccess(record.lanes[lane].checks) }),
     phone: request.phone,

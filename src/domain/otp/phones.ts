@@ -5,6 +5,7 @@ import { indexHashes, type Keys } from '../model/keys.ts'
 import {
   emptyRecord,
   hashSubscriber,
+  laneFor,
   subscriberHashes,
   type Lane,
   type PhoneRecord,
@@ -22,8 +23,19 @@ import { andThen, type Awaitable } from '../model/awaitable.ts'
 export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>
   environment === 'live' && !isVirtualPhone(phone)
 
-/** Lane of the send that made a request. Those that 0.1.0 made count as a stranger's. */
-export const laneOf = ({ lane }: Pick<OtpRequest, 'lane'>): Lane => lane ?? 'stranger'
+/**
+ * Lane of the send that made a request. Those that 0.1.0 made count as a stranger's. The request keeps only that it was a
+ * known one; the record tells whether its device was.
+ */
+export const laneOf = (
+  record: PhoneRecord,
+  { lane, ...request }: Pick<OtpRequest, 'lane' | 'clientIp' | 'contexts' | 'createdAt'>,
+): Lane =>
+  lane !== 'known'
+    ? 'stranger'
+    : laneFor(record, request, request.createdAt) === 'device'
+      ? 'device'
+      : 'network'
 
 type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 

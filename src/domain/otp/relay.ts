@@ -186,7 +186,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         // Before the limits: invalid numbers are all refused alike.
         if (facts.inboxOwnerId === undefined) return end(reject(invalidPhone()))
-        const lane = laneFor(loaded.record, contexts, now)
+        const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
         if (isRejected(charged)) return end(charged)

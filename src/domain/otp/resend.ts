@@ -140,7 +140,7 @@ export function createOtpResend(needs: OtpNeeds) {
         const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
         const usage = {
           record: loaded.record,
-          lane: laneOf(request),
+          lane: laneOf(loaded.record, request),
           isLimited: hasPhoneBudgets(request),
         }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)

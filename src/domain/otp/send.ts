@@ -144,13 +144,17 @@ export function createOtpSend(needs: OtpNeeds) {
           return { result: moved, changes: [] }
         // Before the limits: invalid numbers are all refused alike.
         if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-        const lane = laneFor(loaded.record, contexts, now)
+        const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
         if (isRejected(charged)) return refuseSend(charged)
         const { rate, record } = charged
         const { subscribers } = facts
-        const origin = { contexts, lane, previousRequest: record.newestRequest }
+        const origin = {
+          contexts,
+          lane: lane === 'stranger' ? ('stranger' as const) : ('known' as const),
+          previousRequest: record.newestRequest,
+        }
         const request = buildRequest(
           keys,
           { codeSource, application: caller, phone, origin, input, facade: madeFor?.facade, delivered },

@@ -6,8 +6,12 @@ import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import { findPhone } from './phones.ts'
 
-/** The request that a call means: by its id, or as the newest living one of the application for a phone. */
-export type OtpTarget = { requestId: string } | { phone: string }
+/**
+ * The request that a call means: by its id, or as the newest living one of the application for a phone. A check by phone
+ * may tell who checks.
+ */
+export type OtpTarget =
+  { requestId: string } | { phone: string; clientIp?: string | undefined; deviceId?: string | undefined }
 
 /** A request as a call found it. `isLiving`: it could still be verified then. */
 export type FoundRequest = { requestId: string; isLiving: boolean }

@@ -8,7 +8,8 @@ import { eventChange } from '../log/events.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
-import { withLane } from '../model/phone-record.ts'
+import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
+import { hashContexts } from '../model/context.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './operations.ts'
@@ -43,12 +44,12 @@ export function createOtpVerify(needs: OtpNeeds) {
   function countFailure(
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
+    lane: Lane,
     now: number,
   ): Decision<Rejected> {
     const counted = { ...request, attempts: request.attempts + 1, updatedAt: now }
     const changes: Change[] = [{ kind: 'request', request: counted, isNew: false }]
     if (isLimited(request)) {
-      const lane = laneOf(request)
       const failed = withLane(record, lane, { checks: afterFailure(record.lanes[lane].checks, now) })
       changes.push({ kind: 'phone', slot, record: failed })
     }
@@ -72,6 +73,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   function markVerified(
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
+    lane: Lane,
     { counts: guardChanges, network }: { counts: GuardChanges; network: string | undefined },
     now: number,
   ): Decision<OtpRequest> {
@@ -82,7 +84,7 @@ export function createOtpVerify(needs: OtpNeeds) {
       verifiedAt: now,
       updatedAt: now,
     }
-    const after = afterVerification(record, newId, verified, now, network)
+    const after = afterVerification(record, newId, verified, lane, now, network)
     const { record: known, removedFromDay, addedToDay } = after
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
@@ -100,6 +102,17 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 
   return { check, verify }
+
+  /**
+   * Decides the lane of a check. A stranger can guess by the phone alone, so such a check has the lane of its own sender,
+   * if that is told; a request id is known to its sender only.
+   */
+  function laneOfCheck(record: PhoneRecord, request: OtpRequest, target: OtpTarget, now: number): Lane {
+    const { clientIp = null, deviceId = null } = 'phone' in target ? target : {}
+    if (clientIp === null && deviceId === null) return laneOf(record, request)
+    const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
+    return laneFor(record, { clientIp, contexts }, now)
+  }
 
   /**
    * Checks a code and, if it is right, marks the request verified.
@@ -143,6 +156,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           if (request) requireReadablePhone(request)
           const phone = request && (await readPhone(rows, keys, request))
           const sender = phone && senderOf(phone.record, request)
+          const lane = phone && request && laneOfCheck(phone.record, request, target, now)
           const guardKeys = sender && guard.keysToConvert(request, sender, now)
           const guardFacts = await loadGuardFacts(rows.guard, guardKeys)
           const rate = await readRate(
@@ -151,20 +165,22 @@ export function createOtpVerify(needs: OtpNeeds) {
             now,
           )
           const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now, refusal, request, phone, sender, guardFacts, rate, subscribers }
+          return { now, refusal, request, phone, sender, lane, guardFacts, rate, subscribers }
         },
 
         decide(facts): Decision<CheckResult | Moved> {
-          const { now, refusal, request, phone, sender, guardFacts, rate, subscribers } = facts
+          const { now, refusal, request, phone, sender, lane, guardFacts, rate, subscribers } = facts
           const refuse = (rejected: Rejected) => ({
             result: { rate: undefined, request, result: rejected },
             changes: [],
           })
           if (refusal) return refuse(refusal)
           if (hasMoved(found, request, now)) return { result: moved, changes: [] }
-          const checks = request && phone && phone.record.lanes[laneOf(request)].checks
+          const checks = phone && lane && phone.record.lanes[lane].checks
           const spent =
-            checks && isLimited(request) ? refuseSpentBudget(checks, checkFailuresMax, now) : undefined
+            request && checks && isLimited(request)
+              ? refuseSpentBudget(checks, checkFailuresMax, now)
+              : undefined
           if (spent) return refuse(spent)
           // The rate is charged for an unknown request too, so that ids cannot be probed for free.
           const charged = chargeRate(rate, now)
@@ -176,15 +192,16 @@ export function createOtpVerify(needs: OtpNeeds) {
           }
 
           function compare(): Decision<OtpRequest | Rejected> {
-            if (!request || !phone || !sender) return { result: reject(notFound('otpRequest')), changes: [] }
+            if (!request || !phone || !sender || !lane)
+              return { result: reject(notFound('otpRequest')), changes: [] }
             const closable = { request, subscribers }
             const closed = refuseIfClosed(newId, closable, now)
             if (closed) return closed
             if (!matchesCode(keys, request.id, code, request.codeHash))
-              return countFailure(closable, phone, now)
+              return countFailure(closable, phone, lane, now)
             const counts = guard.convert(guardFacts, request, sender, now)
             const network = guardFacts?.keys.subjects?.network
-            return markVerified(closable, phone, { counts, network }, now)
+            return markVerified(closable, phone, lane, { counts, network }, now)
           }
         },
       })),

@@ -4,6 +4,7 @@ import type { Keys } from '../model/keys.ts'
 import {
   subscriberHashes,
   knownContexts,
+  lanes as everyLane,
   type Lane,
   type LaneUsage,
   unusedLane,
@@ -33,8 +34,9 @@ export function expirePhone(
 ): PhoneRecord | undefined {
   const { identity, lastSentAt, newestRequest, developerId, phone } = record
   const isLinked = newestRequest !== null && !isLinkOld(newestRequest, phonesUntil)
-  const lanes = { known: expireLane(record, 'known', now), stranger: expireLane(record, 'stranger', now) }
-  const isUnused = lanes.known === unusedLane && lanes.stranger === unusedLane
+  const expire = (lane: Lane) => expireLane(record, lane, now)
+  const lanes = { device: expire('device'), network: expire('network'), stranger: expire('stranger') }
+  const isUnused = everyLane.every((lane) => lanes[lane] === unusedLane)
   if (identity === null && isUnused && !isLinked) return undefined
   const isPhoneOld = phonesUntil !== undefined && (identity?.lastVerifiedAt ?? lastSentAt) <= phonesUntil
   const expired = {
@@ -48,8 +50,7 @@ export function expirePhone(
     expired.phone === phone &&
     expired.contexts.length === record.contexts.length &&
     expired.newestRequest === newestRequest &&
-    lanes.known === record.lanes.known &&
-    lanes.stranger === record.lanes.stranger
+    everyLane.every((lane) => lanes[lane] === record.lanes[lane])
   return isSame ? record : expired
 }
 

@@ -4,7 +4,7 @@ import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { parsePhone } from '../model/phone.ts'
-import { lanes, unusedLane, type PhoneRecord } from '../model/phone-record.ts'
+import { lanes, unusedLane, unusedLanes, type PhoneRecord } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { findPhone, oldPhoneHashes } from '../otp/phones.ts'
 import { scanPages } from './scan-pages.ts'
@@ -104,7 +104,7 @@ async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<Unl
   return counts
 }
 
-/** Clears both lanes of a record. */
+/** Clears the lanes of a record. */
 async function resetRecord(
   tx: Pick<Stores, 'phones'>,
   hash: string,
@@ -113,7 +113,7 @@ async function resetRecord(
   const loaded = await tx.phones.load(hash, found)
   const { record } = loaded
   if (!isUsed(record)) return { checkBudgets: 0, admissions: 0 }
-  await tx.phones.save(loaded, { ...record, lanes: { known: unusedLane, stranger: unusedLane } })
+  await tx.phones.save(loaded, { ...record, lanes: unusedLanes })
   const usages = lanes.map((lane) => record.lanes[lane])
   return {
     checkBudgets: usages.filter(({ checks }) => checks !== null).length,

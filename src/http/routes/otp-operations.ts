@@ -25,6 +25,13 @@ const phone = Type.String({
   errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
 })
 
+const deviceId = Type.String({
+  pattern: '^[\\x21-\\x7e]{1,128}$',
+  errorText: 'Expected 1 to 128 visible ASCII characters, without spaces',
+  description:
+    "Any stable name of the end user's device or browser, such as a random cookie. Works as clientIp does, also when the network changes. Only a keyed hash is stored.",
+})
+
 /** Names a request. `readTarget` requires exactly one of the two. */
 const target = {
   requestId: Type.Optional(requestId),
@@ -36,10 +43,15 @@ const target = {
 }
 
 /** @throws INVALID_ARGUMENT unless exactly one is present */
-function readTarget(body: { requestId?: string; phone?: string }): OtpTarget {
-  const { requestId, phone } = body
+function readTarget(body: {
+  requestId?: string
+  phone?: string
+  clientIp?: string
+  deviceId?: string
+}): OtpTarget {
+  const { requestId, phone, clientIp, deviceId } = body
   if (requestId !== undefined && phone === undefined) return { requestId }
-  if (phone !== undefined && requestId === undefined) return { phone }
+  if (phone !== undefined && requestId === undefined) return { phone, clientIp, deviceId }
   throw invalidField('body', 'requestId', 'Expected either requestId or phone.')
 }
 
@@ -94,14 +106,7 @@ export function otpOperationRoutes(services: {
           ttlSeconds: Type.Optional(requestSchemas(applicationFields).otpTtlSeconds),
           metadata: Type.Optional(sendFields.metadata),
           clientIp: Type.Optional(sendFields.clientIp),
-          deviceId: Type.Optional(
-            Type.String({
-              pattern: '^[\\x21-\\x7e]{1,128}$',
-              errorText: 'Expected 1 to 128 visible ASCII characters, without spaces',
-              description:
-                "Any stable name of the end user's device or browser, such as a random cookie. Works as clientIp does, also when the network changes. Only a keyed hash is stored.",
-            }),
-          ),
+          deviceId: Type.Optional(deviceId),
         }),
         response: { 201: data(sentOtp), ...appErrors },
         detail: {
@@ -154,6 +159,12 @@ export function otpOperationRoutes(services: {
       {
         body: object({
           ...target,
+          clientIp: Type.Optional({
+            ...sendFields.clientIp,
+            description:
+              "End user's IP address. With phone, tell it or deviceId: wrong codes of a stranger then do not spend the attempts of the owner of the phone.",
+          }),
+          deviceId: Type.Optional({ ...deviceId, description: 'As in a send. Used with phone.' }),
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
         }),
         response: {

@@ -45,7 +45,7 @@ describeEachDatabase('replaced keys', (database) => {
     expect((await findPhone(store.read, newKeys, subscriber))?.record.lastSentAt).toBe(now)
     const loaded = await store.write((tx) => loadPhone(tx, newKeys, subscriber))
     expect(loaded.record.lanes.stranger.sends).toEqual([now])
-    expect(laneFor(loaded.record, contexts, now)).toBe('known')
+    expect(laneFor(loaded.record, { clientIp: null, contexts }, now)).toBe('device')
     expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
     expect((await store.read.phones.find(hashSubscriber(newKeys, subscriber)))?.lastSentAt).toBe(now)
   })
@@ -69,7 +69,7 @@ describeEachDatabase('replaced keys', (database) => {
       expect([subscriber.phone, derivePseudonym(newKeys, 'dev_w', subscriber.phone)]).toContain(
         record?.phone ?? '',
       )
-      expect(record && laneFor(record, contexts, now)).toBe('known')
+      expect(record && laneFor(record, { clientIp: null, contexts }, now)).toBe('device')
       expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
     }
   })

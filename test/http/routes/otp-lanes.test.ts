@@ -59,6 +59,32 @@ describe("a stranger's wrong guesses", () => {
     expect(await verify(app, { phone, clientIp: ownDevice.clientIp })).toBe(200)
   })
 
+  test('by the phone spend the lane of strangers, if the checks tell who guesses', async () => {
+    const phone = newPhone()
+    expect(await verify(app, { phone, ...ownDevice })).toBe(200)
+    const check = (body: object) => service.request('POST', '/v1/otp/verify', { as: app, body })
+    for (let round = 0; round < 6; round++) {
+      await otp.sendOrThrow(app, { phone, ...ownDevice })
+      for (let i = 0; i < 5; i++)
+        await check({ phone, code: '000000', clientIp: `198.51.100.${i}`, deviceId: 'guesser' })
+    }
+    const { status, error } = await check({ phone, code: '000000', clientIp: '198.51.100.9' })
+    expect([status, error.reason]).toEqual([429, 'PHONE_CHECK_BUDGET'])
+    const { requestId } = await otp.sendOrThrow(app, { phone, ...ownDevice })
+    const code = await otp.getCode(requestId)
+    expect((await check({ phone, code, ...ownDevice })).status).toBe(200)
+  })
+
+  test('behind the address of the owner spend the lane of the network, and never that of the device', async () => {
+    const phone = newPhone()
+    const { clientIp } = ownDevice
+    expect(await verify(app, { phone, ...ownDevice })).toBe(200)
+    expect(await guess(app, { phone, clientIp, deviceId: 'neighbor' }, 30)).toBe(25)
+    expect(await verify(app, { phone, clientIp })).toBe(429)
+    expect(await verify(app, { phone, ...ownDevice })).toBe(200)
+    expect(await verify(app, { phone })).toBe(200)
+  })
+
   test('once an hour for days do not keep the owner out', async () => {
     const phone = newPhone()
     expect(await verify(app, { phone, ...ownDevice })).toBe(200)
@@ -134,15 +160,15 @@ describe('a context', () => {
     expect(await lane({ phone, ...sender })).toBe('stranger')
   })
 
-  test('makes way for newer ones: the record keeps five', async () => {
+  test('makes way for newer ones: the record keeps eight', async () => {
     const phone = newPhone()
-    for (let i = 1; i <= 6; i++) expect(await verify(app, { phone, deviceId: `device-${i}` })).toBe(200)
+    for (let i = 1; i <= 9; i++) expect(await verify(app, { phone, deviceId: `device-${i}` })).toBe(200)
     const hash = hashSubscriber(testKeys, {
       developerId: developer.developer.id,
       environment: 'live',
       phone,
     })
-    expect((await service.store.read.phones.find(hash))?.contexts).toHaveLength(5)
+    expect((await service.store.read.phones.find(hash))?.contexts).toHaveLength(8)
     await guess(app, { phone }, 25)
     expect(await verify(app, { phone, deviceId: 'device-1' })).toBe(429)
     expect(await verify(app, { phone, deviceId: 'device-2' })).toBe(200)

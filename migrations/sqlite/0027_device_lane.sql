@@ -1,0 +1,5 @@
+-- A third lane of a phone's budgets: that of the devices that verified it. The columns known_… are the lane of networks.
+alter table phones add column device_sends text;
+alter table phones add column device_refilled_at integer;
+alter table phones add column device_failures integer;
+alter table phones add column device_locked_until integer;
