@@ -227,7 +227,7 @@ describe('the callback route', () => {
   test('is not in the API description', async () => {
     await start('sms')
     const document = await service.request('GET', '/v1/openapi.json')
-    expect(document.text).not.toContain('callbacks')
+    expect(document.text).not.toContain('/v1/callbacks')
   })
 })
 

@@ -30,7 +30,10 @@ const provider = object(
         requestId: Type.String({ description: 'The OTP request, or the id of a relayed message.' }),
         at: timestamp,
         channel: oneOf(channels),
-        outcome: oneOf(['refused', 'uncertain']),
+        outcome: {
+          ...oneOf(['refused', 'uncertain']),
+          description: '`refused`: the provider did not take the message. `uncertain`: it may have.',
+        },
         error: nullable(Type.String({ description: 'Class of the failure.' })),
         providerReply: nullable(
           Type.String({ description: 'What the provider said, as in `delivery.attempted` of the log.' }),

@@ -36,7 +36,7 @@ export const limitRaces: Race[] = [
   },
 
   {
-    name: `${concurrentCalls} concurrent sends to one prefix through two applications: exactly thirty are admitted`,
+    name: `${concurrentCalls} concurrent sends from one device through two applications: exactly five are admitted`,
     async open(database) {
       const env = { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'off' }
       const service = await createTestService({ plans: unlimitedPlans, env, database })
@@ -48,11 +48,11 @@ export const limitRaces: Race[] = [
           const first = await service.createApplication(developer)
           const second = await service.createApplication(developer)
           const responses = await runConcurrently(concurrentCalls, random, (index) =>
-            otp.send(index % 2 === 0 ? first : second, { phone: testPhone(index) }),
+            otp.send(index % 2 === 0 ? first : second, { phone: testPhone(index), deviceId: 'one' }),
           )
           expect(countByOutcome(responses)).toEqual({
-            '201': 30,
-            '403 DESTINATION_BLOCKED': concurrentCalls - 30,
+            '201': 5,
+            '403 DESTINATION_BLOCKED': concurrentCalls - 5,
           })
         },
       }
