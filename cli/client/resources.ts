@@ -21,5 +21,8 @@ export type DeveloperProfile = ResponseData<'GET', '/v1/developer/me'>
 export type Summary = ResponseData<'GET', '/v1/analytics/summary'>
 export type DayCounts = ResponseData<'GET', '/v1/analytics/timeseries'>[number]
 export type BreakdownRow = ResponseData<'GET', '/v1/analytics/breakdown'>[number]
-export type ProviderState = ResponseData<'GET', '/v1/providers'>[number]
-export type GuardState = ResponseData<'GET', '/v1/guard'>
+/** Fields that servers up to 0.2.0 do not send: a newer console shows what they do. */
+type MissingBefore<T, Name extends keyof T> = Omit<T, Name> & Partial<Pick<T, Name>>
+
+export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
+export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'pool'>

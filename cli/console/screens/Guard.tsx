@@ -102,7 +102,7 @@ const allowancesMax = 5
 
 /** @param isShort each rule gets one line, which ends where the screen ends */
 function guardLines(
-  { mode, rules, allowances, pool, alerts }: GuardState,
+  { mode, rules, allowances = [], pool, alerts }: GuardState,
   width: number,
   theme: Theme,
   nowMs: number,
@@ -113,6 +113,11 @@ function guardLines(
   const paintOf = (share: number) => (share >= 1 ? paint.red : share >= 0.5 ? paint.yellow : undefined)
   const limitLines = (limit: string) =>
     isShort ? [truncate(limit, room, symbols.ellipsis)] : wrap(limit, room)
+  const poolLine = ({ unverified, allowance }: NonNullable<typeof pool>): Line => [
+    { text: ` ${'pool'.padEnd(ruleWidth)}  `, paint: paint.dim },
+    { text: `${unverified} of ${allowance}`, paint: paintOf(unverified / allowance) },
+    { text: ' of all countries beyond their own allowances', paint: paint.dim },
+  ]
   const tone = mode === 'enforce' ? 'good' : mode === 'monitor' ? 'warning' : 'off'
   const ruleLines = rules.flatMap(({ rule, limit }): Line[] =>
     limitLines(limit ?? 'off').map((text, index) => [
@@ -133,12 +138,7 @@ function guardLines(
       { text: `${unverified} of ${allowance} unverified`, paint: paintOf(unverified / allowance) },
       { text: `, ${verifiedPhones} verified phones`, paint: paint.dim },
     ]),
-    [
-      { text: ` ${'pool'.padEnd(ruleWidth)}  `, paint: paint.dim },
-      { text: `${pool.unverified} of ${pool.allowance}`, paint: paintOf(pool.unverified / pool.allowance) },
-      { text: ' of all countries beyond their own allowances', paint: paint.dim },
-    ],
-    '',
+    ...(pool === undefined ? [] : [poolLine(pool), '']),
     ...ruleLines,
     '',
   ]

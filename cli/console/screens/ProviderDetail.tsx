@@ -15,13 +15,13 @@ import { circuitSpan } from '../lines/breakdown.ts'
 import type { Line } from '../spans.ts'
 
 type Props = { provider: ProviderState; width: number; height: number; close(): void }
-type Refusal = ProviderState['recentRefusals'][number]
+type Refusal = NonNullable<ProviderState['recentRefusals']>[number]
 
 /** Page of a provider: its state, the command that tests it, and the newest messages that it did not accept. */
 export function ProviderDetail({ provider, width, height, close }: Props) {
   const { theme, copy, go } = useConsole()
   const nowMs = useNow()
-  const { name, title, kind, channels, failure, recentRefusals } = provider
+  const { name, title, kind, channels, failure, recentRefusals = [] } = provider
   const command = `otpd provider test ${shellWord(name)} PHONE`
   const pairs: [label: string, value: Line][] = [
     [

@@ -37,7 +37,7 @@ async function recordDecisions(country: string, times: number, blocked: boolean,
 }
 
 const countryLimit =
-  '100 unverified messages a day, and 4 for each verified code; no limit from 20 codes and a fifth verified in 14 days'
+  '20 unverified messages in 24 hours for each phone verified there in 14 days, and 100 from the pool'
 
 const splitRows = (text: string) => text.split('\n').map((line) => line.split(/ {2,}/))
 
@@ -55,7 +55,7 @@ describe('guard status', () => {
       'NUMBER_TYPE',
       '0',
       '0',
-      'no premium, sharedCost, personal, satellite, international numbers',
+      'no premium, sharedCost, personal, satellite, international, fixedLine, company, pager, voicemail, tollFree numbers',
     ])
     expect(rows).toContainEqual(['COUNTRY_UNVERIFIED', '0', '0', countryLimit])
     expect(rows).toContainEqual(['TOTAL_DAILY', '0', '0', 'off'])
@@ -84,7 +84,7 @@ describe('guard status', () => {
       alerts: [],
       countries: [{ rule: 'COUNTRY_UNVERIFIED', country: 'ID', flagged: 2, blocked: 0 }],
     })
-    expect(data.rules).toHaveLength(6)
+    expect(data.rules).toHaveLength(9)
     expect(data.since).toMatch(/:00:00\.000Z$/)
   })
 })

@@ -145,11 +145,11 @@ describe('app', () => {
   })
 
   test.each([
-    ['enable', 'active'],
-    ['disable', 'disabled'],
-  ])('%s makes it %s', async (verb, status) => {
+    ['enable', 'active', []],
+    ['disable', 'disabled', ['--yes']],
+  ])('%s makes it %s', async (verb, status, flags) => {
     cli.respond = () => Response.json({ data: { ...web, status } })
-    const result = await cli.home.otpd(['app', verb, web.id])
+    const result = await cli.home.otpd(['app', verb, web.id, ...flags])
     expect(result.stdout).toBe(`✓ Application web is ${status}\n`)
     expect(lastBody()).toEqual({ status })
   })

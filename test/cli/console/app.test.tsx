@@ -38,13 +38,26 @@ const inboxItem = (number: number) => ({
 let inbox = [inboxItem(1001)]
 let isRefused = false
 
-const guard = { mode: 'off', rules: [], alerts: [], allowances: [], pool: { allowance: 0, unverified: 0 } }
+const olderGuard = { mode: 'off', rules: [], alerts: [] }
+let guard: object = { ...olderGuard, allowances: [], pool: { allowance: 0, unverified: 0 } }
+
+const olderProvider = {
+  name: 'main',
+  kind: 'twilio',
+  title: 'Twilio',
+  channels: ['sms'],
+  circuit: 'closed',
+  failure: null,
+  retryAt: null,
+}
+let providers: object[] = []
 
 const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
   if (path.startsWith('/v1/guard')) return Response.json({ data: guard })
+  if (path.startsWith('/v1/providers')) return pageResponse(...providers)
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
   if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)
   return pageResponse()
@@ -71,6 +84,19 @@ test('no screen, and not the help, writes while it renders', async () => {
     app.press('esc')
     await app.waitForText(heading)
   }
+})
+
+test('shows the guard and the providers of a server of 0.2.0, which sends fewer fields', async () => {
+  guard = olderGuard
+  providers = [olderProvider]
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('nothing is counted')
+  expect(app.frame()).not.toContain('pool')
+  app.console.go('providers')
+  await app.waitForText(/main .*ready/)
+  app.press('enter')
+  await app.waitForText(/test +otpd provider test main PHONE/)
 })
 
 test('the help keeps the keys that were active when it was opened', async () => {
