@@ -224,10 +224,10 @@ test('the docs page and its script are served from the binary', async () => {
   const home = makeHome()
   const server = await startServer({ home })
   const page = await fetch(`${server.url}/v1/docs`).then((response) => response.text())
-  const sources = [...page.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map((match) => match[1])
+  const sources = [...page.matchAll(/(?:src|href)="\.\.\/(docs\/[^"]+)"/g)].map((match) => match[1])
   expect(sources.length).toBeGreaterThanOrEqual(2)
   for (const source of sources) {
-    const asset = await fetch(`${server.url}/v1/${source}`)
+    const asset = await fetch(`${server.url}/${source}`)
     expect(asset.status).toBe(200)
     expect((await asset.text()).length).toBeGreaterThan(50)
   }
