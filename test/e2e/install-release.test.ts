@@ -288,6 +288,6 @@ test('the guide names only options that install.sh has', async () => {
     ([, flag = '']) => flag,
   )
   expect(named.length).toBeGreaterThan(8)
-  const ofTheRelease = ['--verify', '--without', '--data-dir']
-  expect(named.filter((flag) => !ofTheRelease.includes(flag) && !stdout.includes(flag))).toEqual([])
+  const ofOtherPrograms = ['--verify', '--without', '--data-dir', '--domain']
+  expect(named.filter((flag) => !ofOtherPrograms.includes(flag) && !stdout.includes(flag))).toEqual([])
 })
