@@ -82,7 +82,7 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
     .argument('<phone>', phoneHelp)
     .option(countryFlags, countryHelp)
     .description('erase a phone number from all records of your account')
-    .addHelpText('after', examples('otpd user erase +14155550100', 'otpd user erase +14155550100 --yes'))
+    .addHelpText('after', examples('otpd user erase +14155550100 --yes'))
     .action((phone: string, { country }: CountryOption, command: Command) =>
       runCommand(command, async (context) => {
         const { connect, output } = context
