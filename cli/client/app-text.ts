@@ -3,7 +3,7 @@ import { keysOf, type FieldDefinition } from '../../src/shared/fields.ts'
 import type { Application } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatSetting } from '../terminal/setting-text.ts'
-import { formatFacts, printable, type Paint } from '../terminal/text.ts'
+import { formatFacts, namedId, printable, type Paint } from '../terminal/text.ts'
 
 /** Highlights `live`, the environment that costs money and reaches people. */
 export const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
@@ -14,13 +14,13 @@ export const paintStatus = (status: Application['status'], paint: Paint) =>
   status === 'active' ? paint.green('● active') : paint.red('○ disabled')
 
 /** Formats one application. The server sends only previews of its secrets. */
-export function applicationText(app: Application, { paint, formatTime }: Output) {
+export function applicationText(app: Application, { paint, formatTime }: Output, projectName?: string) {
   const rotatedSuffix = (isoTime: string | undefined) =>
     isoTime === undefined ? '' : paint.dim(`  rotated ${formatTime(isoTime)}`)
   // Short labels keep every line within 80 columns.
   const lines: [string, string | null][] = [
     ['Id', app.id],
-    ['Project', app.projectId],
+    ['Project', namedId(app.projectId, projectName)],
     ['Environment', paintEnvironment(app.environment, paint)],
     ['Status', paintStatus(app.status, paint)],
     ['Client ID', app.clientId],

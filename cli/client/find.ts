@@ -49,6 +49,20 @@ export const listApplicationNames = (api: Api) =>
     throw error
   })
 
+/** Reads a name to show next to an id; undefined if it cannot be read, for example by an API token without the scope. */
+export const readName = (response: Promise<ApiResponse<{ name: string }>>): Promise<string | undefined> =>
+  response.then(
+    ({ data }) => data.name,
+    (error: unknown) => {
+      if (error instanceof CliError) return undefined
+      throw error
+    },
+  )
+
+/** Reads the name of an application to show next to its id. */
+export const readApplicationName = (api: Api, id: string) =>
+  readName(api.asDeveloper('GET', '/v1/applications/:id', { params: { id } }))
+
 /** Finds the id of an API token by id, part of an id, or name. @throws as findProject does */
 export const findToken = (api: Api, idOrName: string) =>
   find(idOrName, { noun: 'token', label: 'API token', prefix: 'tok', list: () => listTokens(api) })

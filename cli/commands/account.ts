@@ -65,6 +65,10 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
                 ['Server', `${server.url} (${server.source})`],
                 ['Token from', token?.source],
                 ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
+                [
+                  'Session ends',
+                  token?.sessionEndsAt && `${output.formatTime(token.sessionEndsAt)}, if unused`,
+                ],
               ],
               paint,
             ),

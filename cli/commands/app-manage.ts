@@ -11,7 +11,7 @@ import {
 } from './field-options.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
-import { findApplication } from '../client/find.ts'
+import { findApplication, readName } from '../client/find.ts'
 import type { Context, RunCommand } from '../context.ts'
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
@@ -39,7 +39,12 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
         const { api } = connect()
         const id = await findApplication(api, idOrName)
         const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-        output.printResult(response.body, () => applicationText(response.data, output), [response.data.id])
+        const { data } = response
+        const project = { params: { id: data.projectId } }
+        const projectName = output.isForPeople
+          ? await readName(api.asDeveloper('GET', '/v1/projects/:id', project))
+          : undefined
+        output.printResult(response.body, () => applicationText(data, output, projectName), [data.id])
       }),
     )
 

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import type { FoundSection } from '../../src/docs/search-guides.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import { exitCodes, CliError } from '../terminal/errors.ts'
+import { exitCodes, usageError } from '../terminal/errors.ts'
 import { formatMarkdown } from '../terminal/markdown.ts'
 import { page } from '../terminal/pager.ts'
 import { similarWords } from '../terminal/similar.ts'
-import { shellWord, truncate } from '../terminal/text.ts'
+import { printable, shellWord, truncate } from '../terminal/text.ts'
 
 type Options = { list?: true; search?: string }
 
@@ -55,16 +55,15 @@ function listGuides({ output }: Context, guides: Guide[]) {
 async function showGuide({ io, output }: Context, guides: Guide[], name: string) {
   const guide = guides.find((one) => one.name === name.toLowerCase().replace(/\.md$/, ''))
   if (guide === undefined)
-    throw new CliError(exitCodes.notFound, 'NOT_FOUND', 'There is no such guide.', {
-      hints: [
-        ...similarWords(
-          name.toLowerCase(),
-          guides.map((one) => one.name),
-        ).map((similar) => `Did you mean: otpd docs ${similar}`),
-        'List them: otpd docs',
-        `Search them: otpd docs --search ${shellWord(name)}`,
-      ],
-    })
+    throw usageError(
+      `Unknown guide '${printable(name)}'.`,
+      ...similarWords(
+        name.toLowerCase(),
+        guides.map((one) => one.name),
+      ).map((similar) => `Did you mean: otpd docs ${similar}`),
+      'List them: otpd docs',
+      `Search them: otpd docs --search ${shellWord(name)}`,
+    )
   if (output.json) return output.printResult(JSON.stringify({ data: guide }), () => '')
   const columns = Math.min(output.columns() ?? columnsMax, columnsMax)
   const text = formatMarkdown(guide.markdown, {

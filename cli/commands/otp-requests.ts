@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander'
 import type { Api } from '../client/api.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import { isLastDigits } from '../client/last-digits.ts'
-import { findApplication, findOtpRequest, listApplicationNames } from '../client/find.ts'
+import { findApplication, findOtpRequest, listApplicationNames, readApplicationName } from '../client/find.ts'
 import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
 import { channelName } from '../client/log-lines.ts'
 import {
@@ -17,7 +17,7 @@ import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { formatFacts, namedId, printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
@@ -97,11 +97,11 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
     .action((id: string, options: EnvFileOption, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
-        const { response, loadEvents } = await readRequest(context, id, options)
-        const events = output.isForPeople ? await loadEvents() : []
+        const { response, loadEvents, loadName } = await readRequest(context, id, options)
+        const [events, appName] = output.isForPeople ? await Promise.all([loadEvents(), loadName()]) : [[]]
         output.printResult(
           response.body,
-          () => [requestText(response.data, output), '', timelineText(events, output)].join('\n'),
+          () => [requestText(response.data, output, appName), '', timelineText(events, output)].join('\n'),
           [response.data.id],
         )
       }),
@@ -116,7 +116,12 @@ async function readRequest(context: Context, id: string, options: EnvFileOption)
     if (!isApplication) {
       const call = { params: { id: await findOtpRequest(api, id) } }
       const response = await api.asDeveloper('GET', '/v1/otp/:id', call)
-      return { response, loadEvents: () => fetchEvents(api, response.data.id) }
+      const { id: requestId, appId } = response.data
+      return {
+        response,
+        loadEvents: () => fetchEvents(api, requestId),
+        loadName: () => readApplicationName(api, appId),
+      }
     }
   }
   const { api, credentials } = connectAsApplication(context, options)
@@ -125,6 +130,8 @@ async function readRequest(context: Context, id: string, options: EnvFileOption)
     response: await api.asApplication('GET', '/v1/otp/:id', credentials, call),
     loadEvents: async () =>
       (await api.asApplication('GET', '/v1/otp/:id/events', credentials, { ...call, query: wholePage })).data,
+    // An application cannot read its own name.
+    loadName: async () => undefined,
   }
 }
 
@@ -173,7 +180,7 @@ function listText(
   )
 }
 
-function requestText(request: OtpRequest, { paint, formatTime }: Output) {
+function requestText(request: OtpRequest, { paint, formatTime }: Output, appName?: string) {
   const { provider } = request
   const way = [channelName(request.channel), ...(provider === null ? [] : [`via ${printable(provider)}`])]
   const delivery = request.deliveryStatus === null ? '' : `, ${printable(request.deliveryStatus)}`
@@ -181,7 +188,7 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output) {
     ['Id', request.id],
     ['Status', paintOtpStatus(request.status, paint)],
     ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
-    ['Application', `${request.appId} (${request.environment})`],
+    ['Application', `${namedId(request.appId, appName)}, ${request.environment}`],
     ['Country', request.country],
     [
       'Sent',

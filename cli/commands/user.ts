@@ -4,12 +4,12 @@ import { addListOptions, listQuery, printNextPageHint, readList, type ListOption
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
-import { findPhone } from '../client/find.ts'
+import { findPhone, listApplicationNames } from '../client/find.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { formatFacts, namedId, printable } from '../terminal/text.ts'
 
 type CountryOption = { country?: string }
 type Options = ListOptions & CountryOption & { env?: 'live' | 'test' }
@@ -52,7 +52,8 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
           query: { environment: options.env, country: options.country },
         }
         const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
-        output.printResult(response.body, () => userText(response.data, output), [response.data.id])
+        const apps = output.isForPeople ? await listApplicationNames(api) : []
+        output.printResult(response.body, () => userText(response.data, apps, output), [response.data.id])
       }),
     )
 
@@ -151,7 +152,8 @@ function listText(users: User[], { formatTable, columnTime, timeHeading }: Outpu
   )
 }
 
-function userText(user: User, { paint, formatTime }: Output) {
+function userText(user: User, apps: { id: string; name: string }[], { paint, formatTime }: Output) {
+  const names = new Map(apps.map(({ id, name }) => [id, name]))
   const lines: [string, string | null][] = [
     ['Id', user.id],
     ['Environment', user.environment],
@@ -159,7 +161,7 @@ function userText(user: User, { paint, formatTime }: Output) {
     ['Verifications', String(user.verificationCount)],
     ['First', formatTime(user.firstVerifiedAt)],
     ['Last', formatTime(user.lastVerifiedAt)],
-    ['Applications', user.applications.join(', ')],
+    ['Applications', user.applications.map((id) => namedId(id, names.get(id))).join(', ')],
   ]
   return [paint.bold(printable(user.phone)), formatFacts(lines, paint)].join('\n')
 }

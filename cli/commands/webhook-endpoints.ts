@@ -12,7 +12,7 @@ import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { parseHeaders, parseNewHeaders, readHeaderFiles } from '../webhooks/headers.ts'
 import { examples } from '../help.ts'
-import { findApplication, findWebhook, listApplications } from '../client/find.ts'
+import { findApplication, findWebhook, listApplications, readApplicationName } from '../client/find.ts'
 import {
   idempotencyHeaders,
   idempotencyKeyFlags,
@@ -25,7 +25,7 @@ import type { RunCommand } from '../context.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { kept, optional, urlColumn } from '../terminal/table.ts'
-import { formatFacts, printable, type Paint } from '../terminal/text.ts'
+import { formatFacts, namedId, printable, type Paint } from '../terminal/text.ts'
 import { eventsText } from '../client/webhook-text.ts'
 
 type CreateOptions = IdempotencyOption & { app: string; url: string; events: string }
@@ -128,7 +128,9 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
         const { api } = connect()
         const id = await findWebhook(api, text)
         const response = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
-        output.printResult(response.body, () => endpointText(response.data, output), [id])
+        const { data } = response
+        const appName = output.isForPeople ? await readApplicationName(api, data.appId) : undefined
+        output.printResult(response.body, () => endpointText(data, output, appName), [id])
       }),
     )
 
@@ -225,11 +227,11 @@ function listText(
   return formatTable([urlColumn('URL'), kept('STATUS'), optional('APP'), optional('EVENTS'), 'ID'], rows)
 }
 
-function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output) {
+function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output, appName?: string) {
   const headers = Object.keys(endpoint.headers).map((name) => `${printable(name)}: ****`)
   const lines: [string, string | null][] = [
     ['Id', endpoint.id],
-    ['Application', endpoint.appId],
+    ['Application', namedId(endpoint.appId, appName)],
     ['Status', paintStatus(endpoint, paint)],
     ['Events', eventsText(endpoint)],
     ['Description', endpoint.description && printable(endpoint.description)],

@@ -36,6 +36,8 @@ export type Login = {
   idTokenExpiresAt: string | null
   /** Null for a token from --token-stdin, which cannot be renewed. */
   refreshToken: string | null
+  /** End of the session if it is not renewed before; absent if it is not known. */
+  sessionEndsAt?: string
   /** OpenID provider that renews the session; absent if the server itself does. */
   provider?: OidcProvider
 }
@@ -139,6 +141,7 @@ function parseStoredLogins(text: string): StoredLogins | null {
       idToken: login.idToken,
       idTokenExpiresAt: stringOrNull(login.idTokenExpiresAt),
       refreshToken: stringOrNull(login.refreshToken),
+      ...(typeof login.sessionEndsAt === 'string' && { sessionEndsAt: login.sessionEndsAt }),
       ...readProvider(login.provider),
     }
   }

@@ -55,8 +55,9 @@ export async function logIn(context: LoginContext & { connect(): Connection }, o
   const path = credentialsPath(io)
   await withLock(io, `${path}.lock`, async () => {
     const stored = readStoredLogins(path)
-    const { idToken, refreshToken, expiresAt: idTokenExpiresAt, provider } = session
-    const login = { email, idToken, idTokenExpiresAt, refreshToken, ...(provider && { provider }) }
+    const { idToken, refreshToken, expiresAt: idTokenExpiresAt, sessionEndsAt, provider } = session
+    const optional = { ...(sessionEndsAt && { sessionEndsAt }), ...(provider && { provider }) }
+    const login = { email, idToken, idTokenExpiresAt, refreshToken, ...optional }
     writeStoredLogins(path, {
       ...stored,
       current: server.url,

@@ -1,6 +1,12 @@
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 
-export type TokenGrant = { idToken: string; refreshToken: string | null; expiresAt: string | null }
+export type TokenGrant = {
+  idToken: string
+  refreshToken: string | null
+  expiresAt: string | null
+  /** End of the session if it is not renewed before; absent if the provider does not say it. */
+  sessionEndsAt?: string
+}
 
 /** Decodes the claims of a JWT without verifying it; only the server verifies tokens. Empty if it is not a JWT. */
 export function readClaims(token: string): Record<string, unknown> {

@@ -9,7 +9,14 @@ import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { shortPath } from '../terminal/text.ts'
 import { expiryFromToken, type TokenGrant } from './token-claims.ts'
 
-export type Token = { value: string; expiresAt: string | null; source: string; email: string | null }
+export type Token = {
+  value: string
+  expiresAt: string | null
+  /** End of its session if it is not renewed before; undefined if it is not known. */
+  sessionEndsAt?: string | undefined
+  source: string
+  email: string | null
+}
 
 export const tokenVariable = 'OTPD_TOKEN'
 
@@ -26,6 +33,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   const asToken = (login: Login): Token => ({
     value: login.idToken,
     expiresAt: login.idTokenExpiresAt,
+    sessionEndsAt: login.sessionEndsAt,
     source,
     email: login.email,
   })
@@ -63,6 +71,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
         idToken: tokens.idToken,
         idTokenExpiresAt: tokens.expiresAt,
         refreshToken: tokens.refreshToken ?? login.refreshToken,
+        ...(tokens.sessionEndsAt !== undefined && { sessionEndsAt: tokens.sessionEndsAt }),
       }
       writeStoredLogins(path, { ...stored, logins: { ...stored.logins, [server.origin]: renewedLogin } })
       return asToken(renewedLogin)
@@ -127,13 +136,14 @@ export async function requestToken(
   if (!isRecord(response.json) || typeof response.json.id_token !== 'string')
     throw responseError(server, { ...response, json: null })
   const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = response.json
+  const { refresh_token_expires_in: sessionSeconds } = response.json
+  const isoTimeIn = (seconds: number) => new Date(io.now() + seconds * 1000).toISOString()
   return {
     idToken,
     refreshToken: typeof refreshToken === 'string' ? refreshToken : null,
-    expiresAt:
-      typeof expiresIn === 'number'
-        ? new Date(io.now() + expiresIn * 1000).toISOString()
-        : expiryFromToken(idToken),
+    expiresAt: typeof expiresIn === 'number' ? isoTimeIn(expiresIn) : expiryFromToken(idToken),
+    // Servers up to 0.2.0 do not say it.
+    ...(typeof sessionSeconds === 'number' && { sessionEndsAt: isoTimeIn(sessionSeconds) }),
   }
 }
 

@@ -3,6 +3,10 @@ import { dayMs, hourMs, minuteMs, secondMs } from '../../src/shared/durations.ts
 
 export type Paint = ReturnType<typeof createColors>
 
+/** Writes the name of a resource and its id; the id alone if the name is not known. */
+export const namedId = (id: string, name: string | undefined) =>
+  name === undefined ? id : `${printable(name)} (${id})`
+
 /**
  * Replaces control characters in text from elsewhere (a project's name, a server's message): they could move the
  * cursor, recolour the screen or forge a line of ours.

@@ -68,17 +68,18 @@ export function createBuiltInIssuer(needs: {
   signingKeys: SigningKeys
   clock: Clock
 }): IdentityProvider {
-  const { issuerUrl, accounts, refreshTokens, signingKeys } = needs
+  const { issuerUrl, accounts, refreshTokens, signingKeys, clock } = needs
   const sign = createIdTokenSigner(needs)
 
   const tokenResponse = async (
     developer: Developer,
-    { refreshToken, sessionId }: IssuedRefreshToken,
+    { refreshToken, expiresAt, sessionId }: IssuedRefreshToken,
   ): Promise<TokenResponse> => ({
     id_token: await sign(developer, sessionId),
     refresh_token: refreshToken,
     token_type: 'Bearer',
     expires_in: idTokenSeconds,
+    refresh_token_expires_in: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
   })
   const startSession = async (developer: Developer, { origin }: Client, method: string) => {
     const issued = await refreshTokens.issue({ ...developer, origin }, method)

@@ -115,6 +115,7 @@ describe('automation', () => {
       refresh_token: expect.any(String),
       token_type: 'Bearer',
       expires_in: 900,
+      refresh_token_expires_in: expect.any(Number),
     })
   })
 
@@ -183,7 +184,7 @@ describe('automation', () => {
     expect(emails.toSorted()).toEqual([email, 'bob@example.com'])
     expect((await host('create', '--email', 'bob@example.com', '--password-stdin')).exitCode).toBe(6)
     expect((await host('set-plan', bob.email, 'free')).exitCode).toBe(0)
-    expect((await host('set-plan', bob.email, 'no such plan')).exitCode).toBe(6)
+    expect((await host('set-plan', bob.email, 'no such plan')).exitCode).toBe(2)
     expect((await host('reset-password', bob.email, '--password-stdin')).exitCode).toBe(0)
     expect((await host('reset-password', 'nobody@example.com', '--password-stdin')).exitCode).toBe(5)
     expect(parseData(await host('setup-token')).token).toEqual(expect.any(String))

@@ -259,5 +259,8 @@ test('the executable shows the guides on the terminal, and searches them, withou
     const found = await runBinary(reader.folder, ['docs', '--search', words])
     expect({ words, ...found }).toMatchObject({ words, exitCode: 0 })
   }
-  expect(await runBinary(reader.folder, ['docs', 'nope'])).toMatchObject({ exitCode: 5 })
+  expect(await runBinary(reader.folder, ['docs', 'webhok'])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/^Error: Unknown guide 'webhok'\.\n.*Did you mean: otpd docs webhooks\n/),
+  })
 })

@@ -46,7 +46,14 @@ export const commandCases: [
       json: 'same',
     }),
   ],
-  ['whoami', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Virtual phone +\+999\d{10}\n/ })],
+  [
+    'whoami',
+    () => ({
+      args: [],
+      stdout:
+        /^ada@example\.com\n(.*\n)+ {2}Virtual phone +\+999\d{10}\n(.*\n)+ {2}Session ends +.*, if unused\n/,
+    }),
+  ],
   ['auth token', () => ({ args: [], stdout: /^[\w-]+\.[\w-]+\.[\w-]+\n$/, json: 'own', isWide: true })],
   ['health', () => ({ args: [], stdout: /^● .* is operational\n$/ })],
   [

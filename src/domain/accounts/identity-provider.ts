@@ -7,6 +7,8 @@ export type TokenResponse = {
   token_type: 'Bearer'
   /** Seconds. */
   expires_in: number
+  /** Seconds until the session ends if the refresh token is not used. */
+  refresh_token_expires_in: number
 }
 
 /** Error response of the token endpoint (RFC 6749 §5.2). */

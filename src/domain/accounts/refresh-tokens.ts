@@ -17,8 +17,11 @@ const sessionMaxMs = 90 * dayMs
 const graceMs = minuteMs
 const prefix = 'rt_'
 
-/** A refresh token, and the id of its session: the token's family, which is no secret. */
-export type IssuedRefreshToken = { refreshToken: string; sessionId: string }
+/**
+ * A refresh token, the time at which it expires, and with it the session if it is not used, and the id of its session: the
+ * token's family, which is no secret.
+ */
+export type IssuedRefreshToken = { refreshToken: string; expiresAt: number; sessionId: string }
 
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
@@ -40,19 +43,19 @@ export function createRefreshTokens(needs: {
   const deriveSuccessor = (token: string) =>
     prefix + hmac(keys.refreshToken).update(token).digest('base64url')
 
-  const insert = (
+  const expiryOf = (issuedAt: number, sessionEndsAt: number) => Math.min(issuedAt + lifetimeMs, sessionEndsAt)
+
+  async function insert(
     tx: Pick<Stores, 'refreshTokens'>,
     token: string,
     session: { family: string; developerId: string; sessionEndsAt: number },
     now: number,
-  ) =>
-    tx.refreshTokens.insert({
-      ...session,
-      hash: hashToken(token),
-      createdAt: now,
-      expiresAt: Math.min(now + lifetimeMs, session.sessionEndsAt),
-      usedAt: null,
-    })
+  ): Promise<IssuedRefreshToken> {
+    const expiresAt = expiryOf(now, session.sessionEndsAt)
+    const hash = hashToken(token)
+    await tx.refreshTokens.insert({ ...session, hash, createdAt: now, expiresAt, usedAt: null })
+    return { refreshToken: token, expiresAt, sessionId: session.family }
+  }
 
   return {
     /**
@@ -77,10 +80,10 @@ export function createRefreshTokens(needs: {
           developerId: developer.id,
           sessionEndsAt: now + sessionMaxMs,
         }
-        await insert(tx, refreshToken, session, now)
+        const issued = await insert(tx, refreshToken, session, now)
         const details = { action: 'login.succeeded', targetId: developer.id, detail: method } as const
         await recordAudit(tx, newId, selfActor(developer), details, now)
-        return { refreshToken, sessionId }
+        return issued
       })
     },
 
@@ -106,13 +109,16 @@ export function createRefreshTokens(needs: {
         const { family, developerId, sessionEndsAt, expiresAt } = presentedToken
         if (await tx.refreshTokens.use(hash, now)) {
           if (expiresAt <= now || developer?.status !== 'active') return undefined
-          await insert(tx, refreshToken, { family, developerId, sessionEndsAt }, now)
-          return { developer, refreshToken, sessionId: family }
+          const session = { family, developerId, sessionEndsAt }
+          return { developer, ...(await insert(tx, refreshToken, session, now)) }
         }
         const usedToken = await tx.refreshTokens.find(hash)
         if (!usedToken || developer?.status !== 'active') return undefined
-        if (now - (usedToken.usedAt ?? 0) <= graceMs)
-          return expiresAt <= now ? undefined : { developer, refreshToken, sessionId: family }
+        const usedAt = usedToken.usedAt ?? 0
+        if (now - usedAt <= graceMs) {
+          if (expiresAt <= now) return undefined
+          return { developer, refreshToken, expiresAt: expiryOf(usedAt, sessionEndsAt), sessionId: family }
+        }
         await tx.refreshTokens.deleteFamily(developerId, family)
         const unknownActor = { developerId, actorId: null, origin }
         await recordAudit(

@@ -12,6 +12,10 @@ const tokens = object(
     refresh_token: Type.String(),
     token_type: Type.Literal('Bearer'),
     expires_in: Type.Integer({ description: 'Lifetime of the ID token in seconds.' }),
+    refresh_token_expires_in: Type.Integer({
+      description:
+        'Seconds until the session ends if it is not used: 30 days after its last renewal, 90 days after the login at most.',
+    }),
   },
   'Tokens',
 )

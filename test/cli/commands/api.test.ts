@@ -36,6 +36,15 @@ describe('api', () => {
     expect(JSON.parse(cli.server.requests.at(-1)?.body ?? '')).toEqual({ name: 'a=b' })
   })
 
+  test('says that --field made it a POST, unless the method was named', async () => {
+    cli.respond = () => Response.json({})
+    const notes = async (...args: string[]) =>
+      (await cli.home.otpd(['api', 'v1/projects', '-f', 'name=a', ...args])).stderr
+    expect(await notes()).toContain('POST, because of --field.')
+    expect(await notes('-X', 'POST')).toBe('')
+    expect(await cli.home.otpd(['api', 'GET', 'v1/projects', '--data', '{}'])).toMatchObject({ exitCode: 2 })
+  })
+
   test('prints the headers with --include, and all pages with --paginate', async () => {
     cli.respond = ({ path }) =>
       path.includes('cursor=next')

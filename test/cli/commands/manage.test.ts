@@ -113,9 +113,13 @@ describe('project', () => {
 
 describe('app', () => {
   test('get shows previews of the secrets, and leaves out unset fields', async () => {
-    cli.respond = () => Response.json({ data: { ...web, apiKeyRotatedAt: at } })
+    cli.respond = ({ path }) =>
+      Response.json({
+        data: path.startsWith('/v1/projects') ? sampleProject() : { ...web, apiKeyRotatedAt: at },
+      })
     const result = await cli.home.otpd(['app', 'get', web.id], { columns: 120 })
     const stdout = Bun.stripANSI(result.stdout)
+    expect(stdout).toMatch(/Project +storefront \(prj_\w+\)\n/)
     expect(stdout).toContain('ph_live_secret_1a2b****9f0e\n')
     expect(stdout).toContain('ph_live_api_1a2b****9f0e  rotated 1 h ago\n')
     expect(stdout).toMatch(/Code lifetime +5 min\n/)

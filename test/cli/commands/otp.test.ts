@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createCliFixture, pageResponse } from '../cli-fixture.ts'
+import { createCliFixture, errorResponse, pageResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
 
@@ -273,10 +273,16 @@ describe('otp list', () => {
 describe('otp get', () => {
   test('shows status, delivery and attempts', async () => {
     cli.respond = ({ path }) =>
-      path.includes('/events') ? pageResponse(...events) : Response.json({ data: { ...request, resends: 1 } })
+      path.startsWith('/v1/applications')
+        ? errorResponse(404, 'NOT_FOUND', 'No such application.')
+        : path.includes('/events')
+          ? pageResponse(...events)
+          : Response.json({ data: { ...request, resends: 1 } })
     const { stdout } = await cli.home.otpd(['otp', 'get', request.id, '--no-color'], {
       columns: 80,
     })
+    // The application was deleted since: its id is left.
+    expect(stdout).toMatch(/ {2}Application +app_\w+, live\n/)
     expect(stdout).toMatch(/ {2}Sent +2 min ago, by SMS via main, accepted\n {2}Resends +1\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n\nTIME \(\S+\) +EVENT +DETAIL\n/)
     expect(stdout).toMatch(/ · delivery\.attempted +SMS via main: refused \(rate limited\) in 88 ms\n/)

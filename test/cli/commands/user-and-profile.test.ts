@@ -51,11 +51,14 @@ describe('user', () => {
     expect((await cli.home.otpd(['user', 'list'])).stdout).toContain('otpd otp send')
   })
 
-  test('get requests the phone as it was typed', async () => {
-    cli.respond = () => Response.json({ data: user })
+  test('get requests the phone as it was typed, and names the applications that still exist', async () => {
+    cli.respond = ({ path }) =>
+      path.startsWith('/v1/users')
+        ? Response.json({ data: user })
+        : pageResponse({ id: 'app_1', name: 'web' })
     const { stdout } = await cli.home.otpd(['user', 'get', '+14155550100'])
     expect(cli.server.requests[0]?.path).toBe('/v1/users/%2B14155550100')
-    expect(stdout).toMatch(/ {2}Applications +app_1, app_2\n$/)
+    expect(stdout).toMatch(/ {2}Applications +web \(app_1\), app_2\n$/)
   })
 })
 

@@ -144,8 +144,11 @@ describe('webhook list', () => {
 
 describe('webhook', () => {
   test('get shows the names of headers, and never their values', async () => {
-    cli.respond = () => Response.json({ data: endpoint })
-    expect((await cli.home.otpd(['webhook', 'get', id])).stdout).toContain('authorization: ****')
+    cli.respond = ({ path }) =>
+      Response.json({ data: path.startsWith('/v1/applications') ? { name: 'web' } : endpoint })
+    const { stdout } = await cli.home.otpd(['webhook', 'get', id])
+    expect(stdout).toContain('authorization: ****')
+    expect(stdout).toMatch(/Application +web \(app_\w+\)\n/)
   })
 
   test('update sends the given fields', async () => {
