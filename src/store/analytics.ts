@@ -130,7 +130,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
   ) as Record<keyof typeof breakdownCounts, ReturnType<typeof sumOrZero>>
   const listDaysOfApplication = prepareFiltered(
     database,
-    ({ appId, ...range }: FilterPlaceholders<RangeFilter & { appId: string | number }>) =>
+    ({ appId, country, channel, ...range }: FilterPlaceholders<ApplicationRangeFilter>) =>
       executor
         .select({
           day: breakdown.day,
@@ -139,7 +139,14 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
           failed: breakdownSums.failed,
         })
         .from(breakdown)
-        .where(and(isOwnBreakdown(range), eq(breakdown.appId, appId)))
+        .where(
+          and(
+            isOwnBreakdown(range),
+            eq(breakdown.appId, appId),
+            country && eq(breakdown.country, country),
+            channel && eq(breakdown.channel, channel),
+          ),
+        )
         .groupBy(breakdown.day),
   )
   const sumUp = (column: (typeof breakdownKey)[number]) =>
@@ -201,6 +208,8 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
 
     daysOfApplication: async (developerId, appId, range) =>
       listDaysOfApplication({
+        country: undefined,
+        channel: undefined,
         ...range,
         developerId: database.shortId(developerId),
         appId: database.shortId(appId),
@@ -227,6 +236,12 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
 type ApplicationFilter = { developerId: string; environment: Environment | undefined }
 
 type RangeFilter = BreakdownRange & { developerId: string | number }
+
+type ApplicationRangeFilter = RangeFilter & {
+  appId: string | number
+  country: string | undefined
+  channel: string | undefined
+}
 
 type DayColumns = Record<'requests' | 'sent' | 'verified' | 'failed' | 'active', unknown>
 

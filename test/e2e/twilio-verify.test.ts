@@ -102,8 +102,12 @@ describe('a service is an application', () => {
       `Services/${otherSid('VA')}/Verifications/${otherSid('VE')}`,
       `Services/${shop.live.serviceSid}/RateLimits`,
       `Services/${shop.live.serviceSid}/Verifications/${otherSid('VE')}/more`,
-      'Attempts',
-      'Attempts/Summary',
+      `Attempts/${otherSid('VL')}`,
+      'Attempts/VL1',
+      'Attempts/Summary/more',
+      'SafeList/Numbers/%2B14155550100',
+      'SafeList/Numbers/%2B14155550100/more',
+      'SafeList',
       'Forms/form-push',
     ]) {
       const { status, error } = await shop.call('GET', `/v2/${path}`, undefined)

@@ -188,7 +188,7 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     area: 'src/http/compat/twilio-verify',
-    imports: [...domain('apps', 'model', 'otp'), 'src/http'],
+    imports: [...domain('apps', 'log', 'model', 'otp'), 'src/http'],
     packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
   },
   {

@@ -1,7 +1,7 @@
 import { GuardFault, type GuardAlert } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { createGuardJudge, type GuardJudge } from './judge.ts'
-import type { GuardSettings } from './settings.ts'
+import { isTrustedPhone, type GuardSettings } from './settings.ts'
 
 /** SMS-pumping protection. */
 export type Guard = GuardJudge & {
@@ -24,7 +24,11 @@ export function createGuard(needs: {
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
   onAlert?(alert: GuardAlert): void
-}): Guard & { configure(settings: GuardSettings): void; settings(): GuardSettings } {
+}): Guard & {
+  configure(settings: GuardSettings): void
+  settings(): GuardSettings
+  isTrustedPhone(phone: string): boolean
+} {
   let { settings: currentSettings } = needs
   let current = createGuardJudge(currentSettings, needs.keys)
   return {
@@ -44,6 +48,8 @@ export function createGuard(needs: {
     },
     /** Returns the settings in effect. */
     settings: () => currentSettings,
+    /** Tells whether the settings in effect let all messages to a number pass. */
+    isTrustedPhone: (phone) => isTrustedPhone(currentSettings, phone),
   }
 }
 

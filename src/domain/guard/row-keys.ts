@@ -7,7 +7,13 @@ import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
 import type { RestrictedNumberType } from '../model/number-type.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
-import { noCountry, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
+import {
+  isTrustedPhone,
+  noCountry,
+  refusedChannels,
+  violatedListRules,
+  type GuardSettings,
+} from './settings.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -81,7 +87,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       (mode === 'monitor' && provider === inboxProvider) ||
       environment === 'test' ||
       isVirtualPhone(phone) ||
-      trusted.prefixes.some((prefix) => phone.startsWith(prefix)) ||
+      isTrustedPhone(settings, phone) ||
       (clientIp !== null && isInRange(clientIp, trustedRanges))
     )
   }

@@ -1,4 +1,4 @@
-import type { Environment } from '../model/application.ts'
+import type { CallingApplication, Environment } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -42,6 +42,17 @@ export type BreakdownItem = BreakdownRow & {
 }
 
 const breakdownRowsMax = 200
+
+/** The breakdown is kept for so many days: a year, and a month to compare it with. */
+export const breakdownDays = 400
+
+type MessageFilter = {
+  /** Milliseconds since the epoch. */
+  from?: number | undefined
+  until?: number | undefined
+  country?: string | undefined
+  channel?: string | undefined
+}
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>
 
@@ -115,6 +126,29 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
         if (!isId('app', appId)) return []
         return analytics.daysOfApplication(developer.id, appId, { environment, ...range })
       }
+    },
+
+    /**
+     * Counts the messages of an application, and those whose code was verified, in whole UTC days.
+     *
+     * @param filter `from` is in the first day, `until` the end of the last; undefined counts from the first that is kept,
+     *   and until now
+     */
+    async countMessages(
+      { developerId, id, environment }: Pick<CallingApplication, 'id' | 'developerId' | 'environment'>,
+      { from = 0, until = Infinity, ...filter }: MessageFilter,
+    ): Promise<{ sent: number; verified: number }> {
+      const kept = lastDays(breakdownDays + 1)
+      const range = {
+        firstDay: Math.max(utcDay(from), kept.firstDay),
+        lastDay: Math.min(utcDay(until - 1), kept.lastDay),
+        environment,
+        ...filter,
+      }
+      const isEmpty = range.firstDay > range.lastDay
+      const rows = isEmpty ? [] : await analytics.daysOfApplication(developerId, id, range)
+      const sum = (name: 'sent' | 'verified') => rows.reduce((total, row) => total + row[name], 0)
+      return { sent: sum('sent'), verified: sum('verified') }
     },
 
     /** Lists the values of a dimension in the last `days` days, those with the most messages first, at most 200. */

@@ -80,7 +80,11 @@ export function createOtpService(needs: OtpNeeds) {
      *
      * @throws INVALID_ARGUMENT (CURSOR_INVALID)
      */
-    async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
+    async list(
+      developer: Pick<Developer, 'id'>,
+      filter: OtpFilter,
+      page: PageRequest,
+    ): Promise<Page<OtpRequest>> {
       const before = readIdCursor(page, 'otp')
       const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
       const query = {

@@ -56,7 +56,7 @@ export function createPhoneSearch(needs: {
   }
 
   return async (
-    developer: Developer,
+    developer: Pick<Developer, 'id'>,
     { phone: input, country }: { phone: string; country?: string | undefined },
     filter: OtpFilter,
     page: PageRequest,

@@ -53,8 +53,12 @@ export type AnalyticsStore = {
   ): Promise<{ requests: number; verified: number; active: number }>
   /** @param environment undefined: both */
   days(developerId: string, environment: Environment | undefined, firstDay: number): Promise<DayCounts[]>
-  /** Sums up the breakdown of one application, by day. */
-  daysOfApplication(developerId: string, appId: string, range: BreakdownRange): Promise<DayCounts[]>
+  /** Sums up the breakdown of one application, by day. @param range undefined: all countries, all channels */
+  daysOfApplication(
+    developerId: string,
+    appId: string,
+    range: BreakdownRange & { country?: string | undefined; channel?: string | undefined },
+  ): Promise<DayCounts[]>
   /** Sums up the breakdown by one of its dimensions. */
   breakdown(developerId: string, by: BreakdownDimension, range: BreakdownRange): Promise<BreakdownRow[]>
   /** Names applications that exist. */

@@ -1,4 +1,4 @@
-import { utcDay } from '../log/analytics.ts'
+import { breakdownDays, utcDay } from '../log/analytics.ts'
 import { idempotencyLifetimeMs } from '../limits/idempotency.ts'
 import { lowestId } from '../model/ids.ts'
 import { inboxLifetimeMs } from '../otp/inbox.ts'
@@ -35,9 +35,6 @@ export type PurgeThrottle = {
   /** Awaited between transactions, so that requests go first; false ends the purge. */
   yieldToRequests(): Promise<boolean>
 }
-
-/** The breakdown is kept for so many days: a year, and a month to compare it with. */
-const breakdownDays = 400
 
 export type Retention = ReturnType<typeof createRetention>
 

@@ -117,12 +117,6 @@ await fails(
   400,
   60200,
 )
-await fails(
-  'rate limits',
-  () => service.verifications.create({ to: phone, channel: 'sms', rateLimits: { ip: '1.2.3.4' } }),
-  400,
-  60200,
-)
 await fails('unknown sid', () => service.verifications('VE' + '0'.repeat(32)).fetch(), 404, 20404)
 await fails(
   'another service',
@@ -144,6 +138,74 @@ await fails('wrong token', () => thief.verify.v2.services(VA).fetch(), 401, 2000
   )
   for (let i = 0; i < 2; i++) await service.verifications.create({ to: p, channel: 'sms' })
   await fails('fifth message', () => service.verifications.create({ to: p, channel: 'sms' }), 429, 60203)
+}
+{
+  const { verificationAttempts, verificationAttemptsSummary, safelist } = client.verify.v2
+  const sids = (attempts) => attempts.map(({ sid }) => sid)
+  const every = await verificationAttempts.list({ pageSize: 2 })
+  const [newest] = every
+  ok(
+    'attempts, over many pages',
+    every.length === 7 && new Set(sids(every)).size === every.length,
+    every.length,
+  )
+  ok('a limit', (await verificationAttempts.list({ limit: 3 })).length === 3)
+  ok(
+    'an attempt',
+    newest.serviceSid === VA && newest.dateCreated instanceof Date && newest.channelData.country === 'US',
+    newest,
+  )
+  const same = await verificationAttempts(newest.sid).fetch()
+  ok(
+    'an attempt by its sid',
+    same.sid === newest.sid && same.verificationSid === newest.verificationSid,
+    same,
+  )
+  const of = await verificationAttempts.list({ verificationSid: newest.verificationSid })
+  ok(
+    'attempts of a verification',
+    of.length === 4 && of.map(({ channel }) => channel).join() === 'sms,sms,call,sms',
+    of,
+  )
+  const converted = await verificationAttempts.list({ verificationSid: v.sid, status: 'converted' })
+  ok('converted', converted.length === 1 && converted[0].conversionStatus === 'converted', converted)
+  const day = 86_400_000
+  const filtered = await verificationAttempts.list({
+    'channelData.to': newest.channelData.to,
+    channel: 'call',
+    country: 'US',
+    verifyServiceSid: VA,
+    dateCreatedAfter: new Date(Date.now() - day),
+    dateCreatedBefore: new Date(Date.now() + day),
+  })
+  ok(
+    'every filter',
+    filtered.length > 0 &&
+      filtered.every(
+        ({ channel, channelData }) => channel === 'call' && channelData.to === newest.channelData.to,
+      ),
+    filtered,
+  )
+  const others = await verificationAttempts.list({ verifyServiceSid: 'VA' + '0'.repeat(32) })
+  ok('none of another service', others.length === 0, others)
+  await fails('unknown attempt', () => verificationAttempts('VL' + '0'.repeat(32)).fetch(), 404, 20404)
+  const summary = await verificationAttemptsSummary().fetch({
+    verifyServiceSid: VA,
+    country: 'US',
+    dateCreatedAfter: new Date(Date.now() - day),
+    dateCreatedBefore: new Date(Date.now() + day),
+  })
+  ok(
+    'summary',
+    summary.totalAttempts === every.length &&
+      summary.totalConverted === 1 &&
+      summary.totalUnconverted === every.length - 1 &&
+      Math.abs(summary.conversionRatePercentage - 100 / every.length) < 0.01,
+    summary,
+  )
+  await fails('not in the safe list', () => safelist(phone).fetch(), 404, 20404)
+  await fails('the safe list is read only', () => safelist.create({ phoneNumber: phone }), 403, 20403)
+  await fails('the safe list is read only', () => safelist(phone).remove(), 403, 20403)
 }
 process.stdout.write(`${good} of ${all} hold\n`)
 process.exit(good === all ? 0 : 1)

@@ -1,6 +1,6 @@
 import type { ErrorCode, ServiceError } from '../../../domain/model/errors.ts'
 import { isFieldName } from './fields.ts'
-import { resourceName } from './resources.ts'
+import { findResource, resourceName, type Resource } from './resources.ts'
 
 /** Everything below these belongs to the façade: the paths of Twilio Verify, and those that it had before. */
 export const isTwilioPath = (path: string) => /^\/v[23]\//.test(path)
@@ -59,12 +59,17 @@ const errorsByReason: Record<string, TwilioError> = {
     ...forbidden,
     message: 'Services are applications of otpd: make and change them with `otpd app`',
   },
+  SAFE_LIST_IS_A_SETTING: {
+    ...forbidden,
+    message: 'The safe list is `guard.trustedPrefixes` of the server: change it in the configuration file',
+  },
 }
 
 /** Builds an error in the form that Twilio's libraries read. @param path of the request */
 export function toTwilioError(error: ServiceError, path: string) {
   const { status, code, message } = errorsByReason[error.reason ?? ''] ?? errors[error.code]
-  const resource = code === notFound.code ? resourceName(path) : undefined
+  const resource = findResource(path)
+  const missing = code === notFound.code && resource ? resourceName(resource) : undefined
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
   if (status === 401) headers['www-authenticate'] = 'Basic realm="otpd"'
@@ -73,9 +78,9 @@ export function toTwilioError(error: ServiceError, path: string) {
     headers,
     body: {
       code,
-      message: resource
-        ? `The requested resource ${resource} was not found`
-        : message + nameField(error, code),
+      message: missing
+        ? `The requested resource ${missing} was not found`
+        : message + nameField(error, code, resource?.kind),
       more_info: `https://www.twilio.com/docs/errors/${code}`,
       status,
     },
@@ -83,9 +88,10 @@ export function toTwilioError(error: ServiceError, path: string) {
 }
 
 /** Names the field that is invalid, if it is one of Twilio's: nothing that a caller made up is repeated. */
-function nameField(error: ServiceError, code: number): string {
+function nameField(error: ServiceError, code: number, kind: Resource['kind'] | undefined): string {
   if (code !== invalid.code) return ''
   const name = error.code === 'INVALID_PHONE_NUMBER' ? 'To' : error.details?.[0]?.path
   if (name === undefined || !isFieldName(name)) return ''
-  return name === 'Channel' ? ' `Channel`: use sms, call, whatsapp or auto' : ` \`${name}\``
+  if (name !== 'Channel') return ` \`${name}\``
+  return ` \`Channel\`: use sms, call, whatsapp${kind === 'verifications' ? ' or auto' : ', email or rbm'}`
 }

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import { invalidField, ServiceError } from '../../../domain/model/errors.ts'
 import { readText } from '../../json-body.ts'
 
-/** Every field that Twilio documents for a verification, a check, an update and a list. */
+/** Every field that Twilio documents for a verification, a check, an update, a list and the safe list. */
 const fieldNames = [
   'To',
   'Channel',
@@ -31,6 +31,12 @@ const fieldNames = [
   'PageSize',
   'Page',
   'PageToken',
+  'VerifyServiceSid',
+  'ChannelData.To',
+  'Country',
+  'DateCreatedAfter',
+  'DateCreatedBefore',
+  'PhoneNumber',
 ] as const
 
 export type FieldName = (typeof fieldNames)[number]
@@ -63,7 +69,7 @@ export async function readFields<const Name extends FieldName>(
   return pickFields(new URLSearchParams(text), taken)
 }
 
-/** Reads the query of a list. @throws INVALID_ARGUMENT as `readFields` */
+/** Reads a query. @throws INVALID_ARGUMENT as `readFields` */
 export const readQuery = <const Name extends FieldName>(request: Request, taken: readonly Name[]) =>
   pickFields(new URL(request.url).searchParams, taken)
 
@@ -91,7 +97,7 @@ export function checkField<T extends TSchema>(name: FieldName, schema: T, value:
 const wholeNumber = Type.String({ pattern: '^(0|[1-9][0-9]{0,9})$' })
 
 /** Reads a whole number. @throws INVALID_ARGUMENT if it is out of range */
-export function readNumber(
+function readNumber(
   name: FieldName,
   text: string | undefined,
   { min, max, otherwise }: { min: number; max: number; otherwise: number },
@@ -101,3 +107,16 @@ export function readNumber(
   if (value < min || value > max) throw invalidParameter(name)
   return value
 }
+
+/** Fields with which a list is read page by page. */
+export const pageFields = ['PageSize', 'Page', 'PageToken'] as const
+
+const pageSizeDefault = 50
+const pageSizeMax = 1000
+const pageMax = 1_000_000
+
+/** Reads the page of a list. @throws INVALID_ARGUMENT */
+export const readPage = ({ Page, PageSize }: Fields<'Page' | 'PageSize'>) => ({
+  page: readNumber('Page', Page, { min: 0, max: pageMax, otherwise: 0 }),
+  pageSize: readNumber('PageSize', PageSize, { min: 1, max: pageSizeMax, otherwise: pageSizeDefault }),
+})

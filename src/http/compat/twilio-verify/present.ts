@@ -3,7 +3,7 @@ import { codeDigits } from '../../../domain/model/code.ts'
 import { parseHistory } from '../../../domain/model/request-history.ts'
 import { isExpired, type Channel, type CompatRecord, type OtpRequest } from '../../../domain/model/request.ts'
 import type { SendResult } from '../../../domain/otp/complete-send.ts'
-import { accountSid, attemptSid, serviceSid, verificationSid } from './resources.ts'
+import { accountSid, attemptSid, safeNumberSid, serviceSid, verificationSid } from './resources.ts'
 
 type Status = 'pending' | 'approved' | 'canceled' | 'max_attempts_reached' | 'failed'
 
@@ -19,10 +19,10 @@ export type Verification = {
 }
 
 /** Without milliseconds: with them Twilio's library for Python gives text instead of a time. */
-const formatSeconds = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+export const formatSeconds = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 
 /** Twilio's name of each channel. It has none for Telegram. */
-const channelNames: Record<Channel, string> = {
+export const channelNames: Record<Channel, string> = {
   sms: 'sms',
   whatsapp: 'whatsapp',
   voice: 'call',
@@ -43,13 +43,17 @@ export const toVerification = (request: OtpRequest, status: Status): Verificatio
   appId: request.appId,
   phone: request.phone,
   status,
-  messages: request.compat?.messages ?? messagesOf(request),
+  messages: messagesOf(request),
   createdAt: request.createdAt,
   updatedAt: request.updatedAt,
 })
 
+/** Messages of a request, oldest first. */
+export const messagesOf = (request: OtpRequest): CompatRecord['messages'] =>
+  request.compat?.messages ?? historyMessages(request)
+
 /** Messages of a request that the API made. Their channels are not kept. */
-const messagesOf = (request: OtpRequest): CompatRecord['messages'] =>
+const historyMessages = (request: OtpRequest): CompatRecord['messages'] =>
   parseHistory(request).flatMap((entry) =>
     entry.type === 'otp.sent' ? [{ channel: request.channel, sentAt: entry.at }] : [],
   )
@@ -158,3 +162,10 @@ export function presentServices(
     },
   }
 }
+
+/** A number that the guard trusts, as an entry of the safe list. */
+export const presentSafeNumber = (appId: string, phone: string, baseUrl: string) => ({
+  sid: safeNumberSid(appId),
+  phone_number: phone,
+  url: `${baseUrl}/v2/SafeList/Numbers/${encodeURIComponent(phone)}`,
+})

@@ -1,22 +1,28 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../../domain/apps/authentication.ts'
 import type { ApplicationService } from '../../../domain/apps/applications.ts'
+import type { AnalyticsService } from '../../../domain/log/analytics.ts'
 import type { Clock } from '../../../domain/model/clock.ts'
 import { notFound, ServiceError } from '../../../domain/model/errors.ts'
+import { tryParsePhone } from '../../../domain/model/phone.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
 import { authenticateForOperation, withTrace } from '../../require-application.ts'
 import { readCredentials } from './credentials.ts'
-import { readNumber, readQuery } from './fields.ts'
-import { presentService, presentServices } from './present.ts'
+import { invalidParameter, pageFields, readPage, readQuery } from './fields.ts'
+import { presentSafeNumber, presentService, presentServices } from './present.ts'
 import { findResource, isServiceOf, type Resource } from './resources.ts'
+import { createAttemptCalls } from './attempts.ts'
 import { createVerificationCalls, type Call } from './verifications.ts'
 
 export type TwilioVerifyServices = {
   appAuth: AppAuth
   applications: Pick<ApplicationService, 'get'>
+  analytics: Pick<AnalyticsService, 'countMessages'>
   clock: Clock
+  /** The numbers that it trusts are the safe list. */
+  guard: { isTrustedPhone(phone: string): boolean }
   otp: OtpService
   readIdempotency: ReadIdempotency
   /** URL under which callers reach this server. */
@@ -26,10 +32,6 @@ export type TwilioVerifyServices = {
 type Handler<R extends Resource> = (call: Call, resource: R) => Promise<object>
 type Methods<R extends Resource> = Partial<Record<'GET' | 'POST' | 'DELETE', Handler<R>>>
 type Handlers = { [K in Resource['kind']]: Methods<Extract<Resource, { kind: K }>> }
-
-const pageSizeDefault = 50
-const pageSizeMax = 1000
-const pageMax = 1_000_000
 
 /**
  * Answers as Twilio Verify v2: its services are applications, its verifications OTP requests. A caller authenticates
@@ -42,18 +44,22 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
   const refuseChange = () => {
     throw new ServiceError('FORBIDDEN', 'Services are applications.', { reason: 'SERVICES_ARE_APPLICATIONS' })
   }
+  const refuseSafeNumber = () => {
+    throw new ServiceError('FORBIDDEN', 'The safe list is a setting.', { reason: 'SAFE_LIST_IS_A_SETTING' })
+  }
+  /** Reads a number that the guard always lets pass. @throws INVALID_ARGUMENT; NOT_FOUND */
+  const findSafe = (item: string): string => {
+    const phone = tryParsePhone(item)?.phone
+    if (phone === undefined) throw invalidParameter('PhoneNumber')
+    if (!services.guard.isTrustedPhone(phone)) throw notFound('otpRequest')
+    return phone
+  }
 
   const handlers: Handlers = {
     services: {
       async GET(call) {
-        const query = readQuery(call.request, ['PageSize', 'Page', 'PageToken'])
-        const pageSize = readNumber('PageSize', query.PageSize, {
-          min: 1,
-          max: pageSizeMax,
-          otherwise: pageSizeDefault,
-        })
-        const page = readNumber('Page', query.Page, { min: 0, max: pageMax, otherwise: 0 })
-        return presentServices(await getApplication(call), { page, pageSize }, publicUrl())
+        const page = readPage(readQuery(call.request, pageFields))
+        return presentServices(await getApplication(call), page, publicUrl())
       },
       POST: refuseChange,
     },
@@ -63,6 +69,13 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
       DELETE: refuseChange,
     },
     ...createVerificationCalls(services),
+    ...createAttemptCalls(services),
+    safeNumbers: { POST: refuseSafeNumber },
+    safeNumber: {
+      GET: async ({ application }, { item }) =>
+        presentSafeNumber(application.id, findSafe(item), publicUrl()),
+      DELETE: refuseSafeNumber,
+    },
   }
 
   async function answer(call: Call & { resource: Resource | undefined }): Promise<object> {
@@ -102,6 +115,11 @@ const paths = [
   '/v2/Services/:service/Verifications',
   '/v2/Services/:service/Verifications/:item',
   '/v2/Services/:service/VerificationCheck',
+  '/v2/Attempts',
+  '/v2/Attempts/Summary',
+  '/v2/Attempts/:item',
+  '/v2/SafeList/Numbers',
+  '/v2/SafeList/Numbers/:item',
   '/v2/*',
   '/v3/*',
 ]
