@@ -3,7 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
-import { evidenceWalk } from '../domain/upkeep/guard-walks.ts'
+import { evidenceWalk, relayWalk } from '../domain/upkeep/guard-walks.ts'
 import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
@@ -68,7 +68,10 @@ export async function startWorkers(needs: {
   // Before the first send: without evidence, the guard takes customers for strangers.
   else
     await leadership.run(() =>
-      keyWalks.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [evidenceWalk]),
+      keyWalks.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [
+        evidenceWalk,
+        relayWalk,
+      ]),
     )
   // Before there are rows: later they would have to be moved into their partitions.
   if (database.partitions)

@@ -12,6 +12,8 @@ export const allowances = {
   device: { base: 5, perPhone: 5 },
   /** Messages that all countries of a developer may send together beyond their own allowances, and one of them. */
   pool: { perDay: 300, perCountry: 100 },
+  /** Codes of other systems to a country, whose verification is not seen: as many times the greatest of its last days. */
+  relay: { base: 300, growth: 3 },
   /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */
   named: { base: 100, launchBase: 1_000, launchDays: 7 },
 } as const
@@ -52,6 +54,10 @@ export const allowanceOf = (kind: SubjectKind, evidence: number): number =>
 /** Weighs messages in flight less than those that were left unverified. */
 const weigh = ({ unverified, inFlight: flying }: Usage, max: number): number =>
   unverified - (1 - inFlight.share) * Math.min(flying, max, unverified)
+
+/** Allowance of the codes of other systems to a country. */
+export const relayAllowance = (usualDay: number, namedBase = 0): number =>
+  Math.max(allowances.relay.base, allowances.relay.growth * usualDay, namedBase)
 
 /** Tells whether a message would leave beyond the own allowance of its country, so that the pool pays for it. */
 export const isFromPool = ({ country, namedBase }: Usages, times = 1): boolean =>

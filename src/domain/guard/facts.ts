@@ -21,13 +21,14 @@ export const loadGuardFacts = (
 ): Awaitable<GuardFacts | undefined> => (keys ? loadFacts(rows, keys) : undefined)
 
 async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> {
-  const { subjects, total } = keys
+  const { subjects, relay, total } = keys
   const wanted: string[] = []
   if (subjects) {
     wanted.push(subjects.country, subjects.prefix)
     if (subjects.network !== undefined) wanted.push(subjects.network)
     if (subjects.device !== undefined) wanted.push(subjects.device)
   }
+  if (relay !== undefined) wanted.push(relay)
   if (total !== undefined) wanted.push(total)
   if (wanted.length === 0) return { keys, rows: new Map() }
   try {
@@ -42,7 +43,9 @@ async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> 
 }
 
 /** Names the rows that depend on the country's: the pool if it may pay, and the history once an hour. */
-function moreKeys({ subjects, pool, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
+function moreKeys({ subjects, relay, pool, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
+  if (relay !== undefined && judgedAt !== undefined)
+    return openSubject(found.get(relay), judgedAt).about.hour === hourOf(judgedAt) ? [] : [historyKey(relay)]
   const stored = subjects && found.get(subjects.country)
   if (!subjects) return []
   if (judgedAt === undefined) return stored?.windows[3]?.length ? [pool] : []

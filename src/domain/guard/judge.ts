@@ -3,7 +3,7 @@ import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
-import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
+import { allowanceOf, findExceeded, isFromPool, relayAllowance, type Usages } from './allowances.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
   createGuardRowKeys,
@@ -104,6 +104,25 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     return { violatedRules, alert: alert ?? ofPool }
   }
 
+  /** Compares a message with the code of another system with what is usual: nothing tells whether it was verified. */
+  function judgeRelayed(
+    { rows }: GuardFacts,
+    key: string,
+    country: string,
+    now: number,
+    changes: GuardChanges,
+  ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
+    const relay = openSubject(rows.get(key), now)
+    const hours = noteHours(relay, rows.get(key), rows.get(historyKey(key)), now)
+    if (hours) changes.rows.set(historyKey(key), hours)
+    const base = namedBase(settings, relay, country, now)
+    const isExceeded = relay.usage().unverified >= relayAllowance(relay.about.usualDay, base)
+    if (!isExceeded || !isEnforced) relay.add(now, 1)
+    const alert = findAlert(country, relay, undefined, now)
+    changes.rows.set(key, relay.close(alert ? now : undefined))
+    return { violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }
+  }
+
   /** Counts a message against the daily cap of the installation. */
   function violatesTotal({ keys: { total }, rows }: GuardFacts, now: number, changes: GuardChanges): boolean {
     if (totalPerDay === 0 || total === undefined) return false
@@ -144,10 +163,12 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const violatedRules = violatedListRules(settings, message)
       const isBlocked = () => isEnforced && violatedRules.length > 0
       let alert: GuardAlert | undefined
-      const { subjects } = facts.keys
+      const { subjects, relay } = facts.keys
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      if (!isBlocked() && subjects && !sender.isKnownPhone) {
-        const judged = judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
+      if (!isBlocked() && !sender.isKnownPhone && (subjects ?? relay) !== undefined) {
+        const judged = subjects
+          ? judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
+          : judgeRelayed(facts, relay ?? '', country, now, changes)
         violatedRules.push(...judged.violatedRules)
         alert = judged.alert
       }

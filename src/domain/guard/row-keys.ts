@@ -24,6 +24,8 @@ export type GuardedRequest = Pick<
 /** A message to judge. */
 export type GuardedMessage = GuardedRequest & {
   numberType: RestrictedNumberType | null
+  /** Whether another system made its code. */
+  isRelayed?: boolean
   /** Channels that it may take; undefined is SMS alone. */
   channels?: readonly Channel[]
 }
@@ -40,6 +42,8 @@ export type SubjectKeys = {
 export type GuardKeys = {
   /** Undefined if nothing is counted, since the phone is known. */
   subjects: SubjectKeys | undefined
+  /** Row of the codes of other systems to the country, for such a message. */
+  relay?: string | undefined
   /** Row of the messages that left beyond the allowances of their countries. */
   pool: string
   /** Row of the messages of the installation; undefined without a daily cap. */
@@ -64,6 +68,8 @@ export const countryKey = (developerId: string, country: string | null) =>
   `${developerId} ${country ?? noCountry}`
 /** After those of countries, in the order of keys. */
 export const poolKey = (developerId: string) => `${developerId} pool`
+export const relayKey = (developerId: string, country: string | null) =>
+  `${countryKey(developerId, country)} relay`
 /** Row of the usual rate of a country. */
 export const historyKey = (country: string) => `${country} history`
 
@@ -121,8 +127,11 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
         return { ...toKeys(message), judgedAt: now }
       const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
-      const subjects = sender.isKnownPhone ? undefined : toSubjects(message, sender)
-      return { ...toKeys(message, subjects), total, judgedAt: now }
+      const isCounted = !sender.isKnownPhone
+      const subjects = isCounted && !message.isRelayed ? toSubjects(message, sender) : undefined
+      const relay =
+        isCounted && message.isRelayed ? relayKey(message.developerId, message.country) : undefined
+      return { ...toKeys(message, subjects), relay, total, judgedAt: now }
     },
 
     keysToConvert(request, sender, now) {

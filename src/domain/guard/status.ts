@@ -150,7 +150,7 @@ function toCountryUsage(
 
 function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
   const { countries, deniedCountries, allowedNumberTypes, totalPerDay } = settings
-  const { country, prefix, network, device, pool } = allowances
+  const { country, prefix, network, device, pool, relay } = allowances
   const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
     `${base} unverified messages in 24 hours, and ${perPhone} for each phone verified ${of} in 14 days`
   switch (rule) {
@@ -177,6 +177,8 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
       return growing(network, 'from it')
     case 'DEVICE_UNVERIFIED':
       return growing(device, 'from it')
+    case 'RELAY_VOLUME':
+      return `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of its last 14 days`
     case 'TOTAL_DAILY':
       return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
   }

@@ -129,6 +129,13 @@ export function namedBase(
   return utcDay(now) < about.launchDay + launchDays ? launchBase : base
 }
 
+/** Adds a message to the history of a country. */
+export function addToHistory(row: GuardRow | undefined, at: number, now: number): GuardRow {
+  const hours = moved(historyWindow, row?.windows[0], now)
+  addTo(historyWindow, hours, at, 1)
+  return { windows: [trimmed(hours)], alertedAt: 0, until: utcDay(now) + evidenceDays + 1 }
+}
+
 /** Adds two rows up: one subject was counted under two keys. */
 export const mergeRows = (a: GuardRow, b: GuardRow): GuardRow => ({
   windows: [0, 1, 2, 3, 4].map((index) => mergeCounts(a.windows[index] ?? [], b.windows[index] ?? [])),

@@ -17,6 +17,8 @@ const alarm = {
 } as const
 
 const weekHours = 7 * 24
+/** Usual hour of a country that has none yet. */
+const unknown = -1
 
 /**
  * Moves the hours that ended since the last message of a country into its history, and computes what is usual now: the
@@ -36,9 +38,9 @@ export function noteHours(
   if (about.hour === hour) return undefined
   const from = about.hour
   about.hour = hour
-  if (!stored) return undefined
+  if (!stored && !history) return undefined
   const hours = moved(historyWindow, history?.windows[0], now)
-  const [newest = 0, ...counts] = stored.windows[0] ?? []
+  const [newest = 0, ...counts] = stored?.windows[0] ?? []
   const limit = Math.ceil(alarm.growth * Math.max(about.usualHour, about.usualDay / 24, 1))
   for (const [age, count] of counts.entries()) {
     const ended = newest - age
@@ -48,36 +50,35 @@ export function noteHours(
   }
   const at = (age: number) => hours[1 + age] ?? 0
   const alike = [weekHours, 2 * weekHours].flatMap((age) => [at(age - 1), at(age), at(age + 1)])
-  about.usualHour = alike.reduce((sum, count) => sum + count, 0) / alike.length
+  // In the first week of a country there is no usual hour yet.
+  const isYoung = total([0, ...hours.slice(weekHours)]) === 0
+  about.usualHour = isYoung ? unknown : alike.reduce((sum, count) => sum + count, 0) / alike.length
   about.usualDay = 0
-  // In the first week of a country there is no usual yet.
-  if (total([0, ...hours.slice(weekHours)]) === 0) about.usualHour = 0
-  else
-    for (let day = 0; day < 14; day++) {
-      const first = 26 + 24 * day
-      about.usualDay = Math.max(about.usualDay, total([0, ...hours.slice(first, first + 24)]))
-    }
+  for (let day = 0; day < 14; day++) {
+    const first = 26 + 24 * day
+    about.usualDay = Math.max(about.usualDay, total([0, ...hours.slice(first, first + 24)]))
+  }
   return { windows: [trimmed(hours)], alertedAt: 0, until: Math.floor(hour / 24) + 15 }
 }
 
 /**
  * Finds out whether a country, or a prefix of it, sends more unverified messages than usual. At most once an hour.
  *
- * @param prefix with its first digits
+ * @param prefix with its first digits; undefined for codes of other systems, whose verification is not seen
  */
 export function findAlert(
   code: string,
   country: Subject,
-  prefix: { digits: string; subject: Subject },
+  prefix: { digits: string; subject: Subject } | undefined,
   now: number,
 ): GuardAlert | undefined {
   if (country.alertedAt > now - alertMs) return undefined
-  const found = findExcess(country) ?? findExcess(prefix.subject)
+  const found = findExcess(country, prefix !== undefined) ?? (prefix && findExcess(prefix.subject, true))
   if (!found) return undefined
   const { reason, unverified, usual, subject } = found
   return {
     country: code,
-    prefix: subject === country ? null : prefix.digits,
+    prefix: prefix && subject !== country ? prefix.digits : null,
     reason,
     unverified: Math.round(unverified),
     usual: Math.round(usual),
@@ -90,22 +91,22 @@ export const poolAlert = (country: string, pool: Subject, now: number): GuardAle
     ? undefined
     : { country, prefix: null, reason: 'pool', unverified: pool.usage().unverified, usual: 0 }
 
-function findExcess(subject: Subject) {
+function findExcess(subject: Subject, isSeen: boolean) {
   const { unverified, inFlight, evidence } = subject.usage()
   const { usualHour, usualDay } = subject.about
   const settled = unverified - 0.8 * inFlight
   const recent = subject.recentlyUnverified()
-  const usual = usualHour / 6
-  if (evidence === 0 && settled >= alarm.nothingVerified)
+  const usual = Math.max(0, usualHour) / 6
+  const isUsualKnown = usualHour !== unknown && usualDay > 0
+  if (isSeen && evidence === 0 && settled >= alarm.nothingVerified)
     return { subject, reason: 'nothing_verified', unverified: settled, usual: 0 } as const
   // Rates differ by chance. While there is no usual, verified phones are the measure.
-  const isRate =
-    usualDay > 0
-      ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)
-      : evidence > 0 && settled >= alarm.rate * evidence
+  const isRate = isUsualKnown
+    ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)
+    : evidence > 0 && settled >= alarm.rate * evidence
   if (isRate && recent >= alarm.perTenMinutes)
     return { subject, reason: 'rate', unverified: recent, usual } as const
-  if (usualDay > 0 && settled >= alarm.day * usualDay && settled >= usualDay + alarm.dayMore)
+  if (isUsualKnown && settled >= alarm.day * usualDay && settled >= usualDay + alarm.dayMore)
     return { subject, reason: 'day', unverified: settled, usual: usualDay } as const
   return undefined
 }

@@ -15,6 +15,7 @@ export const guardRules = [
   'PREFIX_UNVERIFIED',
   'NETWORK_UNVERIFIED',
   'DEVICE_UNVERIFIED',
+  'RELAY_VOLUME',
   'TOTAL_DAILY',
 ] as const
 

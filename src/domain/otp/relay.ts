@@ -1,10 +1,12 @@
 import { readRefusal } from '../apps/authentication.ts'
+import { alertChanges } from '../guard/alert.ts'
 import { destinationBlocked } from '../guard/blocked.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
 import { inboxProvider, type Dispatched } from '../model/delivery.ts'
+import type { GuardAlert } from '../model/guard.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { laneFor } from '../model/phone-record.ts'
@@ -28,6 +30,7 @@ import {
   type RelayScopes,
 } from './relay-once.ts'
 import { run } from './run.ts'
+import { senderOf } from './sender.ts'
 import { deliveryFailed } from './settle.ts'
 
 /** Characters of a code that another system made. */
@@ -57,7 +60,7 @@ type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'checkFailuresMax' | 'ra
 }
 
 /** The decision on a call: its result, or a message to dispatch. */
-type Decided = { rate: RateState | undefined } & (
+type Decided = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
   | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean }
   | { kind: 'dispatch'; message: RelayedFacts; channels: readonly Channel[]; otpTtlSeconds: number }
 )
@@ -74,8 +77,8 @@ export function createOtpRelay(needs: RelayNeeds) {
   return {
     /**
      * Sends a code once: the same code for the same phone within a minute is answered again. Charged as a send. The guard
-     * applies its lists and daily cap, and not the rules that compare with verified codes, since otpd never learns whether
-     * this one was.
+     * applies its lists and daily cap; as otpd never learns whether a code was verified, it compares with what is
+     * usual in the country.
      *
      * @throws INVALID_PHONE_NUMBER; UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were
      *   checked
@@ -92,7 +95,8 @@ export function createOtpRelay(needs: RelayNeeds) {
       const { code } = input
       const scopes = relayScopes(keys, application.id, { phone: phone.phone, code }, call)
       const decided = await decide(application, phone, input, scopes)
-      const { rate } = decided
+      const { rate, alert } = decided
+      if (alert) needs.guard.onAlert(alert)
       if (decided.kind === 'ended') {
         const { result, replayed } = decided
         if (!isRejected(result)) return { ...result, replayed, rate }
@@ -143,35 +147,23 @@ export function createOtpRelay(needs: RelayNeeds) {
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
         const routes = delivery.routesFor({ environment, appId, ...phone })
         const origin = { ...subscriber, clientIp, createdAt: now, resends: 0 }
-        const refused = guard.refusedChannels({ ...origin, provider: null })
-        const channels = chooseChannels(routes, { ...input, refused })
+        const message = { ...origin, provider: null }
+        const channels = chooseChannels(routes, { ...input, refused: guard.refusedChannels(message) })
         const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
         const provider = isInboxOnly ? inboxProvider : null
-        const guarded = { ...origin, provider, channels }
-        // As of a known phone: its messages are not compared with verified codes, and not counted.
-        const sender = { isKnownPhone: true, contexts, sentAt: 0, verifiedAt: 0, verifiedFrom: [] }
+        const guarded = { ...origin, provider, channels, isRelayed: true }
+        const sender = senderOf(loaded.record, { contexts, createdAt: now })
         const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
         const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
         const subscribers = await rows.subscribers(appId)
-        const judged = { guarded, sender, guardFacts }
-        return {
-          now,
-          refusal,
-          caller,
-          earlier,
-          inboxOwnerId,
-          loaded,
-          contexts,
-          channels,
-          isInboxOnly,
-          judged,
-          rate,
-          subscribers,
-        }
+        const alertSubscribers = guardFacts?.keys.relay ? await rows.subscribersOfDeveloper(developerId) : []
+        const judged = { guarded, sender, guardFacts, alertSubscribers }
+        const loadedFacts = { refusal, caller, earlier, inboxOwnerId, loaded, channels, isInboxOnly }
+        return { ...loadedFacts, now, judged, rate, subscribers }
       },
 
       decide(facts): Decision<Decided> {
-        const { now, refusal, caller, earlier, loaded, contexts, channels, judged, subscribers } = facts
+        const { now, refusal, caller, earlier, loaded, channels, judged, subscribers } = facts
         if (refusal) return end(refusal)
         if (earlier && isRejected(earlier)) return end(earlier)
         if (earlier) {
@@ -186,6 +178,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         // Before the limits: invalid numbers are all refused alike.
         if (facts.inboxOwnerId === undefined) return end(reject(invalidPhone()))
+        const { contexts } = judged.sender
         const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
@@ -210,6 +203,7 @@ export function createOtpRelay(needs: RelayNeeds) {
           ...charged.changes,
           { kind: 'phone', slot: loaded, record },
           { kind: 'guard', changes: counts },
+          ...alertChanges(newId, message, verdict.alert, judged.alertSubscribers, now),
         ]
         if (verdict.blocked) {
           const detail = `blocked ${verdict.violatedRules.join(' ')}`
@@ -218,6 +212,7 @@ export function createOtpRelay(needs: RelayNeeds) {
             rate,
             [...changes, event('message.undelivered', detail)],
             now,
+            verdict.alert,
           )
         }
         if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
@@ -238,7 +233,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         const { otpTtlSeconds } = caller
         return {
-          result: { kind: 'dispatch', message, channels, otpTtlSeconds, rate },
+          result: { kind: 'dispatch', message, channels, otpTtlSeconds, rate, alert: verdict.alert },
           changes: [...changes, ...claimRelay(scopes, now)],
         }
       },
@@ -255,9 +250,10 @@ export function createOtpRelay(needs: RelayNeeds) {
       rate: RateState | undefined,
       changes: readonly Change[],
       now: number,
+      alert?: GuardAlert,
     ): Decision<Decided> {
       return {
-        result: { kind: 'ended', result, replayed: false, rate },
+        result: { kind: 'ended', result, replayed: false, rate, alert },
         changes: [...changes, ...saveRelay(scopes, result, now)],
       }
     }

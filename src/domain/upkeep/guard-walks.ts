@@ -1,12 +1,14 @@
 import { utcDay } from '../log/analytics.ts'
 import { noGuardChanges } from '../guard/facts.ts'
-import { countryKey, prefixKey } from '../guard/row-keys.ts'
-import { mergeRows, openSubject, type Subject } from '../guard/subject.ts'
+import { countryKey, historyKey, prefixKey, relayKey } from '../guard/row-keys.ts'
+import { addToHistory, mergeRows, openSubject, type Subject } from '../guard/subject.ts'
 import type { Clock } from '../model/clock.ts'
 import { contextHashForm, upgradeContext } from '../model/context.ts'
 import { evidenceDays, guardHashForm } from '../model/guard.ts'
 import { upgradeHash, type Keys } from '../model/keys.ts'
-import { isVirtualPhone } from '../model/phone.ts'
+import { idTime } from '../model/ids.ts'
+import { isVirtualPhone, tryParsePhone } from '../model/phone.ts'
+import { dayMs } from '../../shared/durations.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { KeyWalk } from './key-walks.ts'
 
@@ -40,6 +42,31 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk 
   },
 })
 
+/**
+ * Creates the walk that counts the codes of other systems of the last day as a usual day, by country: a database that was
+ * made without the counts must not begin with the least allowance.
+ */
+export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
+  name: relayWalk,
+  purpose: 'client-ids',
+  async step(tx, position, limit) {
+    const now = clock.now()
+    const messages = await tx.relayedMessages.listPhones(position, limit)
+    const changes = noGuardChanges()
+    for (const { id, developerId, phone } of messages) {
+      const country = tryParsePhone(phone)?.country
+      if (country === undefined) continue
+      const key = historyKey(relayKey(developerId, country))
+      const row = changes.rows.get(key) ?? (await tx.guard.rows([key])).get(key)
+      changes.rows.set(key, addToHistory(row, idTime(id) - dayMs, now))
+    }
+    await tx.guard.apply(changes)
+    return messages.at(-1)?.id
+  },
+})
+
+/** Name of that walk. */
+export const relayWalk = 'guard.relays'
 /** Name of the walk that builds the evidence of a database that was made without it. */
 export const evidenceWalk = 'guard.evidence'
 

@@ -7,7 +7,7 @@ import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { cancelRequests } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
-import { createEvidenceWalk, createGuardWalk } from './guard-walks.ts'
+import { createEvidenceWalk, createGuardWalk, createRelayWalk } from './guard-walks.ts'
 import type { KeyWalk } from './key-walks.ts'
 import { createLinkWalk } from './link-requests.ts'
 import { createPhoneWalks } from './phone-key-walk.ts'
@@ -102,6 +102,7 @@ export const createAllKeyWalks = (
   createLinkWalk(needs.keys),
   createTotpWalk(needs),
   createEvidenceWalk(needs),
+  createRelayWalk(needs),
   createGuardWalk(needs.keys),
   ...sealWalks,
 ]

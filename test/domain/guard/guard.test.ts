@@ -189,6 +189,20 @@ describe('what leaves unverified', () => {
   })
 })
 
+test('codes of other systems take 300 a day and country, or three times the most of a day', async () => {
+  const bench = createBench()
+  const day = async (count: number, overrides: Partial<GuardedMessage> = {}) => {
+    const rules = await sendSlowly(bench, count, dayMs / count, { isRelayed: true, ...overrides })
+    return countOf(rules, '')
+  }
+  expect(await day(400)).toBe(300)
+  expect(await day(100, { country: 'BE' })).toBe(100)
+  for (let n = 0; n < 3; n++) await day(200)
+  expect(await day(900)).toBeGreaterThan(580)
+  expect((await bench.send(1, {}, stranger)).rules).toEqual([''])
+  expect(bench.open('dev_1 NL').usage().unverified).toBe(1)
+})
+
 describe('a prefix, a network and a device', () => {
   test('are a number without its last four digits, an IPv4 /24 or an IPv6 /56', async () => {
     const bench = createBench({ countries: ['NL'] })
