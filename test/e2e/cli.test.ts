@@ -14,17 +14,28 @@ const parseData = (result: { stdout: string; stderr: string }) => {
 
 describe('the first five minutes', () => {
   let server: RunningServer
+  /** Read at once: its file is removed when it is used. */
+  let setupToken: string
 
   beforeAll(async () => {
     server = await startServer()
+    setupToken = server.setupToken()
   })
 
   afterAll(() => server.stop())
 
   test('lead from nothing to a verified code in six commands', async () => {
     const { otpd } = server
-    const token = server.setupToken()
-    const login = ['login', '--setup-token', token, '--email', email, '--name', 'Ada', '--password-stdin']
+    const login = [
+      'login',
+      '--setup-token',
+      setupToken,
+      '--email',
+      email,
+      '--name',
+      'Ada',
+      '--password-stdin',
+    ]
     expect(await otpd(login, { input: password })).toMatchObject({ exitCode: 0, stdout: '' })
 
     const project = await otpd(['project', 'create', 'storefront'])
@@ -60,14 +71,7 @@ describe('the first five minutes', () => {
   })
 
   test('use up the setup token: it creates no second account', async () => {
-    const login = [
-      'login',
-      '--setup-token',
-      server.setupToken(),
-      '--email',
-      'eve@example.com',
-      '--password-stdin',
-    ]
+    const login = ['login', '--setup-token', setupToken, '--email', 'eve@example.com', '--password-stdin']
     const result = await server.otpd(login, { input: password })
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
   })

@@ -14,8 +14,10 @@ test('otpd version compares itself with a database, and creates nothing', async 
   expect(others.database).toBeUndefined()
   expect((await show('--data-dir', server.dataDir)).database).toEqual({ schema, pending: [] })
   const missing = join(server.home, 'missing')
-  const { database } = await show('--data-dir', missing)
-  expect([database.schema, database.pending.at(-1)]).toEqual([null, schema])
+  expect(await server.otpd(['version', '--data-dir', missing])).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining(`no database in ${missing}`),
+  })
   expect(existsSync(missing)).toBe(false)
   await server.stop()
 })
