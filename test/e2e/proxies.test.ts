@@ -91,8 +91,9 @@ for (const recipe of proxyRecipes) {
         const { stdout } = await runToEnd(proxy.curl('/v1/otp/send', ...status, '--data', '{}'), {})
         const [last = '', ...body] = stdout.split('\n').toReversed()
         expect([last.slice(0, 3), posts]).toEqual(['502', 1])
-        if (recipe.name !== 'haproxy') return
-        expect(JSON.parse(body.toReversed().join(''))).toMatchObject({ error: { code: 'UNAVAILABLE' } })
+        expect(JSON.parse(body.toReversed().join(''))).toMatchObject({
+          error: { code: 'UNAVAILABLE', traceId: expect.stringMatching(/^[0-9a-f-]{32,36}$/) as unknown },
+        })
         expect(last).toBe('502 1')
       } finally {
         await proxy.stop()
