@@ -84,7 +84,7 @@ export function createApi(
         }
         return toApiResponse(server, response, [
           ...tokenHints(server, response, token),
-          ...notFoundHints(server, response, path),
+          ...notFoundHints(server, response, { method, path }),
         ])
       }
     },
@@ -105,7 +105,7 @@ export function createApi(
               'Replace them with: otpd app rotate APP client-secret, otpd app rotate APP api-key',
             ]
           : []
-      return toApiResponse(server, response, [...hints, ...notFoundHints(server, response, path)])
+      return toApiResponse(server, response, [...hints, ...notFoundHints(server, response, { method, path })])
     },
     /**
      * Makes any call, with the body unchanged and with a token if there is one.
@@ -126,7 +126,7 @@ export function createApi(
       if (response.status >= 400)
         throw responseError(server, response, [
           ...tokenHints(server, response, token),
-          ...notFoundHints(server, response, path),
+          ...notFoundHints(server, response, { method, path }),
         ])
       return response
     },
@@ -172,12 +172,15 @@ const commandNouns: Partial<Record<string, string>> = {
   applications: 'app',
   otp: 'otp',
   webhooks: 'webhook',
-  users: 'user',
   tokens: 'token',
 }
 
 /** Suggests a list to look at after a 404. */
-function notFoundHints(server: ServerChoice, { status, json }: HttpResponse, path: string) {
+function notFoundHints(
+  server: ServerChoice,
+  { status, json }: HttpResponse,
+  { method, path }: { method: string; path: string },
+) {
   if (status !== 404) return []
   const isUnknownRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
   if (isUnknownRoute)
@@ -185,6 +188,8 @@ function notFoundHints(server: ServerChoice, { status, json }: HttpResponse, pat
       ...(path.startsWith('/v1/') ? [] : [`Paths of the API start with /v1, like /v1${path}.`]),
       `See the API documentation: ${server.url}/v1/docs`,
     ]
+  if (method === 'GET' && path.startsWith('/v1/users/'))
+    return ['Look for its codes with: otpd otp list --phone PHONE']
   const noun = commandNouns[path.split('/')[2] ?? '']
   return noun === undefined ? [] : [`List them with: otpd ${noun} list`]
 }

@@ -1,5 +1,5 @@
 import type { ApiResponse, Api } from './api.ts'
-import { isLastDigits } from './last-digits.ts'
+import { isLastDigits, readLastDigits } from './last-digits.ts'
 import type { AuditEntry } from './resources.ts'
 import { CliError, exitCodes, isOutOfScope, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
@@ -136,26 +136,41 @@ export const listAudit = (
 ) => loadPages((query) => api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...filter } }), itemsMax)
 
 /**
- * Returns the phone number of a user that is named by it, by its last digits or by id, and any other text as it is.
+ * Returns the phone number that is named by its last digits or by the id of a user, and any other text as it is. Last
+ * digits are looked for in the newest users and codes: people who ask for help often never verified a code.
  *
  * @param country of a national number, which the server reads
- * @throws usage error when several of the newest users match
+ * @throws usage error when several numbers match; NOT_FOUND when none does
  */
 export async function findPhone(api: Api, phoneOrId: string, country?: string): Promise<string> {
-  const hasDigits = country === undefined && isLastDigits(phoneOrId)
-  if (!hasDigits && !phoneOrId.startsWith('idn_')) return phoneOrId
-  const users = await loadPages((query) => api.asDeveloper('GET', '/v1/users', { query }), searchedMax)
-  if (hasDigits) {
-    const ending = phoneOrId.replaceAll(/\D/g, '').replace(/^0(?=\d{6})/, '')
-    const phones = [...new Set(users.map(({ phone }) => phone))].filter((phone) => phone.endsWith(ending))
-    if (phones.length < 2) return phones[0] ?? phoneOrId
-    const message = `${phones.length} users have a number that ends with ${ending}; use one of them.`
-    throw usageError(message, ...phones.slice(0, 10).map(printable))
-  }
-  const list = async () => users
-  const id = await find(phoneOrId, { noun: 'user', label: 'user', prefix: 'idn', list })
+  if (country === undefined && isLastDigits(phoneOrId)) return await findPhoneByLastDigits(api, phoneOrId)
+  if (!phoneOrId.startsWith('idn_')) return phoneOrId
+  const users = await listUsers(api)
+  const id = await find(phoneOrId, { noun: 'user', label: 'user', prefix: 'idn', list: async () => users })
   return users.find((user) => user.id === id)?.phone ?? phoneOrId
 }
+
+async function findPhoneByLastDigits(api: Api, text: string): Promise<string> {
+  const digits = readLastDigits(text)
+  const [users, requests] = await Promise.all([
+    listUsers(api),
+    api.asDeveloper('GET', '/v1/otp', { query: { phone: text, limit: '200' } }),
+  ])
+  const all = [...users, ...requests.data].map(({ phone }) => phone)
+  const [match, ...others] = new Set(all.filter((phone) => phone.startsWith('+') && phone.endsWith(digits)))
+  if (match === undefined)
+    throw new CliError(exitCodes.notFound, 'NOT_FOUND', `No recent number ends with ${digits}.`, {
+      hints: ['Older ones are found by the whole number, like +14155550100, or with --country.'],
+    })
+  if (others.length === 0) return match
+  throw usageError(
+    `${others.length + 1} numbers end with ${digits}; use one of them.`,
+    ...[match, ...others].slice(0, 10).map(printable),
+  )
+}
+
+const listUsers = (api: Api) =>
+  loadPages((query) => api.asDeveloper('GET', '/v1/users', { query }), searchedMax)
 
 /** Whether the text is a complete id of this kind. */
 export const isFullId = (text: string, prefix: string) => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(text)

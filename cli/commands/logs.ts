@@ -133,7 +133,10 @@ function readOptions(
 ): Omit<LogSearch, 'appId' | 'environment' | 'requestId'> {
   if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))
     throw usageError(`--limit must be a number from 1 to ${limitMax}.`)
-  const phoneEnd = phone?.replaceAll(/[\s().-]/g, '').replace(/^00/, '+')
+  const phoneEnd = phone
+    ?.replaceAll(/[\s().-]/g, '')
+    .replace(/^00/, '+')
+    .replace(/^0(?=\d{6})/, '')
   if (phoneEnd !== undefined && !/^\+?\d{2,15}$/.test(phoneEnd))
     throw usageError('--phone must be a number like +14155550100, or its last digits.')
   return {

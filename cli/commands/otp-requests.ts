@@ -77,7 +77,7 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
           response.data.map(({ id }) => id),
         )
         if (phone !== undefined && country === undefined && isLastDigits(phone))
-          output.note('Searched 500 codes for these last digits. A whole number, or --country, searches all.')
+          output.note('Last digits are searched in the newest 500 codes, a whole number or --country in all.')
         printNextPageHint(output, response)
       }),
     )

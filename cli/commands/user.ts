@@ -74,7 +74,7 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
         const params = { phoneNumber: await findPhone(api, phone, country) }
         const call = { params, query: { country } }
         const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
-        output.printResult(response.body, () => unlockText(phone, response.data, output))
+        output.printResult(response.body, () => unlockText(params.phoneNumber, response.data, output))
       }),
     )
 
@@ -97,7 +97,7 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
         })
         const call = { params: { phoneNumber }, query: { erase: 'true' as const, country } }
         const response = await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
-        output.printResult(response.body, () => erasureText(phone, response.data, output))
+        output.printResult(response.body, () => erasureText(phoneNumber, response.data, output))
         output.note('Backups made earlier still contain it. They belong to the operator of the server.')
       }),
     )

@@ -145,6 +145,12 @@ describe('logs', () => {
     expect(requestedPaths).toEqual([expected, expected])
   })
 
+  test('finds a number as it is written in its country', async () => {
+    cli.respond = () => pageResponse(entry(1, { phone: '+447700900123' }), entry(2))
+    const { stdout } = await cli.home.otpd(['logs', '--phone', '07700 900123', '--json'])
+    expect(JSON.parse(stdout).data).toMatchObject([{ phone: '+447700900123' }])
+  })
+
   test.each([
     [['--limit', '0']],
     [['--limit', '10001']],

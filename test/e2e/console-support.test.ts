@@ -68,7 +68,7 @@ describe('"+44… got no code" is answered in three keys', () => {
   test('also when the number has none', async () => {
     const terminal = await open()
     terminal.press('/', '+4915112345678', 'enter')
-    await terminal.waitForText('No code was ever sent to this number')
+    await terminal.waitForText('No code was ever sent to +4915112345678')
     await terminal.close()
   })
 })
@@ -79,6 +79,10 @@ test('a token for support lists, unlocks and erases a number, and sees no secret
   await host.json(['otp', 'send', '+447700900124', '--env-file', envFile('web')])
   const listed = await host.server.otpd(['otp', 'list', '--phone', '+447700900124'], { env })
   expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining('+447700900124')])
+  for (const digits of ['0124', '07700 900124'])
+    expect((await host.server.otpd(['user', 'unlock', digits], { env })).stdout).toContain(
+      '+447700900124 was not locked',
+    )
   const terminal = await host.open([], undefined, env)
   await terminal.waitUntil(() => !terminal.isRestored(), 'keys to be read')
   terminal.press('/', '+447700900124', 'enter')
@@ -87,7 +91,7 @@ test('a token for support lists, unlocks and erases a number, and sees no secret
   await terminal.waitForText('+4477***0124 was not locked')
   terminal.press('X', 'erase', 'enter')
   await terminal.waitForText('+4477***0124 is erased')
-  await terminal.waitForText('No code was ever sent to this number')
+  await terminal.waitForText('No code was ever sent to +447700900124')
   terminal.press('6')
   await terminal.waitForText('This API token lacks the scope write.')
   await terminal.close()

@@ -167,5 +167,8 @@ const emptyFiltered = (search: RequestSearch | null) =>
         'Type the whole number, with its country code, to search all.',
       ]
     : search?.kind === 'phone'
-      ? ['No code was ever sent to this number, as far as it is kept. Press esc to see all requests.']
+      ? [
+          `No code was ever sent to ${search.phone}, as far as it is kept.`,
+          'Press esc to see all requests. Without a country code, begin with 0, or type the last digits.',
+        ]
       : ['No matching codes. Press a or s to change the filter.']

@@ -79,13 +79,16 @@ const notFoundMessages = {
   webhookDelivery: 'No webhook delivery with this id.',
   apiToken: 'No API token with this id.',
   user: 'No user with this phone number.',
+  phone: 'Nothing is kept about this phone number.',
   callback: 'No provider with this callback URL.',
 } as const
 
-export type ResourceKind = keyof typeof notFoundMessages
+/** Kinds that paths name. */
+export type ResourceKind = Exclude<keyof typeof notFoundMessages, 'phone'>
 
 /** One error for absent resources and for those of another owner, so that callers cannot learn which ids exist. */
-export const notFound = (kind: ResourceKind) => new ServiceError('NOT_FOUND', notFoundMessages[kind])
+export const notFound = (kind: ResourceKind | 'phone') =>
+  new ServiceError('NOT_FOUND', notFoundMessages[kind])
 
 /** Says when a call can succeed: `Try again in 41 s.` From two minutes on in whole minutes, from two hours on in hours. */
 export function tryAgainIn(seconds: number): string {

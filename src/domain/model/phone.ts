@@ -72,7 +72,10 @@ export const invalidPhone = (location: 'body' | 'query' = 'body') =>
           in: location,
           path: 'phone',
           code: 'INVALID_PHONE_NUMBER',
-          message: 'Expected a number in E.164 format, such as +14155550100.',
+          message:
+            location === 'query'
+              ? 'Expected a number with + and country code, such as +14155550100, or at least four last digits.'
+              : 'Expected a number with + and country code (E.164), such as +14155550100.',
         },
       ],
     },

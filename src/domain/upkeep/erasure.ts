@@ -184,6 +184,6 @@ export async function erasePhone(
       await recordAudit(tx, newId, auditActor, { action: 'phone.erased' }, clock.now())
     }
   })
-  if (actor && developers.size === 0) throw notFound('user')
+  if (actor && developers.size === 0) throw notFound('phone')
   return counts
 }

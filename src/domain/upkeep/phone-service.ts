@@ -44,7 +44,7 @@ export function createPhoneService(
 /** @throws NOT_FOUND for what cannot be a phone number, as a look-up does */
 function requirePhone(input: string, country: string | undefined): string {
   const phone = tryParseTypedPhone(input, country)?.phone
-  if (phone === undefined) throw notFound('user')
+  if (phone === undefined) throw notFound('phone')
   return phone
 }
 

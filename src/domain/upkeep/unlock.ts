@@ -67,7 +67,7 @@ export async function unlockPhone(needs: UnlockNeeds, target: string, actor?: Ac
         isKnown = true
         addCounts(reset, await resetRecord(tx, found.hash, found.record))
       }
-      if (actor && !isKnown) throw notFound('user')
+      if (actor && !isKnown) throw notFound('phone')
       if (reset.checkBudgets + reset.admissions === 0) continue
       addCounts(counts, reset)
       await addAuditEntry(tx, needs, developerId, { action: 'phone.unlocked' }, actor)

@@ -60,6 +60,27 @@ describe('user', () => {
     expect(cli.server.requests[0]?.path).toBe('/v1/users/%2B14155550100')
     expect(stdout).toMatch(/ {2}Applications +web \(app_1\), app_2\n$/)
   })
+
+  test('unlock and erase find a number by its last digits if it only got codes', async () => {
+    const phones = ['+447700900123', '+14155550123', 'erased']
+    cli.respond = ({ method, path }) =>
+      method !== 'GET'
+        ? Response.json({ data: { checkBudgets: 1, admissions: 0, otpRequests: 1, logEntries: 1, users: 0 } })
+        : path.startsWith('/v1/otp?')
+          ? pageResponse(...phones.map((phone) => ({ phone })))
+          : pageResponse(user)
+    const run = (action: string, digits: string) => cli.home.otpd(['user', action, digits, '--yes'])
+    expect((await run('unlock', '07700 900123')).stdout).toBe('✓ Unlocked +447700900123\n')
+    expect((await run('erase', '5550123')).stdout).toStartWith('✓ Erased +14155550123 from')
+    expect(cli.server.requests.filter(({ method }) => method !== 'GET').map(({ path }) => path)).toEqual([
+      '/v1/users/%2B447700900123/unlock',
+      '/v1/users/%2B14155550123?erase=true',
+    ])
+    const many = await run('erase', '0123')
+    expect([many.exitCode, many.stderr]).toEqual([2, expect.stringContaining('2 numbers end with 0123')])
+    const none = await run('erase', '0999')
+    expect([none.exitCode, none.stderr]).toEqual([5, expect.stringContaining('No recent number ends with')])
+  })
 })
 
 describe('profile', () => {
