@@ -3,6 +3,7 @@ import { examples } from '../help.ts'
 import { logIn, type LoginOptions } from '../session/login.ts'
 import { logOut } from '../session/logout.ts'
 import type { RunCommand } from '../context.ts'
+import { isOutOfScope } from '../terminal/errors.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
 /** Registers login, logout, whoami and auth. */
@@ -29,6 +30,7 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
         'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
         'otpd login --setup-token-file "$OTPD_DATA_DIR/setup-token"',
         'otpd login --device',
+        'otpd login --server https://otp.example.com --token-stdin < token',
       ),
     )
     .action((options: LoginOptions, command: Command) =>
@@ -50,18 +52,23 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
     .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api, server, tokens } = connect()
-        const developer = await api.asDeveloper('GET', '/v1/developer/me')
+        const developer = await api.asDeveloper('GET', '/v1/developer/me').catch((error: unknown) => {
+          if (output.isForPeople && isOutOfScope(error)) return null
+          throw error
+        })
         const token = await tokens.current()
         const { paint } = output
-        output.printResult(developer.body, () =>
+        const account = developer?.data
+        output.printResult(developer?.body ?? '', () =>
           [
-            paint.bold(printable(developer.data.email ?? developer.data.id)),
+            paint.bold(printable(account ? (account.email ?? account.id) : 'API token')),
             formatFacts(
               [
-                ['Name', developer.data.name && printable(developer.data.name)],
-                ['Id', developer.data.id],
-                ['Plan', printable(developer.data.plan)],
-                ['Virtual phone', developer.data.virtualPhoneNumber],
+                ['Account', account ? undefined : 'its scopes do not include reading it'],
+                ['Name', account?.name && printable(account.name)],
+                ['Id', account?.id],
+                ['Plan', account && printable(account.plan)],
+                ['Virtual phone', account?.virtualPhoneNumber],
                 ['Server', `${server.url} (${server.source})`],
                 ['Token from', token?.source],
                 ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],

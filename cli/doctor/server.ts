@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { describeNotReady } from '../client/health.ts'
 import { fault, ok, warning, type Check } from './check.ts'
-import { CliError, exitCodes } from '../terminal/errors.ts'
+import { CliError, exitCodes, isOutOfScope } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { zonedTime, formatRemaining } from '../terminal/text.ts'
@@ -112,11 +112,17 @@ async function loginCheck({ api, tokens, server }: Connection): Promise<Check> {
   try {
     const token = await tokens.current()
     if (token === null) return warning('login', `not logged in to ${server.url}`, logIn)
-    const developer = await api.asDeveloper('GET', '/v1/developer/me')
+    const developer = await api.asDeveloper('GET', '/v1/developer/me').catch((error: unknown) => {
+      if (isOutOfScope(error)) return null
+      throw error
+    })
     // The call may have renewed the token.
     const { source, expiresAt } = (await tokens.current()) ?? token
     const untilText = expiresAt === null ? '' : ` until ${zonedTime(expiresAt)}`
-    return ok('login', `${developer.data.email ?? developer.data.id}, token from ${source}${untilText}`)
+    return ok(
+      'login',
+      `${developer?.data.email ?? developer?.data.id ?? 'API token'}, token from ${source}${untilText}`,
+    )
   } catch (error) {
     const failure = asFailure(error)
     const isLoggedOut = failure.exitCode === exitCodes.notAllowed && !failure.code.startsWith('CREDENTIALS_')

@@ -48,9 +48,14 @@ const nextSteps: Partial<Record<string, string>> = {
   PLAN_LIMIT_REACHED: 'Delete one, or ask an operator for another plan: otpd admin set-plan',
   TOKEN_NAME_TAKEN: 'Revoke it with: otpd token revoke NAME',
   TOKEN_LIMIT_REACHED: 'Revoke one with: otpd token list, otpd token revoke TOKEN',
-  SCOPE_MISSING: 'Create a token with: otpd token create NAME --scope SCOPE',
   ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }
+
+/** Says who can do what an API token may not. @param scope one that may; null if no token may */
+const scopeHint = (scope: unknown) =>
+  typeof scope === 'string'
+    ? `The owner of the account creates one with: otpd token create NAME --scope ${scope}`
+    : 'Log in with: otpd login'
 
 /** Setting of the operator that sets a rate, by the policy of the limit. */
 const planRates: Partial<Record<string, string>> = {
@@ -78,6 +83,7 @@ function readError(json: unknown) {
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
   const nextStep = nextSteps[stringOr(reason, code)] ?? nextSteps[code]
   if (nextStep !== undefined) lines.push(nextStep)
+  if (reason === 'SCOPE_MISSING') lines.push(scopeHint(isRecord(metadata) ? metadata.scope : null))
   const rate = isRecord(metadata) ? planRates[stringOr(metadata.policy, '')] : undefined
   if (rate !== undefined && isRecord(metadata) && typeof metadata.plan === 'string')
     lines.push(

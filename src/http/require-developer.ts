@@ -107,7 +107,7 @@ function requireScope(scopes: readonly ApiTokenScope[], { request, route }: Rout
   const message =
     scope === 'login'
       ? 'API tokens may not do this. Log in, and use an ID token.'
-      : `This API token lacks the scope ${scope}. Create a token with that scope.`
+      : `This API token lacks the scope ${scope}. Use a token that has it.`
   const metadata = { scope: scope === 'login' ? null : scope }
   throw new ServiceError('FORBIDDEN', message, { reason: 'SCOPE_MISSING', metadata })
 }

@@ -159,7 +159,18 @@ describe('an API token', () => {
     const { token } = await createToken(idToken, { name: 'ci', scopes: ['otp:read'] })
     expect((await server.otpd(['login', '--token-stdin'], { input: token })).exitCode).toBe(0)
     expect((await server.otpd(['user', 'list'])).exitCode).toBe(0)
-    expect((await server.otpd(['whoami'])).exitCode).toBe(4)
+    const whoami = await server.otpd(['whoami'])
+    expect([whoami.exitCode, whoami.stdout]).toEqual([0, expect.stringContaining('API token\n')])
+    const refused = await server.otpd(['whoami', '--json'])
+    expect([refused.exitCode, refused.stderr + refused.stdout]).toEqual([
+      4,
+      expect.stringContaining('SCOPE_MISSING'),
+    ])
+    const inbox = await server.otpd(['inbox'])
+    expect(inbox.stderr).toContain(
+      'The owner of the account creates one with: otpd token create NAME --scope write',
+    )
+    expect((await server.otpd(['token', 'list'])).stderr).toContain('Log in with: otpd login')
     expect((await server.otpd(['login', '--token-stdin'], { input: `${token}0` })).exitCode).toBe(4)
     expect((await server.otpd(['logout'])).exitCode).toBe(0)
   })

@@ -63,7 +63,7 @@ export const errorExamples = {
           in: 'body',
           path: 'phone',
           code: 'INVALID_PHONE_NUMBER',
-          message: 'Expected a number in E.164 format, such as +14155550100.',
+          message: 'Expected a number with + and country code (E.164), such as +14155550100.',
         },
       ],
     },
@@ -104,11 +104,10 @@ export const errorExamples = {
     'This server requires a second factor. Enable TOTP for your account first.',
     { reason: 'TOTP_REQUIRED' },
   ),
-  SCOPE_MISSING: example(
-    'FORBIDDEN',
-    'This API token lacks the scope write. Create a token with that scope.',
-    { reason: 'SCOPE_MISSING', metadata: { scope: 'write' } },
-  ),
+  SCOPE_MISSING: example('FORBIDDEN', 'This API token lacks the scope write. Use a token that has it.', {
+    reason: 'SCOPE_MISSING',
+    metadata: { scope: 'write' },
+  }),
   LOGIN_REQUIRED: example('FORBIDDEN', 'API tokens may not do this. Log in, and use an ID token.', {
     reason: 'SCOPE_MISSING',
     metadata: { scope: null },
@@ -140,6 +139,7 @@ export const errorExamples = {
   WEBHOOK_DELIVERY_NOT_FOUND: example('NOT_FOUND', 'No webhook delivery with this id.'),
   API_TOKEN_NOT_FOUND: example('NOT_FOUND', 'No API token with this id.'),
   USER_NOT_FOUND: example('NOT_FOUND', 'No user with this phone number.'),
+  PHONE_NOT_FOUND: example('NOT_FOUND', 'Nothing is kept about this phone number.'),
   PASSWORD_NOT_FOUND: example(
     'NOT_FOUND',
     'This account has no password here: it belongs to another identity provider.',
