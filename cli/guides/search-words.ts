@@ -12,6 +12,12 @@ export const searchWords: Readonly<Record<string, string>> = {
   'accounts#passwords-and-a-second-factor': '2fa mfa authenticator lost forgot reset password',
   'errors#rate_limited': '429 too many requests throttle',
   'errors#attempts_exhausted': 'too many attempts wrong code locked',
+  support: 'helpdesk help desk customer service ticket agent',
+  'support#i-got-no-code':
+    'no code received not received sms not arriving arrive missing message never arrived',
+  'support#i-am-locked-out': 'too many attempts blocked locked unlock reset limit wrong code',
+  'support#delete-my-data': 'delete user remove account erase gdpr forget',
+  'troubleshooting#44-got-no-code': 'no code received not received sms not arriving arrive missing message',
   'errors#unauthenticated': '401 unauthorized',
   'errors#forbidden': '403',
   'errors#not_found': '404',
