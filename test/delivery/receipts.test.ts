@@ -263,6 +263,17 @@ describe('channels', () => {
     expect(await getRequest(requestId)).toMatchObject({ channel: 'whatsapp', deliveryStatus: 'sent' })
   })
 
+  test('stay as they are after a resend through one without a route, which another can follow at once', async () => {
+    await start('sms', 'whatsapp')
+    const requestId = await send({ channel: 'sms' })
+    const before = await getRequest(requestId)
+    service.clock.advance(30_000)
+    for (let count = 0; count < 4; count++)
+      expect((await resend(requestId, { channel: 'telegram' })).error.reason).toBe('NO_ROUTE')
+    expect(await getRequest(requestId)).toEqual(before)
+    expect((await resend(requestId)).status).toBe(200)
+  })
+
   test('change with a resend after a message that did not arrive, and not otherwise', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send({ channel: 'sms' })

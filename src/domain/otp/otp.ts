@@ -14,7 +14,7 @@ import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
 import { createPhoneSearch } from './phone-search.ts'
 import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
-import { hasMoved, moved, onTarget, type Moved, type OtpTarget } from './target.ts'
+import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
 import { createVerifications } from './verifications.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
@@ -64,7 +64,7 @@ export function createOtpService(needs: OtpNeeds) {
           decide({ now, refusal, closable }): Decision<OtpRequest | Rejected | Moved> {
             if (refusal) return { result: refusal, changes: [] }
             if (hasMoved(found, closable?.request, now)) return { result: moved, changes: [] }
-            if (!closable) return { result: reject(notFound('otpRequest')), changes: [] }
+            if (!closable) return { result: reject(requestNotFound(found)), changes: [] }
             return (
               refuseIfClosed(newId, closable, now) ??
               closeRequest(newId, closable, { status: 'canceled' }, now)

@@ -2,7 +2,6 @@ import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
-import { notFound } from '../model/errors.ts'
 import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { alertChanges } from '../guard/alert.ts'
@@ -32,8 +31,9 @@ import { hasPhoneBudgets, laneOf } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { readMessageFacts, sentChanges } from './message-facts.ts'
 import { run } from './run.ts'
+import { deliveryFailed } from './settle.ts'
 import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
-import { moved, onTarget, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
+import { moved, onTarget, requestNotFound, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Sends codes once more. */
@@ -49,7 +49,7 @@ export function createOtpResend(needs: OtpNeeds) {
      * @throws NOT_FOUND no such request of this application
      * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
      * @throws CONFLICT (RESENDS_EXHAUSTED)
-     * @throws RATE_LIMITED (RESEND_TOO_SOON); nothing was written
+     * @throws RATE_LIMITED (RESEND_TOO_SOON), DELIVERY_FAILED (NO_ROUTE); nothing was written
      */
     async resend(
       application: CallingApplication,
@@ -135,7 +135,7 @@ export function createOtpResend(needs: OtpNeeds) {
           if (isRejected(charged)) return refuseSend(charged)
           const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
           const changes = [...charged.changes, ...(closed?.changes ?? [])]
-          return refuseSend(closed?.result ?? reject(notFound('otpRequest')), charged.rate, changes)
+          return refuseSend(closed?.result ?? reject(requestNotFound(found)), charged.rate, changes)
         }
         const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
         const usage = {
@@ -165,6 +165,8 @@ export function createOtpResend(needs: OtpNeeds) {
         }
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, { ...choice, refused: facts.refused })
+        if (routes.candidatesFor(channels).length === 0)
+          return refuseSend(deliveryFailed({ requestId: request.id }, 'no_route', channels))
         const delivered = startDelivery(routes, channels, request)
         const { compat } = request
         const resent: OtpRequest = {

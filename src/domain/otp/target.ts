@@ -1,6 +1,7 @@
 import { applicationFields } from '../../shared/application-fields.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
+import { notFound, ServiceError } from '../model/errors.ts'
 import { parsePhone } from '../model/phone.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
@@ -15,6 +16,12 @@ export type OtpTarget =
 
 /** A request as a call found it. `isLiving`: it could still be verified then. */
 export type FoundRequest = { requestId: string; isLiving: boolean }
+
+/** Builds NOT_FOUND for an unknown id, or for a phone without a request. */
+export const requestNotFound = ({ requestId }: FoundRequest) =>
+  requestId === ''
+    ? new ServiceError('NOT_FOUND', 'No code is pending for this phone number. Send a new one.')
+    : notFound('otpRequest')
 
 /**
  * Result of an operation that changed nothing, because its phone meant another request by the time that it ran. The phone

@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { notFound, ServiceError } from '../model/errors.ts'
+import { ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
@@ -21,7 +21,7 @@ import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf } from './phones.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
-import { hasMoved, moved, onTarget, type Moved, type OtpTarget } from './target.ts'
+import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
@@ -193,7 +193,7 @@ export function createOtpVerify(needs: OtpNeeds) {
 
           function compare(): Decision<OtpRequest | Rejected> {
             if (!request || !phone || !sender || !lane)
-              return { result: reject(notFound('otpRequest')), changes: [] }
+              return { result: reject(requestNotFound(found)), changes: [] }
             const closable = { request, subscribers }
             const closed = refuseIfClosed(newId, closable, now)
             if (closed) return closed

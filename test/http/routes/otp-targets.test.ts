@@ -51,7 +51,10 @@ describe('a call by phone', () => {
     const phone = newPhone()
     const { requestId } = await send(phone)
     expect((await call('cancel', { phone })).data.requestId).toBe(requestId)
-    expect((await call('cancel', { phone })).error.code).toBe('NOT_FOUND')
+    expect((await call('cancel', { phone })).error).toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'No code is pending for this phone number. Send a new one.',
+    })
     const expiring = await send(phone, { ttlSeconds: 60 })
     service.clock.advance(60_000)
     expect((await verify(phone, expiring.requestId)).error.code).toBe('NOT_FOUND')
