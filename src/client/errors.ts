@@ -28,12 +28,21 @@ export type OtpdErrorCode =
   | 'TIMEOUT'
   | 'UNKNOWN'
 
+/** A fault of the request: which field, parameter or header, and what was expected. */
+export type ErrorDetail = {
+  in: 'body' | 'query' | 'path' | 'header'
+  path: string
+  code: string
+  message: string
+}
+
 export type ErrorFacts = {
   /** HTTP status; 0 without an answer. */
   status: number
   code: OtpdErrorCode
   /** More specific machine-readable reason. */
   reason?: string | undefined
+  details?: readonly ErrorDetail[] | undefined
   metadata?: Readonly<Record<string, unknown>> | undefined
   /** Id of the HTTP request, which the server's log has too. */
   requestId?: string | undefined
@@ -47,7 +56,10 @@ export class OtpdError extends Error {
   readonly status: number
   readonly code: OtpdErrorCode
   readonly reason: string | undefined
+  /** An entry for each fault of the request; the message has the first. */
+  readonly details: readonly ErrorDetail[]
   readonly metadata: Readonly<Record<string, unknown>>
+  /** Id of the HTTP request (`traceId`), not of a code. */
   readonly requestId: string | undefined
   readonly retryAfterSeconds: number | undefined
 
@@ -56,6 +68,7 @@ export class OtpdError extends Error {
     this.status = facts.status
     this.code = facts.code
     this.reason = facts.reason
+    this.details = facts.details ?? []
     this.metadata = facts.metadata ?? {}
     this.requestId = facts.requestId
     this.retryAfterSeconds = facts.retryAfterSeconds

@@ -1,4 +1,11 @@
-import { ConnectionError, createError, OtpdError, TimeoutError, type OtpdErrorCode } from './errors.ts'
+import {
+  ConnectionError,
+  createError,
+  OtpdError,
+  TimeoutError,
+  type ErrorDetail,
+  type OtpdErrorCode,
+} from './errors.ts'
 import type {
   Channel,
   CheckInput,
@@ -133,6 +140,7 @@ export class Otpd {
 
   async #call<T>(call: Call): Promise<T> {
     const { maxRetries } = this.#settings
+    requireHeaderValue(call.options?.idempotencyKey)
     for (let retries = 0; ; retries++) {
       try {
         return await this.#try<T>(call)
@@ -172,11 +180,18 @@ export class Otpd {
     const answer = parse(text)
     if (response.ok && answer?.data !== undefined) return answer.data as T
     const { status } = response
-    const { code = 'UNKNOWN', message = `otpd answered ${status}.`, reason, metadata } = answer?.error ?? {}
+    const {
+      code = 'UNKNOWN',
+      message = `otpd answered ${status}.`,
+      reason,
+      details,
+      metadata,
+    } = answer?.error ?? {}
     throw createError(message, {
       status,
       code,
       reason,
+      details,
       metadata,
       requestId: response.headers.get('x-request-id') ?? undefined,
       retryAfterSeconds: Number(response.headers.get('retry-after')) || undefined,
@@ -185,13 +200,20 @@ export class Otpd {
 }
 
 /** A call that is repeated under one idempotency key, so that nothing is sent twice. */
-const once = (path: string, body: object, options: CallOptions | undefined): Call => ({
-  method: 'POST',
-  path,
-  body,
-  retry: 'always',
-  options: { ...options, idempotencyKey: options?.idempotencyKey ?? crypto.randomUUID() },
-})
+function once(path: string, body: object, options: CallOptions | undefined): Call {
+  const idempotencyKey = options?.idempotencyKey ?? crypto.randomUUID()
+  return { method: 'POST', path, body, retry: 'always', options: { ...options, idempotencyKey } }
+}
+
+/** Refuses a key that no header can have, before `fetch` does as if the server were away. @throws InvalidRequestError */
+function requireHeaderValue(idempotencyKey = '-') {
+  if (/^[!-~]{1,255}$/.test(idempotencyKey)) return
+  throw createError('idempotencyKey: Expected 1 to 255 visible ASCII characters, without spaces.', {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    reason: 'IDEMPOTENCY_KEY_INVALID',
+  })
+}
 
 /**
  * Tells whether a call may be repeated. After a lost answer a check is not: a right code would then be told to be used.
@@ -206,27 +228,31 @@ function mayRetry({ status, code, retryAfterSeconds = 0 }: OtpdError, retry: Ret
 function readSettings(options: OtpdOptions) {
   if ('document' in globalThis && options.dangerouslyAllowBrowser !== true)
     throw new Error('otpd/client holds secrets: call it from a server.')
-  const required = (value: string | undefined, variable: string) => {
-    const found = value ?? environment(variable)
-    if (!found) throw new Error(`${variable} is missing. Set it, or pass the option of the same name.`)
-    return found
+  const required = (option: 'url' | 'clientId' | 'clientSecret' | 'apiKey', ...variables: string[]) => {
+    const found = options[option] ?? variables.map(environment).find(Boolean)
+    if (found) return found
+    throw new Error(`${variables.join(' or ')} is missing. Set it, or pass the option ${option}.`)
   }
   return {
-    url: required(options.url || environment('OTPD_URL') || environment('OTPD_SERVER'), 'OTPD_URL').replace(
-      /\/+$/,
-      '',
-    ),
+    url: readUrl(required('url', 'OTPD_URL', 'OTPD_SERVER')),
     fetch: options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 15_000,
     maxRetries: options.maxRetries ?? 2,
     headers: {
       ...options.headers,
       accept: 'application/json',
-      'x-client-id': required(options.clientId, 'OTPD_CLIENT_ID'),
-      'x-client-secret': required(options.clientSecret, 'OTPD_CLIENT_SECRET'),
-      'x-api-key': required(options.apiKey, 'OTPD_API_KEY'),
+      'x-client-id': required('clientId', 'OTPD_CLIENT_ID'),
+      'x-client-secret': required('clientSecret', 'OTPD_CLIENT_SECRET'),
+      'x-api-key': required('apiKey', 'OTPD_API_KEY'),
     },
   }
+}
+
+/** @throws Error for what no call could reach, and for the address of the API where that of the server is expected */
+function readUrl(text: string): string {
+  const url = text.replace(/\/+$/, '')
+  if (URL.canParse(url) && /^https?:/.test(url) && !url.endsWith('/v1')) return url
+  throw new Error('The URL of the server is wrong. Write it like https://otp.example.com, without /v1.')
 }
 
 /** Reads a variable where there is an environment: edge workers may have none. */
@@ -237,7 +263,13 @@ function environment(name: string): string | undefined {
 
 type Answer = {
   data?: unknown
-  error?: { code?: OtpdErrorCode; message?: string; reason?: string; metadata?: Record<string, unknown> }
+  error?: {
+    code?: OtpdErrorCode
+    message?: string
+    reason?: string
+    details?: ErrorDetail[]
+    metadata?: Record<string, unknown>
+  }
 }
 
 function parse(text: string): Answer | undefined {

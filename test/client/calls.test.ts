@@ -33,10 +33,11 @@ const loseAnswers = async (url: string, init: RequestInit) => {
   if (response.headers.has('x-lost')) throw new TypeError('The socket was closed.')
   return response
 }
+const faults = [{ in: 'body', path: 'phone', code: 'REQUIRED', message: 'Required, but missing.' }]
 const refused = (status: number, code: string, headers: Record<string, string> = {}): Answer => ({
   status,
   headers,
-  body: { error: { code, message: 'No.', reason: 'REASON', metadata: { a: 1 } } },
+  body: { error: { code, message: 'No.', reason: 'REASON', details: faults, metadata: { a: 1 } } },
 })
 const secrets = { clientId: 'client_a', clientSecret: 'secret_b', apiKey: 'api_c' }
 const create = (options: OtpdOptions = {}) =>
@@ -85,6 +86,7 @@ describe('a send', () => {
     const error = await errorOf(create().send({ phone }))
     expect([error.name, error.status, calls.length]).toEqual([name, answer.status, 1])
     expect([error.reason, error.metadata, error.requestId]).toEqual(['REASON', { a: 1 }, 'req_1'])
+    expect(error.details).toMatchObject(faults)
     expect(error.retryAfterSeconds).toBe(Number(answer.headers?.['retry-after']) || undefined)
   })
 
@@ -101,6 +103,15 @@ describe('a send', () => {
     answers = [lost, sent]
     await create().send({ phone }, { idempotencyKey: 'order-7' })
     expect(keys()).toEqual(['order-7', 'order-7'])
+  })
+
+  test.each(['', 'order 7', 'ordér-7', '€', 'k'.repeat(256)])('is refused with the key %j', async (key) => {
+    const error = await errorOf(create().send({ phone }, { idempotencyKey: key }))
+    expect([error.name, error.reason, calls.length]).toEqual([
+      'InvalidRequestError',
+      'IDEMPOTENCY_KEY_INVALID',
+      0,
+    ])
   })
 
   test('and a resend and a delivery have a key, and no other call', async () => {
@@ -230,10 +241,14 @@ test('the client is not made without an address or a credential, or in a browser
   const env = { ...process.env }
   for (const name of ['OTPD_URL', 'OTPD_SERVER', 'OTPD_CLIENT_ID', 'OTPD_CLIENT_SECRET', 'OTPD_API_KEY'])
     delete process.env[name]
-  expect(() => new Otpd(secrets)).toThrow('OTPD_URL is missing')
-  expect(() => new Otpd({ url: 'http://x', clientId: 'a', clientSecret: 'b' })).toThrow(
-    'OTPD_API_KEY is missing',
+  expect(() => new Otpd(secrets)).toThrow(
+    'OTPD_URL or OTPD_SERVER is missing. Set it, or pass the option url.',
   )
+  expect(() => new Otpd({ url: 'http://x', clientId: 'a', clientSecret: 'b' })).toThrow(
+    'OTPD_API_KEY is missing. Set it, or pass the option apiKey.',
+  )
+  for (const url of ['127.0.0.1:8080', 'localhost:8080', 'ftp://otp.example', 'https://otp.example/v1/'])
+    expect(() => new Otpd({ url, ...secrets })).toThrow('Write it like https://otp.example.com, without /v1.')
   Object.assign(process.env, env)
   Object.assign(globalThis, { document: {} })
   try {
@@ -242,4 +257,13 @@ test('the client is not made without an address or a credential, or in a browser
   } finally {
     Reflect.deleteProperty(globalThis, 'document')
   }
+})
+
+test('a webhook is refused with the reason if the body was parsed, or there is no secret', async () => {
+  const { verify } = create().webhooks
+  const unset = process.env['OTPD_NO_SUCH_SECRET']
+  // @ts-expect-error: JavaScript has no types that forbid it
+  expect(verify('{}', {}, unset)).rejects.toThrow('expected whsec_')
+  // @ts-expect-error
+  expect(verify({ type: 'otp.verified' }, {}, 'whsec_YQ==')).rejects.toThrow('was not parsed')
 })
