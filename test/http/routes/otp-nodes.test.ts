@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Plan } from '../../../src/domain/model/plans.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
+import { createStore } from '../../../src/store/store.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
+import { createGuardFixture, guardOff } from '../../helpers/guard.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { guardOffEnv, createOtpClient, countByOutcome } from '../../helpers/otp-client.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
 import { createTestService, type TestResponse } from '../../helpers/service.ts'
@@ -96,6 +99,24 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     }
     expect(await countDeadlocks()).toBe(before)
     await stop()
+  }, 300_000)
+
+  test('64 sends of three nodes to one prefix take exactly its allowance', async () => {
+    const stores = [opened.database, second, opened.openNode()].map((database) =>
+      createStore(database, { keys: testKeys }),
+    )
+    for (let round = 0; round < rounds / 8; round++) {
+      const nodes = stores.map((store) => createGuardFixture(store, guardOff))
+      const message = { developerId: `dev_${round}`, phone: '+31611110001' }
+      const verdicts = await Promise.all(
+        Array.from({ length: 64 }, (_, n) => {
+          const node = nodes[n % 3]
+          return node?.evaluate(node.createRequest(message))
+        }),
+      )
+      // 30, as those in flight count a fifth up to 30.
+      expect(verdicts.filter((verdict) => verdict?.blocked === false)).toHaveLength(54)
+    }
   }, 300_000)
 
   test('of 50 verifications, the right code succeeds once and the wrong one is compared five times', async () => {
