@@ -19,6 +19,7 @@ const marks: Partial<Record<string, Mark>> = {
   'message.undelivered': { symbol: '✗', paint: 'red' },
   'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
   'delivery.attempted': { symbol: '·', paint: 'dim' },
+  'otp.refused': { symbol: '▲', paint: 'yellow' },
   'webhook.disabled': { symbol: '▲', paint: 'yellow' },
   'guard.flagged': { symbol: '▲', paint: 'yellow' },
   'guard.alert': { symbol: '▲', paint: 'red' },
@@ -99,7 +100,15 @@ function timeTitle(nowMs: number) {
 
 /** Formats what an entry says beyond its type: which wrong code it was, or how a message was delivered. */
 export const entryDetail = (entry: LogEntry): string =>
-  entry.type === 'delivery.attempted' ? attemptText(entry) : (entry.detail ?? '')
+  entry.type === 'delivery.attempted' ? attemptText(entry) : (refusedText(entry) ?? entry.detail ?? '')
+
+/** Formats refused sends: `2 sends refused since 11:40:05, next at 11:45:12 (PHONE_SEND_BUDGET)`; undefined for other entries. */
+export function refusedText({ at, reason, count, since, nextAt }: LogEntry): string | undefined {
+  if (count === undefined || since === undefined || nextAt === undefined) return undefined
+  const time = (iso: string) => recentTime(iso, Date.parse(at))
+  const sends = count === 1 ? '1 send refused' : `${count} sends refused since ${time(since)}`
+  return `${sends}, next at ${time(nextAt)} (${reason ?? ''})`
+}
 
 const outcomes = {
   accepted: 'accepted',

@@ -153,7 +153,7 @@ function listText(
   if (requests.length === 0)
     return Object.values(filters).every((filter) => filter === undefined)
       ? 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
-      : 'No matching codes. See all of them: otpd otp list'
+      : `No matching codes. See ${filters.phone === undefined ? 'all of them: otpd otp list' : 'refused sends: otpd logs --type otp.refused'}`
   const names = new Map(apps.map(({ id, name }) => [id, name]))
   const rows = requests.map((request) => [
     printable(request.phone),

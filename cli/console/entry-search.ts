@@ -11,7 +11,7 @@ type NamedApplication = Pick<Application, 'id' | 'name'>
 /** Event types by the name of their group. */
 export const typesByKind: Record<string, string | undefined> = {
   all: undefined,
-  failures: [...failureTypes, 'otp.attempt_failed'].join(','),
+  failures: [...failureTypes, 'otp.attempt_failed', 'otp.refused'].join(','),
   sent: 'otp.sent',
   delivery: 'otp.delivered,otp.undelivered',
   verified: 'otp.verified',

@@ -16,6 +16,7 @@ import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
+import { createRefusedSends } from '../domain/otp/refused-sends.ts'
 import { createOtpRelay } from '../domain/otp/relay.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
 import { createProviderStatusService } from '../domain/otp/provider-status.ts'
@@ -149,6 +150,7 @@ export function createServices(needs: ServiceNeeds) {
   })
   const { delivery, attempts, receiveCallback } = messaging
   let sendBudget = config.budgets.phoneSend
+  const recordRefusedSend = createRefusedSends(base)
 
   const authenticateBeforeTotp = createDeveloperAuthenticator({
     ...identity,
@@ -201,12 +203,14 @@ export function createServices(needs: ServiceNeeds) {
       checkFailuresMax: config.budgets.phoneCheckFailures,
       sendBudget: () => sendBudget,
       guard,
+      recordRefusedSend,
     }),
     relay: createOtpRelay({
       ...base,
       delivery,
       sendBudget: () => sendBudget,
       guard,
+      recordRefusedSend,
       applyEarlyReceipt: messaging.applyEarlyToRelayed,
     }),
     messaging,

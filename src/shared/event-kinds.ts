@@ -32,8 +32,14 @@ export const subscriptions = [...eventKinds, '*'] as const
 
 export type Subscription = (typeof subscriptions)[number]
 
-/** Types of log entries: every webhook event, and three that only the log has. */
-export const logTypes = [...eventKinds, 'otp.attempt_failed', 'webhook.disabled', 'guard.flagged'] as const
+/** Types of log entries: every webhook event, and four that only the log has. */
+export const logTypes = [
+  ...eventKinds,
+  'otp.attempt_failed',
+  'otp.refused',
+  'webhook.disabled',
+  'guard.flagged',
+] as const
 
 export type LogType = (typeof logTypes)[number]
 

@@ -289,8 +289,11 @@ export const afterLastSeq = ({ tables: { counters } }: Database, offset: SQL): S
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => void crypto.getRandomValues(bytes)
 
-/** Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. */
-export const phoneRow = ({ requestId }: { requestId: string | null }) => requestId ?? ''
+/**
+ * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries
+ * without a request do not share theirs, which would show that they are of one number.
+ */
+export const phoneRow = ({ requestId, at }: { requestId: string | null; at: number }) => requestId ?? `${at}`
 
 /** Names an entry in the associated data of its sealed payload. */
 export const payloadRow = ({ requestId, type, at }: { requestId: string | null; type: string; at: number }) =>

@@ -186,7 +186,9 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     for (const { requestId, attempt } of tries) append(requestId, (request) => formatTry(request, attempt))
     for (const [index, { entry }] of events.entries()) {
       const seq = firstSeq === undefined ? undefined : firstSeq + index
-      if (entry.requestId !== null) append(entry.requestId, (request) => formatEntry(request, entry, seq))
+      // A history has refused sends in one line, which `withRefusals` writes.
+      if (entry.requestId !== null && entry.type !== 'otp.refused')
+        append(entry.requestId, (request) => formatEntry(request, entry, seq))
     }
     return changed
   }

@@ -10,6 +10,7 @@ import type { Random } from '../../src/domain/model/random.ts'
 import { createDeliveryAttempts, type PendingResult } from '../../src/domain/otp/delivery-attempts.ts'
 import { createDeliveryReceipts } from '../../src/domain/otp/delivery-receipts.ts'
 import { createOtpService } from '../../src/domain/otp/otp.ts'
+import { createRefusedSends } from '../../src/domain/otp/refused-sends.ts'
 import { revertGuardCounts } from '../../src/domain/otp/undelivered.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { guardOff } from './guard.ts'
@@ -103,6 +104,7 @@ export function createOtpOperations(needs: {
     checkFailuresMax: 25,
     sendBudget: () => 'enforce',
     guard,
+    recordRefusedSend: createRefusedSends(base),
   })
 
   return {

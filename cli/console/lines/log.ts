@@ -1,3 +1,4 @@
+import { refusedText } from '../../client/log-lines.ts'
 import type { LogEntry } from '../../client/resources.ts'
 import type { Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
@@ -15,6 +16,7 @@ const toneByType: Partial<Record<string, Tone>> = {
   'message.delivered': 'good',
   'message.undelivered': 'bad',
   'otp.attempt_failed': 'warning',
+  'otp.refused': 'warning',
   'webhook.disabled': 'warning',
   'guard.flagged': 'warning',
   'guard.alert': 'bad',
@@ -27,7 +29,9 @@ export const eventTone = (type: string): Tone => toneByType[type] ?? 'neutral'
 export const typeSpan = ({ type }: LogEntry, theme: Theme): Span => theme.status(eventTone(type), type)
 
 /** Describes an entry in words: `failed: max attempts`. */
-export const eventText = ({ type, detail }: LogEntry) =>
+export const eventText = (entry: LogEntry) => refusedText(entry) ?? typeText(entry)
+
+const typeText = ({ type, detail }: LogEntry) =>
   [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail?.replaceAll('_', ' ')]
     .filter(Boolean)
     .join(': ')

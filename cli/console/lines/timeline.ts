@@ -1,4 +1,5 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
+import { refusedText } from '../../client/log-lines.ts'
 import { formatDuration, formatRemaining, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { eventTone } from './log.ts'
 import { wrap, type Line } from '../spans.ts'
@@ -48,6 +49,8 @@ const eventTexts: Partial<Record<string, string>> = {
 /** Returns an event in words, and its details. */
 function eventWords(event: RequestEvent): [text: string, detail: string] {
   const { type, detail } = event
+  const refused = refusedText(event)
+  if (refused !== undefined) return [refused, '']
   const detailText = (detail ?? '').replaceAll('_', ' ')
   if (type === 'delivery.attempted') {
     const by = event.provider === undefined ? '' : ` by ${event.provider}`
@@ -72,7 +75,9 @@ export function summaryLines(
   events: readonly RequestEvent[],
   { nowMs, width, theme }: { nowMs: number; width: number; theme: Theme },
 ): Line[] {
-  const [tone, text] = summarize(request, events, nowMs)
+  const [tone, summary] = summarize(request, events, nowMs)
+  const refused = events.map(refusedText).findLast((text) => text !== undefined)
+  const text = refused === undefined ? summary : `${summary} ${refused}.`
   const { paint } = theme.tones[tone]
   return wrap(text, width - 4).map((line, index) =>
     index === 0 ? [' ', theme.status(tone, line)] : { text: `   ${line}`, paint },

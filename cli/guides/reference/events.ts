@@ -59,6 +59,10 @@ const descriptions: Record<LogType, Description> = {
     when: 'A wrong code was entered, and attempts are left.',
     detail: 'nothing, or the attempt',
   },
+  'otp.refused': {
+    when: 'A limit refused a send or a resend: the rate of the application or the send limit of the phone. At most one entry a minute and phone; its `requestId` is the request that the refused sends follow, null for a phone without one.',
+    detail: 'the reason, how many were refused since when, and when the next is admitted',
+  },
   'webhook.disabled': {
     when: 'The server disabled a webhook endpoint: it answered 410, or failed for 120 hours.',
     detail: 'the endpoint and why',

@@ -25,6 +25,21 @@ export function createMemoryRateLimiter(clock: Clock) {
     }
   }
 
+  function take(limit: RateLimit): { isAdmitted: boolean; state: RateState } {
+    const now = clock.now()
+    removeIdle(now)
+    const key = `${limit.policy} ${limit.subject}`
+    const times = callsBySubject.get(key)?.times ?? []
+    forgetOld(times, now, limit.windowMs)
+    const isAdmitted = times.length < limit.limit
+    if (isAdmitted) {
+      times.push(now)
+      callsBySubject.delete(key)
+      callsBySubject.set(key, { times, expiresAt: now + limit.windowMs })
+    }
+    return { isAdmitted, state: toRateState(limit, times, now) }
+  }
+
   return {
     /**
      * Admits and counts a call, or refuses it. The limit holds in every window of that length.
@@ -34,17 +49,13 @@ export function createMemoryRateLimiter(clock: Clock) {
      */
     charge(limit: RateLimit, reason: string): RateState | undefined {
       if (limit.limit === 0) return undefined
-      const now = clock.now()
-      removeIdle(now)
-      const key = `${limit.policy} ${limit.subject}`
-      const times = callsBySubject.get(key)?.times ?? []
-      forgetOld(times, now, limit.windowMs)
-      if (times.length >= limit.limit) throw rateLimited(limit, toRateState(limit, times, now), reason)
-      times.push(now)
-      callsBySubject.delete(key)
-      callsBySubject.set(key, { times, expiresAt: now + limit.windowMs })
-      return toRateState(limit, times, now)
+      const { isAdmitted, state } = take(limit)
+      if (!isAdmitted) throw rateLimited(limit, state, reason)
+      return state
     },
+
+    /** Admits and counts a call as `charge`. @returns whether it is admitted */
+    admits: (limit: RateLimit): boolean => take(limit).isAdmitted,
 
     /** Number of subjects in memory. */
     subjects: () => callsBySubject.size,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { DeliveryTry } from '../model/delivery.ts'
 import { createIds, type IdPrefix } from '../model/ids.ts'
 import type { LogEntry } from '../model/log-entry.ts'
+import { formatRefusedSends } from '../model/refused-sends.ts'
 import { formatAttempt, parseHistory } from '../model/request-history.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
@@ -21,7 +22,7 @@ export function createRequestLog({ store }: { store: Pick<Store<'events'>, 'read
     const { id: requestId, developerId, appId, phone } = request
     const history = parseHistory(request)
     const places = history.flatMap((entry) =>
-      entry.type === 'delivery.attempted' ? [] : [{ ...entry.place, type: entry.type }],
+      'place' in entry ? [{ ...entry.place, type: entry.type }] : [],
     )
     const located = (await store.read.events.locate(request, places)).values()
     return history.map((entry): RequestEntry => {
@@ -31,6 +32,14 @@ export function createRequestLog({ store }: { store: Pick<Store<'events'>, 'read
         const { line: _line, type, ...delivery } = entry
         return { ...common, id: ownId('att'), type, status: 'pending', detail: null, delivery }
       }
+      if (entry.type === 'otp.refused')
+        return {
+          ...common,
+          id: ownId('evt'),
+          type: entry.type,
+          status: null,
+          detail: formatRefusedSends(entry),
+        }
       const { type, status, attempt } = entry
       const detail = attempt === undefined ? entry.detail : formatAttempt(attempt)
       return { ...common, id: located.next().value?.id ?? ownId('evt'), type, status, detail }

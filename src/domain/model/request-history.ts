@@ -1,6 +1,7 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import { attemptsMax } from './code.ts'
 import type { DeliveryTry, FailureClass } from './delivery.ts'
+import type { RefusedSends } from './refused-sends.ts'
 import type { Channel, OtpRequest, OtpStatus } from './request.ts'
 
 // The history of a request is a text in its own row, to which each change of the request appends: the row is written
@@ -12,7 +13,7 @@ export type EntryPlace = { seq: number; isExact: boolean; at: number }
 /** `line` counts the lines of a history from 0, and never changes. */
 export type HistoryEntry = { line: number } & (
   | {
-      type: LogType
+      type: LoggedType
       status: OtpStatus
       detail: string | null
       at: number
@@ -21,10 +22,16 @@ export type HistoryEntry = { line: number } & (
       attempt: number | undefined
     }
   | ({ type: 'delivery.attempted' } & DeliveryTry)
+  | ({ type: 'otp.refused' } & LoggedRefusals)
 )
 
+/** Refused sends that follow a message of the request: `at` is the time of the last, `loggedAt` that of their last log entry. */
+export type LoggedRefusals = RefusedSends & { at: number; loggedAt: number }
+
+type LoggedType = Exclude<LogType, 'otp.refused'>
+
 /** Codes of types and statuses. They are stored. */
-const typeCodes: Readonly<Partial<Record<LogType, string>>> = {
+const typeCodes: Readonly<Partial<Record<LoggedType, string>>> = {
   'otp.sent': 's',
   'otp.delivered': 'd',
   'otp.undelivered': 'u',
@@ -39,6 +46,7 @@ const typeCodes: Readonly<Partial<Record<LogType, string>>> = {
 const statusCodes = { pending: 'p', verified: 'v', failed: 'f', expired: 'e', canceled: 'c' } as const
 const outcomeCodes = { accepted: 'a', refused: 'r', uncertain: 'u' } as const
 const tryCode = 't'
+const refusedCode = 'x'
 
 const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =>
   // Each code is the value of one key.
@@ -65,7 +73,8 @@ export function formatEntry(
   seq: number | undefined,
 ): string {
   const { type, status, detail, at } = entry
-  const code = `${typeCodes[type] ?? ''}${statusCodes[(status ?? 'pending') as OtpStatus]}`
+  const codes: Readonly<Partial<Record<LogType, string>>> = typeCodes
+  const code = `${codes[type] ?? ''}${statusCodes[(status ?? 'pending') as OtpStatus]}`
   const place = seq === undefined ? `~${unknownPlace}` : seq
   return `${code},${at - createdAt},${place},${detail === null ? '' : escape(detail)}\n`
 }
@@ -78,6 +87,27 @@ export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: Del
   return `${tryCode}${outcomeCodes[outcome]},${fields.join(',')}\n`
 }
 
+/**
+ * Writes refused sends into the history of the request that they follow: over those since its last message, so that a history
+ * does not grow with refusals.
+ */
+export function withRefusals(request: Pick<OtpRequest, 'history' | 'createdAt'>, sends: LoggedRefusals) {
+  const { reason, count, since, nextAt, at, loggedAt } = sends
+  const times = [since, at, loggedAt, nextAt].map((time) => time - request.createdAt)
+  const text = [refusedCode, count, ...times, reason].join(',')
+  const earlier = findRefusals(request)
+  if (!earlier) return `${request.history}${text}\n`
+  const lines = request.history.split('\n')
+  return lines.with(earlier.line, text).join('\n')
+}
+
+/** Finds the sends that were refused since the last message of a request. */
+export function findRefusals(request: Pick<OtpRequest, 'history' | 'createdAt'>) {
+  const entries = parseHistory(request)
+  const lastSent = Math.max(-1, ...entries.map(({ type, line }) => (type === 'otp.sent' ? line : -1)))
+  return entries.flatMap((entry) => (entry.type === 'otp.refused' && entry.line > lastSent ? [entry] : []))[0]
+}
+
 /** Reads the history of a request, oldest first. */
 export function parseHistory({
   history,
@@ -88,6 +118,7 @@ export function parseHistory({
     const [codes = '', ...fields] = text.split(',')
     const [first = '', second = ''] = codes
     if (first === tryCode) return parseTry(line, second, fields, createdAt)
+    if (first === refusedCode) return [parseRefusals(line, fields, createdAt)]
     const type = types.get(first)
     const status = statuses.get(second)
     if (type === undefined || status === undefined) return []
@@ -108,6 +139,20 @@ export function parseHistory({
   })
   // An attempt is appended at its end. Sorting is stable: of the same time, what was appended first is first.
   return entries.toSorted((a, b) => a.at - b.at)
+}
+
+function parseRefusals(line: number, fields: string[], createdAt: number): HistoryEntry {
+  const [count = 1, since = 0, at = 0, loggedAt = 0, nextAt = 0] = fields.map(Number)
+  return {
+    line,
+    type: 'otp.refused',
+    reason: fields.at(-1) ?? '',
+    count,
+    since: createdAt + since,
+    at: createdAt + at,
+    loggedAt: createdAt + loggedAt,
+    nextAt: createdAt + nextAt,
+  }
 }
 
 function parseTry(line: number, outcomeCode: string, fields: string[], createdAt: number): HistoryEntry[] {

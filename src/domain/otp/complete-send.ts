@@ -17,7 +17,9 @@ export type SendResult = SentOtp & {
 }
 
 /** Completes sends and resends. */
-export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard'>) {
+export function createSendCompletion(
+  needs: Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard' | 'recordRefusedSend'>,
+) {
   const { store, keys, attempts } = needs
   return completeSend
 
@@ -33,9 +35,14 @@ export function createSendCompletion(needs: Pick<OtpNeeds, 'store' | 'keys' | 'a
     outcome: Outcome | Replay,
   ): Awaitable<SendResult> {
     if (outcome.replayed) return replayEarlier(application, outcome.result)
-    const { result, rate, alert } = outcome
+    const { result, rate, alert, refusedSend } = outcome
     if (alert) needs.guard.onAlert(alert)
-    if (isRejected(result)) throw attachRate(result, rate)
+    if (isRejected(result)) {
+      const recorded = refusedSend && needs.recordRefusedSend(application, refusedSend, result)
+      return andThen(recorded, () => {
+        throw attachRate(result, rate)
+      })
+    }
     const sent = toSentOtp(result)
     return andThen(makeFirstAttempt(sent, scope, application.traceparent), (failed) => {
       if (failed) throw attachRate(failed, rate)

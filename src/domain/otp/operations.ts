@@ -8,6 +8,7 @@ import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Guard } from '../guard/guard.ts'
+import type { RecordRefusedSend } from './refused-sends.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
 export type OtpTables = 'checkBudgets' | 'events' | 'otpRequests' | 'phones' | 'rateLimits'
@@ -27,4 +28,5 @@ export type OtpNeeds = {
   /** Changes with the configuration while the server runs. */
   sendBudget: () => SendBudgetMode
   guard: Guard
+  recordRefusedSend: RecordRefusedSend
 }

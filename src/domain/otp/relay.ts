@@ -19,6 +19,7 @@ import type { Store } from '../store/store.ts'
 import type { OtpNeeds, OtpTables } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
 import { hasPhoneBudgets } from './phones.ts'
+import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
 import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import {
@@ -61,7 +62,7 @@ type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'checkFailuresMax' | 'ra
 
 /** The decision on a call: its result, or a message to dispatch. */
 type Decided = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
-  | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean }
+  | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean; refusedSend?: RefusedSend | undefined }
   | { kind: 'dispatch'; message: RelayedFacts; channels: readonly Channel[]; otpTtlSeconds: number }
 )
 
@@ -82,7 +83,7 @@ export function createOtpRelay(needs: RelayNeeds) {
      *
      * @throws INVALID_PHONE_NUMBER; UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were
      *   checked
-     * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); nothing was written
+     * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); only the refusal was recorded
      * @throws IDEMPOTENCY_KEY_REUSED; CONFLICT (IDEMPOTENCY_IN_PROGRESS) while an equal call is under way
      * @throws DESTINATION_BLOCKED by the guard; DELIVERY_FAILED when no provider accepted the message in time
      */
@@ -98,8 +99,9 @@ export function createOtpRelay(needs: RelayNeeds) {
       const { rate, alert } = decided
       if (alert) needs.guard.onAlert(alert)
       if (decided.kind === 'ended') {
-        const { result, replayed } = decided
+        const { result, replayed, refusedSend } = decided
         if (!isRejected(result)) return { ...result, replayed, rate }
+        if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
         throw replayed ? new ReplayedError(result.rejected) : attachRate(result, rate)
       }
       const { message, channels, otpTtlSeconds } = decided
@@ -182,7 +184,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-        if (isRejected(charged)) return end(charged)
+        if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
         const { rate, record } = charged
         const message: RelayedFacts = {
           id,
@@ -240,8 +242,8 @@ export function createOtpRelay(needs: RelayNeeds) {
     }))
 
     /** Refuses the call before anything is charged. */
-    function end(result: Rejected): Decision<Decided> {
-      return { result: { kind: 'ended', result, replayed: false, rate: undefined }, changes: [] }
+    function end(result: Rejected, refusedSend?: RefusedSend): Decision<Decided> {
+      return { result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend }, changes: [] }
     }
 
     /** Ends a charged call that sends nothing. */

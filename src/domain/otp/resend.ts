@@ -32,7 +32,14 @@ import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { readMessageFacts, sentChanges } from './message-facts.ts'
 import { run } from './run.ts'
 import { deliveryFailed } from './settle.ts'
-import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import {
+  readEarlierSend,
+  refuseByLimit,
+  refuseSend,
+  saveOutcome,
+  type Outcome,
+  type Replay,
+} from './send-once.ts'
 import { moved, onTarget, requestNotFound, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
@@ -144,7 +151,8 @@ export function createOtpResend(needs: OtpNeeds) {
           isLimited: hasPhoneBudgets(request),
         }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-        if (isRejected(charged)) return refuseSend(charged)
+        if (isRejected(charged))
+          return refuseByLimit(charged, { phone: request.phone, requestId: request.id })
         const { rate } = charged
         const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
         const chargeChanges = [...charged.changes, phoneChange]

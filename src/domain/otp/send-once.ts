@@ -6,6 +6,7 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Message } from '../model/message.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
+import type { RefusedSend } from './refused-sends.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision, RowReader } from '../store/operation.ts'
 import type { Awaitable } from '../model/awaitable.ts'
@@ -16,6 +17,8 @@ export type Outcome = {
   rate: RateState | undefined
   result: OtpRequest | Rejected
   alert?: GuardAlert | undefined
+  /** Set if a limit refused the send. */
+  refusedSend?: RefusedSend
 }
 
 /** The result of an earlier call with the same idempotency key. */
@@ -55,6 +58,12 @@ export const refuseSend = (
   changes: readonly Change[] = [],
   alert?: GuardAlert,
 ): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected, alert }, changes })
+
+/** Refuses a send by a limit. Charges nothing. */
+export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Decision<Outcome> => ({
+  result: { replayed: false, rate: undefined, result: rejected, refusedSend },
+  changes: [],
+})
 
 /**
  * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,

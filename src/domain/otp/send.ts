@@ -20,7 +20,15 @@ import { hasPhoneBudgets, withRequest } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { readMessageFacts, sentChanges } from './message-facts.ts'
 import { run } from './run.ts'
-import { readEarlierSend, refuseSend, saveOutcome, type Outcome, type Replay } from './send-once.ts'
+import { refusedSendTo } from './refused-sends.ts'
+import {
+  readEarlierSend,
+  refuseByLimit,
+  refuseSend,
+  saveOutcome,
+  type Outcome,
+  type Replay,
+} from './send-once.ts'
 import { moved, type Moved } from './target.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
@@ -46,7 +54,7 @@ export function createOtpSend(needs: OtpNeeds) {
      *
      * @throws INVALID_PHONE_NUMBER
      * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
-     * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); nothing was written
+     * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); only the refusal was recorded
      * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body
      * @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS)
      * @throws DESTINATION_BLOCKED by the guard; the request has failed
@@ -147,7 +155,7 @@ export function createOtpSend(needs: OtpNeeds) {
         const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
         const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-        if (isRejected(charged)) return refuseSend(charged)
+        if (isRejected(charged)) return refuseByLimit(charged, refusedSendTo(phone, loaded.record))
         const { rate, record } = charged
         const { subscribers } = facts
         const origin = {

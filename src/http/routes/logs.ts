@@ -5,6 +5,7 @@ import type { JsonText } from '../../shared/json.ts'
 import type { RequestEntry } from '../../domain/log/request-log.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
 import { channels } from '../../domain/model/request.ts'
+import { parseRefusedSends } from '../../domain/model/refused-sends.ts'
 import { parseAttempt } from '../../domain/model/request-history.ts'
 import type { DeliveryTry } from '../../domain/model/delivery.ts'
 import type { LogService } from '../../domain/log/events.ts'
@@ -29,7 +30,10 @@ export const logEntry = object(
     type: Type.String(),
     appId: nullable(Type.String()),
     requestId: nullable(
-      Type.String({ description: 'The OTP request; of a `message.` type, the id of the message.' }),
+      Type.String({
+        description:
+          'The OTP request; of a `message.` type, the id of the message; of `otp.refused`, the request that the refused sends follow.',
+      }),
     ),
     phone: nullable(Type.String()),
     status: nullable(Type.String({ description: 'Status of the OTP request after the event.' })),
@@ -46,6 +50,19 @@ export const logEntry = object(
     attemptsRemaining: Type.Optional(
       Type.Integer({ description: 'Of `otp.attempt_failed`: attempts that are left.' }),
     ),
+    reason: Type.Optional(
+      Type.String({
+        description: 'Of `otp.refused`: the limit of the last refusal, `APP_RATE` or `PHONE_SEND_BUDGET`.',
+      }),
+    ),
+    count: Type.Optional(
+      Type.Integer({ description: 'Of `otp.refused`: sends that were refused one after another.' }),
+    ),
+    since: Type.Optional({ ...timestamp, description: 'Of `otp.refused`: time of the first of them.' }),
+    nextAt: Type.Optional({
+      ...timestamp,
+      description: 'Of `otp.refused`: time from which the limit of the last refusal admits another send.',
+    }),
     channel: Type.Optional({
       ...oneOf(channels),
       description: 'Of `delivery.attempted`: channel of the message.',
@@ -102,12 +119,20 @@ export const presentLogEntry = (row: RequestEntry): Static<typeof logEntry> => (
   detail: row.detail,
   at: formatTime(row.at),
   ...presentAttempt(row),
+  ...presentRefusals(row),
   ...(row.delivery && presentDelivery(row.delivery)),
 })
 
 function presentAttempt({ type, detail }: RequestEntry) {
   const attempt = parseAttempt(type, detail)
   return attempt !== undefined && { attempt, attemptsMax, attemptsRemaining: attemptsMax - attempt }
+}
+
+function presentRefusals({ type, detail }: RequestEntry) {
+  const sends = type === 'otp.refused' && parseRefusedSends(detail)
+  if (!sends) return undefined
+  const { reason, count, since, nextAt } = sends
+  return { reason, count, since: formatTime(since), nextAt: formatTime(nextAt) }
 }
 
 const presentDelivery = (delivery: DeliveryTry) => ({

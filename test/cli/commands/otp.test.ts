@@ -62,6 +62,7 @@ const events = [
   event,
   { ...event, ...attempt, type: 'delivery.attempted', outcome: 'refused', error: 'rate_limited' },
   { ...event, type: 'otp.attempt_failed', detail: '1/5', attempt: 1, attemptsMax: 5 },
+  { ...event, type: 'otp.refused', reason: 'APP_RATE', count: 1, since: event.at, nextAt: event.at },
 ]
 
 describe('otp list --phone', () => {
@@ -76,6 +77,7 @@ describe('otp list --phone', () => {
       /^PHONE .*\n\+14155552671 +… pending +accepted, SMS via main .* web .*\n\nWhat happened/,
     )
     expect(stdout).toContain('SMS via main: refused (rate limited)')
+    expect(stdout).toMatch(/otp\.refused +1 send refused, next at \d\d:\d\d:\d\d \(APP_RATE\)/)
   })
 
   test('reads pages until --since', async () => {
@@ -267,6 +269,9 @@ describe('otp list', () => {
     expect((await cli.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
       'No matching codes. See all of them: otpd otp list\n',
     )
+    expect((await cli.home.otpd(['otp', 'ls', '--phone', request.phone])).stdout).toBe(
+      'No matching codes. See refused sends: otpd logs --type otp.refused\n',
+    )
   })
 })
 
@@ -286,7 +291,7 @@ describe('otp get', () => {
     expect(stdout).toMatch(/ {2}Sent +2 min ago, by SMS via main, accepted\n {2}Resends +1\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n\nTIME \(\S+\) +EVENT +DETAIL\n/)
     expect(stdout).toMatch(/ · delivery\.attempted +SMS via main: refused \(rate limited\) in 88 ms\n/)
-    expect(stdout).toMatch(/ ▲ otp\.attempt_failed +1\/5\n$/)
+    expect(stdout).toMatch(/ ▲ otp\.attempt_failed +1\/5\n/)
     expect(cli.server.requests[0]?.headers.get('authorization')).toBe('Bearer token')
   })
 

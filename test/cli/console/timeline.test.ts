@@ -3,11 +3,13 @@ import { createColors } from 'picocolors'
 import type { OtpRequest, RequestEvent } from '../../../cli/client/resources.ts'
 import { summaryLines, timelineLines } from '../../../cli/console/lines/timeline.ts'
 import { plainText } from '../../../cli/console/spans.ts'
+import { localTime } from '../../../cli/terminal/text.ts'
 import { createTheme } from '../../../cli/console/theme.ts'
 
 const theme = createTheme(createColors(false), false)
 const startMs = Date.parse('2026-11-20T12:00:00.000Z')
 const at = (ms: number) => new Date(startMs + ms).toISOString()
+const time = (ms: number) => localTime(at(ms)).slice(11)
 
 const event = (type: string, ms: number, fields: Partial<RequestEvent> = {}): RequestEvent => ({
   id: `evt_${ms}`,
@@ -94,6 +96,21 @@ describe('the summary of a request', () => {
       { status: 'expired', attempts: 1 },
       [sent, accepted],
       'It was entered wrongly once, and has expired.',
+    ],
+    [
+      'followed by refused sends',
+      { status: 'expired' },
+      [
+        sent,
+        accepted,
+        event('otp.refused', 60_000, {
+          reason: 'PHONE_SEND_BUDGET',
+          count: 2,
+          since: at(30_000),
+          nextAt: at(300_000),
+        }),
+      ],
+      `and has expired. 2 sends refused since ${time(30_000)}, next at ${time(300_000)} (PHONE_SEND_BUDGET).`,
     ],
     ['verified', { status: 'verified', verifiedAt: at(12_000) }, [sent], 'Verified 12 s after it was sent.'],
     [

@@ -1,5 +1,11 @@
 import { expect, test } from 'bun:test'
-import { formatTry, parseHistory, withoutMessageIds } from '../../../src/domain/model/request-history.ts'
+import {
+  formatEntry,
+  formatTry,
+  parseHistory,
+  withoutMessageIds,
+  withRefusals,
+} from '../../../src/domain/model/request-history.ts'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
 
 const attempt: DeliveryTry = {
@@ -26,5 +32,21 @@ test('keeps what a provider said, until the phone number is erased', () => {
   expect(parse(withoutMessageIds(history))).toMatchObject([
     { provider: 'main', messageId: null, reply: null },
     { provider: 'main', messageId: null, reply: null },
+  ])
+})
+
+test('keeps the sends refused since the last message in one line', () => {
+  const sends = { reason: 'APP_RATE', count: 1, since: 1_000, at: 1_000, loggedAt: 1_000, nextAt: 61_000 }
+  const later = { ...sends, count: 2, at: 2_000, nextAt: 62_000 }
+  const entry = { type: 'otp.sent', status: 'pending', detail: null, at: 900 } as const
+  const sent = formatEntry({ createdAt: 900 }, entry, 1)
+  const withSends = (history: string, one: typeof sends) => withRefusals({ history, createdAt: 900 }, one)
+  const once = withSends(sent, sends)
+  const twice = withSends(once + format(attempt), later)
+  const type = 'otp.refused'
+  expect(parse(twice)).toMatchObject([{ line: 0 }, { line: 2, ...attempt }, { line: 1, type, ...later }])
+  expect(parse(withSends(twice + sent, sends)).filter((one) => one.type === type)).toMatchObject([
+    sends,
+    later,
   ])
 })

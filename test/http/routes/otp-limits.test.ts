@@ -271,12 +271,12 @@ describe('the send budget of a phone', () => {
     ])
   })
 
-  test('is enforced if configured: the sixth is rejected and leaves no trace', async () => {
+  test('is enforced if configured: the sixth is rejected', async () => {
     const { sixthResponse, log } = await sendSixTimes('enforce')
     expect(sixthResponse.status).toBe(429)
     expect(sixthResponse.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
     expect(sixthResponse.headers.get('retry-after')).toBe('600')
-    expect(log).toHaveLength(5)
+    expect(log.slice(5).map(([type]) => type)).toEqual(['otp.refused'])
   })
 
   test('is off if configured', async () => {
@@ -285,3 +285,75 @@ describe('the send budget of a phone', () => {
     expect(log).toEqual(Array.from({ length: 6 }, () => ['otp.sent', null]))
   })
 })
+
+type Entry = Record<
+  'type' | 'phone' | 'requestId' | 'detail' | 'since' | 'nextAt' | 'reason',
+  string | null
+> & {
+  count?: number
+}
+
+describe('sends that a limit refuses', () => {
+  const list = async (path: string, as = owner) => (await service.request<Entry[]>('GET', path, { as })).data
+  const refusals = async (as: TestDeveloper) => list('/v1/logs?type=otp.refused&limit=200', as)
+
+  test('are counted in the timeline of the newest code, and logged once a minute', async () => {
+    const developer = await service.createDeveloper()
+    const application = await service.createApplication(developer)
+    const body = { appId: application.id, url: 'https://example.com/', events: ['*'] }
+    const endpoint = await service.request<{ id: string }>('POST', '/v1/webhooks', { as: developer, body })
+    let others = 0
+    const sendToOthers = async (count: number) => {
+      for (let i = 0; i < count; i++)
+        await otp.sendOrThrow(application, { phone: `+1415555${3000 + others++}` })
+    }
+    const { requestId } = await otp.sendOrThrow(application)
+    await sendToOthers(4)
+    const since = service.clock.now()
+    for (let i = 0; i < 3; i++) expect((await otp.send(application)).status).toBe(429)
+    service.clock.advance(61_000)
+    await sendToOthers(5)
+    expect((await otp.send(application)).status).toBe(429)
+    expect((await otp.resend(application, requestId)).error.reason).toBe('APP_RATE')
+    const nextAt = isoTime(service.clock.now() + 60_000)
+    const shared = { type: 'otp.refused', requestId, phone, reason: 'APP_RATE', since: isoTime(since) }
+    const timeline = await list(`/v1/otp/${requestId}/events`, developer)
+    expect(timeline).toMatchObject([{ type: 'otp.sent' }, { ...shared, count: 5, nextAt }])
+    expect(await refusals(developer)).toMatchObject([
+      { ...shared, count: 1, nextAt: isoTime(since + 60_000) },
+      { ...shared, count: 4, nextAt },
+    ])
+    const deliveries = await list(`/v1/webhooks/${endpoint.data.id}/deliveries?limit=200`, developer)
+    expect(new Set(deliveries.map(({ type }) => type))).toEqual(new Set(['otp.sent']))
+    // The next message starts a new count.
+    service.clock.advance(60_000)
+    expect((await otp.resend(application, requestId)).status).toBe(200)
+    await sendToOthers(4)
+    expect((await otp.resend(application, requestId)).status).toBe(429)
+    const counts = (await list(`/v1/otp/${requestId}/events`, developer)).map(({ count }) => count)
+    expect(counts).toEqual([undefined, 5, undefined, 1])
+  })
+
+  test('to a number without a code are logged, and erased with it', async () => {
+    const developer = await service.createDeveloper()
+    const application = await service.createApplication(developer)
+    for (let i = 0; i < 5; i++) await otp.sendOrThrow(application)
+    const to = '+14155552699'
+    for (let i = 0; i < 3; i++) expect((await otp.send(application, { phone: to })).status).toBe(429)
+    const shared = { type: 'otp.refused', requestId: null, count: 1, reason: 'APP_RATE' }
+    expect(await refusals(developer)).toMatchObject([{ ...shared, phone: to }])
+    await service.request('DELETE', `/v1/users/${encodeURIComponent(to)}?erase=true`, { as: developer })
+    expect(await refusals(developer)).toMatchObject([{ ...shared, phone: 'erased' }])
+  })
+
+  test('to many numbers write little', async () => {
+    const developer = await service.createDeveloper()
+    const application = await service.createApplication(developer)
+    for (let i = 0; i < 5; i++) await otp.sendOrThrow(application)
+    for (let i = 0; i < 130; i++)
+      expect((await otp.send(application, { phone: `+1415555${2000 + i}` })).status).toBe(429)
+    expect(await refusals(developer)).toHaveLength(120)
+  })
+})
+
+const isoTime = (ms: number) => new Date(ms).toISOString()

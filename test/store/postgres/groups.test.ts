@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { Client } from 'pg'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
+import { findRefusals } from '../../../src/domain/model/request-history.ts'
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
@@ -55,7 +56,10 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
   beforeAll(async () => {
     opened = await openTestPostgres(url ?? '')
     second = opened.openNode()
-    const options = { plans: unlimitedPlans, env: { OTPD_GUARD_MODE: 'enforce' } }
+    const options = {
+      plans: unlimitedPlans,
+      env: { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'enforce' },
+    }
     service = await createTestService({ ...options, database: opened.database })
     otherNode = await createTestService({ ...options, database: second })
     const developer = await service.createDeveloper()
@@ -109,6 +113,21 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     await client.end()
     expect(Number(rows[0].deadlocks)).toBe(0)
   }, 120_000)
+
+  test('that are refused at once on two nodes log it once', async () => {
+    const phone = newPhone()
+    const send = ({ services }: TestService) => services.otp.send(application(0), { phone })
+    for (let i = 0; i < 4; i++) await send(service)
+    const { requestId } = await send(service)
+    const calls = Array.from({ length: 50 }, (_, i) => send(i % 2 ? service : otherNode))
+    const refused = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected')
+    expect(refused).toHaveLength(50)
+    const request = await service.store.read.otpRequests.find(requestId)
+    // Each node writes down ten a minute.
+    expect(request && findRefusals(request)).toMatchObject({ count: 20, reason: 'PHONE_SEND_BUDGET' })
+    const ofRequest = `type = 'otp.refused' and request_id = '${requestId}'`
+    expect(await countOf(`select count(*) from events where ${ofRequest}`)).toBe(1)
+  })
 
   // `pattern` names the statement that fails: of the facts, of the changes, and the commit.
   const flushes = {
