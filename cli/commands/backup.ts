@@ -66,9 +66,10 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
   addHostFlags(backup.command('list').description('list the backups in backup.to, newest first'))
     .option('--from <place>', 'another place: a folder, or s3://BUCKET/PREFIX')
     .addHelpText('after', examples('otpd backup list', 'otpd backup list --from s3://acme-backups/otpd'))
-    .action((options: HostFlags & { from?: string }, command: Command) =>
+    .action((_: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
+        const options = hostFlagsOf<{ from?: string }>(command)
         const { from } = options
         const list = await withDataDir(context, options, (host, needs) =>
           host.listBackups(needs, { from, cwd: io.workingDirectory }),
@@ -88,9 +89,10 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
   )
     .argument('<name>', 'name from otpd backup list, or latest; also a path, or s3://BUCKET/PREFIX/NAME')
     .addHelpText('after', examples('otpd backup verify latest', 'otpd backup verify ./otpd-monday.db'))
-    .action((name: string, options: HostFlags, command: Command) =>
+    .action((name: string, _: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
+        const options = hostFlagsOf(command)
         const result = await withProgress(context, (onStep) =>
           withDataDir(context, options, (host, needs) =>
             host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
@@ -111,6 +113,9 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
       }),
     )
 }
+
+/** Reads the flags of a subcommand: `backup` has the same ones, and commander gives them to it wherever they stand. */
+const hostFlagsOf = <T = unknown>(command: Command) => command.optsWithGlobals<HostFlags & T>()
 
 /** Returns the path of a file that was named. @throws usage error it is an address, or is to be pruned */
 function checkFile(file: string | undefined, { prune }: { prune?: true }, cwd: string): string | undefined {

@@ -2,12 +2,20 @@ import type { BackupInspection } from '../../src/host/host.ts'
 import { dayMs } from '../../src/shared/durations.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { formatRemaining } from '../terminal/text.ts'
-import { ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from './check.ts'
 
 /** Reports on schedule and age of the backups, and on where they are; nothing if there are neither. */
 export function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
-  const { every, everyMs, last, onDataDisk } = inspection
+  const { every, everyMs, last, onDataDisk, missingFolder } = inspection
   const name = 'backups'
+  if (missingFolder !== null)
+    return [
+      fault(
+        name,
+        `there is no folder ${missingFolder}: no backup is made`,
+        'Mount or create it, or correct backup.to',
+      ),
+    ]
   // These come first: see `missingBackupChecks`.
   if (every === null && isMissing(inspection, nowMs)) return []
   const checks: Check[] = []

@@ -10,7 +10,7 @@ import type { OnStep } from '../shared/progress.ts'
 import { compareMac } from '../store/files/backup-mac.ts'
 import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
-import { folderOf, loadRemote, openTarget, parseTarget, type BackupNeeds } from './backups.ts'
+import { folderOf, loadRemote, openTarget, parseTarget, requireFolder, type BackupNeeds } from './backups.ts'
 
 export type HostVerifiedBackup = { file: string; bytes: number; rows: BackupRows }
 
@@ -69,9 +69,11 @@ const fileSource = (path: string): BackupSource => ({ kind: 'file', path, label:
 
 function findInFolder(folder: string, name: string, masterKeys: readonly Uint8Array[]): string {
   if (name !== 'latest') return join(folder, name)
-  const latest = chooseLatest(listFolder(folder, masterKeys))
+  requireFolder(folder)
+  const found = listFolder(folder, masterKeys)
+  const latest = chooseLatest(found)
   if (latest) return join(folder, latest.name)
-  throw noBackups(folder)
+  throw noBackups(folder, found.length)
 }
 
 async function findObject(
@@ -97,9 +99,10 @@ async function findObject(
   })
   if (name === 'latest') {
     const { listBucket } = await loadRemote()
-    const latest = chooseLatest(await listBucket(bucket, masterKeys))
+    const stored = await listBucket(bucket, masterKeys)
+    const latest = chooseLatest(stored)
     if (latest) return found(latest)
-    throw noBackups(bucket.label)
+    throw noBackups(bucket.label, stored.length)
   }
   const object = (await bucket.list()).find((one) => one.name === name)
   if (object) return found(object)
@@ -110,12 +113,19 @@ async function findObject(
   )
 }
 
-const noBackups = (place: string) =>
-  new OperationRefused(
-    'FILE_MISSING',
-    `there is no backup of this master key in ${place}`,
-    `List what is there: otpd backup list --from ${place}`,
-  )
+/** @param others backups that are not verified, or that these master keys do not open */
+const noBackups = (place: string, others: number) =>
+  others === 0
+    ? new OperationRefused(
+        'FILE_MISSING',
+        `there is no backup in ${place}`,
+        'Name another place with --from, or the path of a file.',
+      )
+    : new OperationRefused(
+        'FILE_MISSING',
+        `there is no verified backup of this master key in ${place}`,
+        `List what is there: otpd backup list --from ${place}`,
+      )
 
 /**
  * Runs `work` on the database of a backup. One that is sealed is downloaded and opened into the data directory's

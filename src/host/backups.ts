@@ -101,7 +101,10 @@ export async function listStoredBackups(
     ...listKeptKeys(dataDir).map(({ key }) => key),
   ]
   const list = async (): Promise<StoredBackup[]> => {
-    if (target.kind === 'folder') return listFolder(folderOf(target, dataDir), masterKeys)
+    if (target.kind === 'folder') {
+      if (target.path !== null) requireFolder(target.path)
+      return listFolder(folderOf(target, dataDir), masterKeys)
+    }
     const { listBucket } = await loadRemote()
     return listBucket(await openTarget(target, config), masterKeys)
   }
@@ -110,6 +113,16 @@ export async function listStoredBackups(
     place: showTarget(target) ?? dataFiles(dataDir).backups,
     backups: backups.map((backup) => ({ ...backup, at: new Date(backup.at).toISOString() })),
   }
+}
+
+/** @throws OperationRefused FILE_MISSING the folder is not there */
+export function requireFolder(folder: string): void {
+  if (existsSync(folder)) return
+  throw new OperationRefused(
+    'FILE_MISSING',
+    `there is no folder ${folder}`,
+    'Mount it, or name another place in backup.to or with --from.',
+  )
 }
 
 /** Parses a place that a person named. @throws OperationRefused PLACE_INVALID */
@@ -127,6 +140,8 @@ export type BackupInspection = {
   last: LastBackup | null
   /** Folder of the backups, if it is on the disk of the data. */
   onDataDisk: string | null
+  /** Folder that the configuration names, if it is not there. */
+  missingFolder: string | null
 }
 
 /** Inspects the backups of a data directory without a call to a service. Never throws. */
@@ -148,5 +163,6 @@ export function inspectBackups(
     everyMs,
     last: readLastBackup(dataDir),
     onDataDisk: isOnDataDisk ? folder : null,
+    missingFolder: to.kind === 'folder' && to.path !== null && !existsSync(to.path) ? to.path : null,
   }
 }

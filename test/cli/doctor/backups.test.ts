@@ -9,6 +9,7 @@ const scheduled: BackupInspection = {
   everyMs: dayMs,
   last: { file: 's3://acme/otpd/x', at: now - dayMs, bytes: 7_100_000 },
   onDataDisk: null,
+  missingFolder: null,
 }
 const check = (changes: Partial<BackupInspection>) => backupChecks({ ...scheduled, ...changes }, now)
 
@@ -37,6 +38,12 @@ test('names the last backup while it is younger than twice the interval', () => 
   ])
   const hand = check({ every: null, everyMs: null, last: { file: '/nas/x', at: now - 7 * dayMs, bytes: 1 } })
   expect(hand).toMatchObject([{ status: 'ok', message: expect.stringContaining('no schedule') }])
+})
+
+test('that go to a folder that is not there are a fault, whatever was made before', () => {
+  expect(check({ missingFolder: '/mnt/nas' })).toMatchObject([
+    { status: 'fault', message: 'there is no folder /mnt/nas: no backup is made' },
+  ])
 })
 
 test('warns of one that is overdue or missing, and of one on the disk of the data', () => {
