@@ -44,8 +44,7 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { io, output } = context
         const isDeep = flags.deep === true
-        const loaded = await loadServerConfig(flags)
-        const running = await findRunning(loaded)
+        const { loaded, running } = await loadAndFindServer(flags)
         const connection = tryConnect(context, running?.url)
         const localServer = await withProgress(context, (onStep) =>
           inspectLocalServer(loaded, running, connection, {
@@ -70,6 +69,18 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
         return isHealthy ? exitCodes.done : exitCodes.negative
       }),
     )
+}
+
+/**
+ * Loads the configuration as a start from this shell would, or without the providers' secrets, if only they are not in this
+ * shell and a server runs that has them.
+ */
+async function loadAndFindServer(flags: HostFlags) {
+  const loaded = await loadServerConfig(flags)
+  if (loaded.config !== null) return { loaded, running: await findRunning(loaded) }
+  const withoutSecrets = await loadServerConfig(flags, 'host command')
+  const running = await findRunning(withoutSecrets)
+  return running === null ? { loaded, running } : { loaded: withoutSecrets, running }
 }
 
 /** Connects to the server; returns a failed check if the credentials file cannot be read. */

@@ -209,7 +209,7 @@ export function loadConfig(
   const lookupsPerMinute = read<number | null>('lookupsPerMinute', parseRate, null)
   // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could never be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
-  const delivery = readDelivery(reader, input, configFile.entries)
+  const delivery = readDelivery(reader, input, configFile.entries, use)
   // Without a provider no message costs anything, and a newcomer's first minute must not be refused.
   const defaultMode = delivery.providers.length > 0 ? 'enforce' : 'monitor'
   const parseMode = parseChoice('off', 'monitor', 'enforce')

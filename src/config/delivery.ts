@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { findSettingFaults, type ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import { inboxProvider, type DeliverySettings, type ProviderSettings } from '../domain/model/delivery.ts'
+import { isForServer, type ConfigUse } from './database.ts'
 import type { FileEntry } from './toml-file.ts'
 import { tryReadFile } from './paths.ts'
 import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
@@ -14,12 +15,14 @@ import { quote } from './values.ts'
 
 /**
  * Reads the `[[providers]]` and `[[routes]]` tables. Secrets are not allowed in the configuration file itself:
- * `authTokenFile` names a file that contains the secret, `authTokenEnv` an environment variable.
+ * `authTokenFile` names a file that contains the secret, `authTokenEnv` an environment variable. Commands that send
+ * nothing need neither: the secrets of the server are not in the shell of an operator.
  */
 export function readDelivery(
   reader: Reader,
   input: ConfigInput,
   entries: readonly FileEntry[],
+  use: ConfigUse = 'serve',
   kinds: readonly ProviderKind[] = providerKinds,
 ): DeliverySettings {
   const { report } = reader
@@ -111,8 +114,9 @@ export function readDelivery(
       } else {
         sources.set(field, source)
         const text = readText(value, valueSource)
-        if ('fault' in text) reportFault(source, text.fault, text.remedy)
-        else {
+        if ('fault' in text) {
+          if (valueSource === 'value' || isForServer(use)) reportFault(source, text.fault, text.remedy)
+        } else {
           values[field] = text.value
           const shown = setting.secret ? '(set)' : text.value
           reader.values.push({ setting: `providers.${name}.${field}`, value: shown, origin: source })
@@ -162,7 +166,7 @@ export function readDelivery(
     if (text) return { value: text }
     return {
       fault: `The environment variable ${quote(name)} is empty or not set.`,
-      remedy: 'Set it for the server.',
+      remedy: 'Set it for the server; in a shell, also for this command.',
     }
   }
 }
