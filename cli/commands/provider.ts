@@ -39,12 +39,11 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd provider list'))
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const loaded = await loadServerConfig(flags)
+        const loaded = await loadServerConfig(flags, 'host command')
         const config = requireConfig(loaded, exitCodes.usage)
         await nameDataDir(context, loaded)
         const running = await findRunning(loaded)
-        const configured =
-          running?.providers ?? (await withProviders(config, (providers) => providers.list()))
+        const configured = running?.providers ?? (await listConfigured(flags))
         const providers = await listProviders(context, flags, running?.config ?? config, configured)
         context.output.printResult(JSON.stringify({ data: providers }), () =>
           listText(providers, context.output),
@@ -107,6 +106,22 @@ async function withProviders<T>(
   }
 }
 
+/** Lists the providers of this shell's configuration, which must then be complete: no server runs. */
+async function listConfigured(flags: HostFlags) {
+  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+  return withProviders(config, (providers) => providers.list())
+}
+
+/** @throws CliError this user cannot read the data directory, which says what the server has */
+async function requireReadable(dataDir: string) {
+  const host = await import('../../src/server/bundle.ts')
+  try {
+    host.requireReadable(dataDir)
+  } catch (error) {
+    throw asCliError(error)
+  }
+}
+
 async function listProviders(
   context: Context,
   flags: HostFlags,
@@ -114,6 +129,7 @@ async function listProviders(
   configuredProviders: readonly ConfiguredProvider[],
 ): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
+  if (dataDir !== null) await requireReadable(dataDir)
   // The list itself needs no database.
   const hasDatabase = config.database !== null || (dataDir !== null && existsSync(join(dataDir, 'otpd.db')))
   const serverState = hasDatabase

@@ -34,7 +34,9 @@ export function addVersionCommand(program: Command, runCommand: RunCommand) {
             [
               `otpd ${version} (${versionInfo.platform}, Bun ${versionInfo.bun})`,
               ...(database
-                ? [`Database: ${database.schema ?? 'empty'}, ${database.pending.length} migrations pending`]
+                ? [
+                    `Database: ${database.schema ?? 'empty'}, ${database.pending.length} ${database.pending.length === 1 ? 'migration' : 'migrations'} pending`,
+                  ]
                 : []),
             ].join('\n'),
         )

@@ -30,6 +30,8 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
     ]
   }
   if (inspection.state === 'inaccessible') {
+    if (inspection.cause === 'ENOTDIR')
+      return [fault(name, `${displayPath} is not a directory`, 'Name the right one: --data-dir DIR')]
     return [
       fault(
         name,
@@ -49,11 +51,12 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
 }
 
 function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDirInfo): Check[] {
-  const { isExposed, isOwn, isHeld, exposed, wrongOwner, ownerId } = inspection
+  const { database, isExposed, isOwn, isHeld, exposed, wrongOwner, ownerId } = inspection
   const name = 'data directory'
   const checks: Check[] = []
   const dir = shellWord(dataDir)
-  if (isExposed) {
+  // A directory without any data may be another program's, or the system's.
+  if (isExposed && !(database.state === 'missing' && database.isForeign)) {
     checks.push(warning(name, `other users can read ${displayPath}`, `Restrict it: chmod 700 ${dir}`))
   }
   if (exposed.length > 0) {
@@ -114,15 +117,12 @@ function masterKeyCheck(
     : fault(name, 'missing, but the database needs it', restoreKeyRemedy)
 }
 
-function databaseChecks(
-  { database, isHeld, upgrade }: OpenDirectory,
-  { migrate, displayPath }: DataDirInfo,
-): Check[] {
+function databaseChecks({ database, isHeld, upgrade }: OpenDirectory, { migrate }: DataDirInfo): Check[] {
   if (database.state === 'missing')
     return database.isNew
       ? [ok('database', 'none yet; the first start creates it')]
       : [fault('database', database.message, database.remedy)]
-  const restore = `Restore a backup: otpd restore FILE; backups are in ${displayPath}/backups`
+  const restore = 'Restore a backup: otpd restore latest, or another one of otpd backup list'
   if (database.state === 'unreadable') {
     return [
       /^SQLITE_(CORRUPT|NOTADB)/.test(database.cause)

@@ -1,15 +1,12 @@
 import { masterKeyBytes } from '../domain/model/keys.ts'
+import { decodeMasterKey } from '../domain/model/master-key-text.ts'
 import type { Parsed } from './values.ts'
 
 /** Messages in this file never quote what was read, since a message may end up in a log. */
 
-/** Parses 32 bytes written as 64 hexadecimal digits, or as base64 or base64url with optional padding. */
+/** Parses 32 bytes as text. */
 export function parseMasterKey(text: string): Parsed<Uint8Array> {
-  const bytes = /^[0-9a-f]{64}$/i.test(text)
-    ? Buffer.from(text, 'hex')
-    : /^[a-z0-9+/_-]{43}=?$/i.test(text)
-      ? Buffer.from(text, 'base64')
-      : undefined
+  const bytes = decodeMasterKey(text)
   return bytes ? checkMasterKey(bytes) : { fault: 'This is not a valid master key.', remedy: keyRemedy }
 }
 

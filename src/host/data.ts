@@ -11,10 +11,11 @@ import {
   dataFiles,
   OperationRefused,
   prepareDataDir,
+  requireReadable,
   StartRefused,
   systemErrorCode,
 } from '../store/files/data-dir.ts'
-import { findMasterKey } from '../store/files/data-keys.ts'
+import { findMasterKey, noMasterKeyOpens } from '../store/files/data-keys.ts'
 import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
@@ -168,14 +169,15 @@ function readBackupKey(config: Config): Uint8Array {
   const dataDir = requireDataDir(config)
   requireDatabase(dataDir)
   const candidates = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
-  const masterKey = withReadonlyConnection(dataFiles(dataDir).database, (connection) =>
-    findMasterKey(connection, candidates),
-  )
+  const { database } = dataFiles(dataDir)
+  let masterKey: Uint8Array | undefined
+  try {
+    masterKey = withReadonlyConnection(database, (connection) => findMasterKey(connection, candidates))
+  } catch (error) {
+    throw toStartError(error, dataDir)
+  }
   if (masterKey) return masterKey
-  throw new StartRefused(
-    'the master key of the database is not here, and backups are authenticated with it',
-    'Restore master.key, or point OTPD_MASTER_KEY_FILE to it.',
-  )
+  throw noMasterKeyOpens(candidates)
 }
 
 /**
@@ -209,10 +211,12 @@ export const notOnPostgres = (command: 'backup' | 'restore') =>
       : "Stop all nodes, and use pg_restore or your provider's point-in-time recovery; then start them with the master key of that time.",
   )
 
-/** Returns the data directory. @throws StartRefused in development mode */
+/** Returns the data directory. @throws StartRefused in development mode; OperationRefused it cannot be read */
 export function requireDataDir({ dataDir }: Config): string {
-  if (dataDir !== null) return dataDir
-  throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
+  if (dataDir === null)
+    throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
+  requireReadable(dataDir)
+  return dataDir
 }
 
 export const serverRunning = (dataDir: string) =>

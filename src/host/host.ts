@@ -22,7 +22,7 @@ import {
 import { isLocked } from '../store/files/lock.ts'
 import { readMasterKey } from '../store/files/master-key.ts'
 import { keepDamagedLog } from '../store/files/damaged-log.ts'
-import { hasDatabase, requireDatabase } from '../store/files/missing-database.ts'
+import { describeMissing, hasDatabase, requireDatabase } from '../store/files/missing-database.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import { readDatabase } from '../store/files/open-readonly.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
@@ -42,6 +42,7 @@ export {
   type HostBackupList,
 } from './data.ts'
 export { inspectBackups, type BackupInspection } from './backups.ts'
+export { requireReadable } from '../store/files/data-dir.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
 export {
   certifiedUrl,
@@ -155,11 +156,15 @@ export async function openHost(options: {
  * Tells whether a data directory has an account. Read-only; never throws.
  *
  * @param subject who a login's token is for: the id of the account, or its subject at an external provider
- * @returns null if the database cannot be read
+ * @returns null if the database cannot be read, or was lost
  */
 export function hasDeveloper(dataDir: string, subject: string): boolean | null {
   try {
-    if (!hasDatabase(dataDir)) return false
+    if (!hasDatabase(dataDir)) {
+      const { isNew, isForeign } = describeMissing(dataDir)
+      // The one of a server that lost its database may be the right one.
+      return isNew || isForeign ? false : null
+    }
     const query = 'select 1 from developers where id = ?1 or subject = ?1'
     return readDatabase(
       dataFiles(dataDir).database,

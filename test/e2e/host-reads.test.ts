@@ -2,10 +2,12 @@ import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -14,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
-import { runBinary, startServer } from '../helpers/binary.ts'
+import { binaryPath, runBinary, runToEnd, startServer } from '../helpers/binary.ts'
 
 let home: string
 beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'otpd-reads-'))))
@@ -125,6 +127,80 @@ describe('a directory without a database', () => {
       else expect(stateOf(dataDir)).toEqual(before)
     },
   )
+})
+
+test('a directory that this user cannot read, or that is a file, is an error that says so', async () => {
+  const dataDir = join(home, 'closed')
+  mkdirSync(dataDir)
+  writeFileSync(join(dataDir, 'otpd.db'), 'x', { mode: 0o600 })
+  chmodSync(home, 0o711)
+  // Root reads everything.
+  const isRoot = process.getuid?.() === 0
+  const asOther = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+  chmodSync(dataDir, isRoot ? 0o700 : 0)
+  const commands = [
+    ['admin', 'list'],
+    ['backup'],
+    ['backup', 'list'],
+    ['restore', 'latest'],
+    ['migrate', 'status'],
+    ['audit', 'verify'],
+    ['provider', 'list'],
+    ['version'],
+  ]
+  for (const command of commands) {
+    const args = [binaryPath, ...command, '--json', '--data-dir']
+    const closed = await runToEnd([...asOther, ...args, dataDir], { env: { PATH: '/usr/bin', HOME: home } })
+    expect([command, JSON.parse(closed.stderr).error]).toMatchObject([
+      command,
+      {
+        code: 'FILE_NOT_READABLE',
+        message: expect.stringMatching(/^This user cannot read \S+ \(EACCES\)\.$/),
+        hint: isRoot ? "Run the command as the owner: sudo -u '#0' otpd …" : expect.any(String),
+      },
+    ])
+    const file = await runToEnd([...args, binaryPath], { env: { PATH: '/usr/bin', HOME: home } })
+    expect([command, JSON.parse(file.stderr).error.code]).toEqual([command, 'NOT_A_DIRECTORY'])
+  }
+  chmodSync(dataDir, 0o700)
+})
+
+test('a backup of a damaged database, or without the master key, is refused with what to do', async () => {
+  const dataDir = join(home, 'data')
+  await (await startServer({ home, dataDir })).stop()
+  const json = async (args: string[], dir = dataDir) => {
+    const { stdout, stderr } = await runBinary(home, [...args, '--json', '--data-dir', dir])
+    return JSON.parse(stdout || (stderr.trim().split('\n').at(-1) ?? ''))
+  }
+  const damaged = join(home, 'damaged')
+  mkdirSync(damaged)
+  writeFileSync(join(damaged, 'otpd.db'), 'not a database '.repeat(1000), { mode: 0o600 })
+  const remedy = expect.stringContaining('otpd restore latest')
+  expect(await json(['backup'], damaged)).toMatchObject({ error: { code: 'START_REFUSED', hint: remedy } })
+  const whole = join(home, 'whole.db')
+  await json(['backup', whole])
+  copyFileSync(whole, join(damaged, 'otpd.db'))
+  for (const args of [['backup'], ['admin', 'list'], ['audit', 'verify']])
+    expect(await json(args, damaged)).toMatchObject({
+      error: { message: 'The master key of the database is missing.' },
+    })
+  const key = Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')
+  writeFileSync(join(damaged, 'master.key'), `${key.toString('hex')}\n`, { mode: 0o600 })
+  // A command that sends nothing does not need the secrets of the server's providers.
+  const config = join(home, 'providers.toml')
+  const lines = ['[[providers]]', 'name = "main"', 'kind = "http"', 'url = "https://sms.example"']
+  writeFileSync(config, [...lines, 'secretEnv = "GATEWAY_SECRET"'].join('\n'))
+  expect(await json(['admin', 'list', '--config', config], damaged)).toEqual({ data: [] })
+  const test = ['provider', 'test', 'main', '+14155550100', '--config', config]
+  expect(await json(test)).toMatchObject({ error: { code: 'CONFIG_INVALID' } })
+
+  // `backup` has the flags of `backup list`, too.
+  await json(['backup'])
+  expect((await json(['backup', 'list'])).data).toHaveLength(1)
+  expect(await json(['backup', 'list'], damaged)).toEqual({ data: [] })
+  const place = join(home, 'none')
+  const unmounted = { error: { message: `There is no folder ${place}.` } }
+  expect(await json(['backup', 'list', '--from', place])).toMatchObject(unmounted)
 })
 
 test('commands that read change nothing in the directory of a stopped server, and see the same with a running one', async () => {

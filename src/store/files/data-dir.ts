@@ -63,6 +63,53 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
   }
 }
 
+/**
+ * Requires that a data directory is a directory, and that this user may read it and the files that commands need, as far
+ * as they are there.
+ *
+ * @throws OperationRefused NOT_A_DIRECTORY, FILE_NOT_READABLE
+ */
+export function requireReadable(dataDir: string): void {
+  const { database, masterKey } = dataFiles(dataDir)
+  const { R_OK, X_OK } = constants
+  for (const [path, mode] of [
+    [dataDir, R_OK | X_OK],
+    [database, R_OK],
+    [masterKey, R_OK],
+  ] as const) {
+    try {
+      accessSync(path, mode)
+    } catch (error) {
+      const code = systemErrorCode(error)
+      if (code === 'ENOTDIR')
+        throw new OperationRefused(
+          'NOT_A_DIRECTORY',
+          `${dataDir} is not a directory`,
+          'Name the data directory of your server with --data-dir.',
+          error,
+        )
+      if (code !== 'ENOENT')
+        throw new OperationRefused(
+          'FILE_NOT_READABLE',
+          `this user cannot read ${path} (${code})`,
+          asOwner(dataDir),
+          error,
+        )
+    }
+  }
+}
+
+/** Says as whom to run a command on a directory that this user cannot use. */
+function asOwner(dataDir: string): string {
+  try {
+    const { uid } = statSync(dataDir)
+    if (uid !== process.getuid?.()) return `Run the command as the owner: sudo -u '#${uid}' otpd …`
+  } catch {
+    // A folder above it is closed to this user, too.
+  }
+  return 'Run the command as the user of the server'
+}
+
 /** Requires that only the owner can read the file. @throws StartRefused other users can */
 export function requirePrivate(path: string): void {
   if (!existsSync(path) || (statSync(path).mode & 0o077) === 0) return

@@ -10,6 +10,7 @@ import {
   type Purpose,
 } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
+import { StartRefused } from './data-dir.ts'
 
 /** Data keys of a database, opened with a master key that it has. */
 export type OpenDataKeys = { masterKey: Uint8Array; dataKeys: DataKey[] }
@@ -48,6 +49,18 @@ export function findMasterKey(
   const checks = listMasterKeyChecks(connection)
   return candidates.find((candidate) => checks.includes(masterKeyCheck(candidate)))
 }
+
+/** Says why no data key was opened: the master keys at hand are others, or there are none. */
+export const noMasterKeyOpens = (candidates: readonly Uint8Array[]) =>
+  candidates.length > 0
+    ? new StartRefused(
+        'the database belongs to another master key',
+        'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
+      )
+    : new StartRefused(
+        'the master key of the database is missing',
+        'Restore master.key in the data directory, or point OTPD_MASTER_KEY_FILE to it. Nothing else opens the database and its backups.',
+      )
 
 /** Opens the data keys; undefined if no candidate is a master key of the database. */
 export function openDataKeys(

@@ -6,7 +6,7 @@ import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
-import { listMasterKeyChecks, openDataKeys } from './data-keys.ts'
+import { listMasterKeyChecks, noMasterKeyOpens, openDataKeys } from './data-keys.ts'
 import { listKeptKeyPaths, readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -232,10 +232,7 @@ export function readAuditTrail(
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     const opened = openDataKeys(connection, masterKeys)
     if (opened) return verifyAuditTrail(connection, createKeyring(opened.dataKeys).keys, onStep)
-    throw new StartRefused(
-      'the database belongs to another master key',
-      'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
-    )
+    throw noMasterKeyOpens(masterKeys)
   } finally {
     connection.close()
   }

@@ -2,7 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
 import { readDatabase } from './open-readonly.ts'
 import { StartRefused } from './data-dir.ts'
-import { openDataKeys, readKeyEpoch } from './data-keys.ts'
+import { noMasterKeyOpens, openDataKeys, readKeyEpoch } from './data-keys.ts'
 import { requireNotMoved } from './moved.ts'
 
 /** The keyring of a database that other processes may give new keys. */
@@ -34,7 +34,7 @@ export function openKeyring(
     // Checked before each write that follows another process's.
     requireNotMoved(connection)
     const epoch = readKeyEpoch(connection)
-    return { epoch, load: () => load(connection, readCandidates()) }
+    return { epoch, load: (refused = noMasterKeyOpens) => load(connection, readCandidates(), refused) }
   }
   const first = readDatabase(database, (connection) => {
     const { epoch, load } = read(connection)
@@ -44,7 +44,7 @@ export function openKeyring(
   const refreshFrom = (connection: SqliteConnection) => {
     const current = read(connection)
     if (current.epoch === epoch) return
-    const { dataKeys, ...opened } = current.load()
+    const { dataKeys, ...opened } = current.load(replacedMasterKey)
     keyring.replace(dataKeys)
     ;({ masterKey } = opened)
     epoch = current.epoch
@@ -62,11 +62,18 @@ export function openKeyring(
   }
 }
 
-function load(connection: SqliteConnection, candidates: readonly Uint8Array[]) {
+function load(
+  connection: SqliteConnection,
+  candidates: readonly Uint8Array[],
+  refused: typeof noMasterKeyOpens,
+) {
   const opened = openDataKeys(connection, candidates)
   if (opened) return opened
-  throw new StartRefused(
+  throw refused(candidates)
+}
+
+const replacedMasterKey = () =>
+  new StartRefused(
     'the database belongs to another master key',
     'Start otpd with the new key: rotate-master-key has replaced it.',
   )
-}

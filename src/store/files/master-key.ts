@@ -14,9 +14,10 @@ import {
 import { dirname, join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
+import { decodeMasterKey } from '../../domain/model/master-key-text.ts'
 import { fsyncPath } from './backup.ts'
 import { dataFiles, requirePrivate, StartRefused } from './data-dir.ts'
-import { findMasterKey, listMasterKeyChecks } from './data-keys.ts'
+import { findMasterKey, listMasterKeyChecks, noMasterKeyOpens } from './data-keys.ts'
 import { hasDatabase } from './missing-database.ts'
 
 /**
@@ -32,7 +33,7 @@ export function readMasterKey(dataDir: string, configured: Uint8Array | null): U
   if (!existsSync(files.masterKey)) {
     throw new StartRefused(
       `the master key ${files.masterKey} is missing, and the database was created with it`,
-      'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
+      'Restore it, or point OTPD_MASTER_KEY_FILE to it. Nothing else opens the database and its backups.',
     )
   }
   return readKeyFile(files.masterKey)
@@ -64,9 +65,12 @@ function tryReadKeyFile(path: string): Uint8Array | undefined {
 /** Reads a key file. @throws StartRefused it is readable by other users, or holds no key */
 export function readKeyFile(path: string): Uint8Array {
   requirePrivate(path)
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
-  if (key.length === masterKeyBytes) return key
-  throw new StartRefused(`${path} does not hold a master key`, 'Restore the right file: 32 bytes in base64.')
+  const key = decodeMasterKey(readFileSync(path, 'utf8').trim())
+  if (key) return key
+  throw new StartRefused(
+    `${path} does not hold a master key`,
+    'Restore the right file: 32 bytes in base64 or hexadecimal.',
+  )
 }
 
 /** Makes a master key. */
@@ -144,8 +148,8 @@ function keepOldKey(masterKey: string, at: number): void {
 
 /** Tells whether a file holds a master key of the database; a half-written file does not. */
 function isKeyOf(connection: SqliteConnection, path: string): boolean {
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
-  return key.length === masterKeyBytes && findMasterKey(connection, [key]) !== undefined
+  const key = decodeMasterKey(readFileSync(path, 'utf8').trim())
+  return key !== undefined && findMasterKey(connection, [key]) !== undefined
 }
 
 function finishInterruptedReplacement(dataDir: string): void {
@@ -170,8 +174,5 @@ function finishInterruptedReplacement(dataDir: string): void {
 export function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
   const checks = listMasterKeyChecks(connection)
   if (checks.length === 0 || checks.includes(masterKeyCheck(masterKey))) return
-  throw new StartRefused(
-    'the database belongs to another master key',
-    'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
-  )
+  throw noMasterKeyOpens([masterKey])
 }

@@ -20,6 +20,8 @@ export function requireDatabase(dataDir: string): void {
 export type MissingDatabase = {
   /** Nothing shows that there ever was one, so that a start may create it. */
   isNew: boolean
+  /** It has files, and none of otpd. */
+  isForeign: boolean
   message: string
   remedy: string
 }
@@ -32,12 +34,18 @@ export function describeMissing(dataDir: string): MissingDatabase {
   const names = isFirstStartCutShort(dataDir) ? [] : listOtherFiles(dataDir)
   const isEmptyFile = existsSync(database)
   if (names.length === 0 && !isEmptyFile)
-    return { isNew: true, message, remedy: `${wrongDirectory}, or start a server there: otpd serve` }
+    return {
+      isNew: true,
+      isForeign: false,
+      message,
+      remedy: `${wrongDirectory}, or start a server there: otpd serve`,
+    }
   const ownNames = names.filter(isOwnName)
   const seen = listNames(ownNames.length > 0 ? ownNames : names)
   const next = names.length === 0 ? '' : `, next to ${seen}`
   return {
     isNew: false,
+    isForeign: ownNames.length === 0 && !isEmptyFile,
     message: isEmptyFile ? `${message}: otpd.db is empty${next}` : `${message}, but ${seen}`,
     remedy:
       ownNames.length > 0 || isEmptyFile

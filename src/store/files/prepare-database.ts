@@ -115,15 +115,14 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   if (error instanceof MigrationError || error instanceof OperationRefused) {
     return new StartRefused(error.message, error.remedy, error)
   }
-  const { database, backups } = dataFiles(dataDir)
+  const { database } = dataFiles(dataDir)
   // A rejected write is wrapped in UNAVAILABLE for callers; its cause has the code.
   const cause = error instanceof ServiceError ? error.cause : error
   const code = driverCode(cause) ?? systemErrorCode(cause)
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
-    const where = existsSync(backups) ? ` Backups are in ${backups}.` : ''
     return new StartRefused(
       `${database} is damaged or not a database of otpd`,
-      `Restore a backup.${where}`,
+      'Restore a backup: otpd restore latest, or another one of otpd backup list.',
       error,
     )
   }

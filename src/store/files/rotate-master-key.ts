@@ -9,10 +9,11 @@ import {
 } from '../../domain/model/keys.ts'
 import { connect } from '../engine/sqlite.ts'
 import { resignHeads } from './audit-chains.ts'
-import { dataFiles, OperationRefused, StartRefused } from './data-dir.ts'
+import { dataFiles, OperationRefused } from './data-dir.ts'
 import {
   listMasterKeyChecks,
   nextDataKeys,
+  noMasterKeyOpens,
   openDataKeys,
   readMeta,
   replaceDataKeys,
@@ -161,12 +162,10 @@ function replacedDataKeys(connection: SqliteConnection, dataKeys: readonly DataK
 }
 
 function requireDataKeys(connection: SqliteConnection, dataDir: string, configured: Uint8Array | null) {
-  const opened = openDataKeys(connection, readMasterKeyCandidates(dataDir, configured))
+  const candidates = readMasterKeyCandidates(dataDir, configured)
+  const opened = openDataKeys(connection, candidates)
   if (opened) return opened
-  throw new StartRefused(
-    'the database belongs to another master key',
-    'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
-  )
+  throw noMasterKeyOpens(candidates)
 }
 
 /** Refuses a second rotation before the first is finished; repeating the first one is allowed. */

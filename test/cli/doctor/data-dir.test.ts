@@ -78,7 +78,7 @@ describe('a data directory', () => {
     expect(findProblems(seals({ percent: 42 }))[0]?.remedy).toContain('Start the server')
     const unreadable = ['otp_requests.phone otp_1', 'events.payload evt_1', 'a 1', 'a 2', 'a 3']
     const [broken] = findProblems(seals({ unreadable }))
-    expect(broken).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd restore FILE') })
+    expect(broken).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd restore latest') })
     expect(broken?.message).toBe(
       'stored values cannot be decrypted: otp_requests.phone otp_1, events.payload evt_1, a 1 and 2 more',
     )
@@ -101,6 +101,19 @@ describe('a data directory', () => {
     const [check] = dataDirChecks({ state: 'inaccessible', ownerId: 7, cause: 'EACCES' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'fault' })
     expect(check?.remedy).toContain("sudo -u '#7' otpd doctor --data-dir '/srv/otpd data'")
+  })
+
+  test('that is a file is named as such, and the modes of a foreign directory stay as they are', () => {
+    const [check] = dataDirChecks({ state: 'inaccessible', ownerId: 7, cause: 'ENOTDIR' }, dataDirInfo)
+    expect(check?.message).toBe('/srv/otpd data is not a directory')
+    const database = {
+      state: 'missing',
+      isNew: false,
+      isForeign: true,
+      message: 'there is no database in /etc',
+      remedy: '',
+    } as const
+    expect(findProblems({ isExposed: true, database })).toMatchObject([{ name: 'database' }])
   })
 
   test('that others can read is a warning, and files that they can read are a fault', () => {
@@ -145,7 +158,13 @@ describe('a data directory', () => {
   )
 
   test('without a database yet has no fault', () => {
-    const missing = { state: 'missing', isNew: true, message: 'there is no database', remedy: '' } as const
+    const missing = {
+      state: 'missing',
+      isNew: true,
+      isForeign: false,
+      message: 'there is no database',
+      remedy: '',
+    } as const
     expect(findProblems({ masterKey: 'missing', database: missing })).toEqual([])
     const lost = { ...missing, isNew: false, message: 'there is no database, but master.key' }
     expect(findProblems({ masterKey: 'unchecked', database: lost })).toMatchObject([
