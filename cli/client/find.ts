@@ -70,6 +70,20 @@ export const findToken = (api: Api, idOrName: string) =>
 /** Lists all API tokens of the developer. */
 export const listTokens = (api: Api) => loadPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
 
+/** Finds the id of a guard rule by id, part of an id, or value. @throws as findProject does */
+export const findGuardRule = (api: Api, idOrValue: string) =>
+  find(/^[a-z]{2}$/.test(idOrValue) ? idOrValue.toUpperCase() : idOrValue.replace(/[*…]$/, ''), {
+    noun: 'guard',
+    label: 'guard rule',
+    prefix: 'rul',
+    list: async () => (await listGuardRules(api)).map(({ id, value }) => ({ id, name: value })),
+    listCommand: 'otpd guard rules',
+  })
+
+/** Lists all guard rules of the developer. */
+export const listGuardRules = (api: Api) =>
+  loadPages((query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
+
 /**
  * Finds the id of a webhook endpoint by id, part of an id, URL, or its application. Without a text there must be one only.
  *

@@ -26,3 +26,4 @@ type MissingBefore<T, Name extends keyof T> = Omit<T, Name> & Partial<Pick<T, Na
 
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
 export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'pool'>
+export type GuardListRule = ResponseData<'GET', '/v1/guard/rules'>[number]

@@ -4,6 +4,7 @@ import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { findRunning, noteRunning } from '../host/running.ts'
+import { addGuardRuleCommands } from './guard-rules.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { kept, wrapped } from '../terminal/table.ts'
@@ -11,14 +12,16 @@ import { printable, zonedTime } from '../terminal/text.ts'
 
 /** Registers the commands for the guard against SMS pumping. */
 export function addGuardCommands(program: Command, runCommand: RunCommand) {
-  const guard = program
-    .command('guard')
-    .description("protection against SMS pumping (run on the server's machine)")
+  const guard = program.command('guard').description('protection against SMS pumping')
+
+  addGuardRuleCommands(guard, runCommand)
 
   addHostFlags(
     guard
       .command('status')
-      .description('show the allowances with what is spent of them, and what was flagged and blocked'),
+      .description(
+        "show the allowances with what is spent of them, and what was flagged and blocked (run on the server's machine)",
+      ),
   )
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>

@@ -110,6 +110,14 @@ const screenKeymap = {
   },
   guard: {
     open: { keys: ['enter'], label: 'open request' },
+    allow: { keys: ['a'], label: 'allow', about: 'let codes to a destination pass', mutates: true },
+    deny: {
+      keys: ['d'],
+      label: 'deny',
+      about: 'refuse codes to a destination, or from a network',
+      mutates: true,
+    },
+    remove: { keys: ['D'], label: 'remove', about: 'remove a rule that allows or denies', mutates: true },
   },
   profile: {
     edit: { keys: ['e'], label: 'edit', about: 'edit your name and company', mutates: true },

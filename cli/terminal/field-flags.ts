@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import { CliError, exitCodes } from './errors.ts'
 
 /** Flags and arguments whose names are not those of the API's fields. */
-const names: Partial<Record<string, string>> = {
+const names: Partial<Record<string, string | readonly string[]>> = {
   androidAppHash: 'android-hash',
   appId: 'app',
   defaultLocale: 'locale',
   environment: 'env',
-  expiresAt: 'expires',
+  expiresAt: ['expires', 'for'],
   headers: 'header',
   otpTtlSeconds: 'otp-ttl',
   phoneNumber: 'phone',
@@ -24,7 +24,7 @@ const names: Partial<Record<string, string>> = {
  * has none.
  */
 export function flagForField(command: Command, field: string): string | null {
-  const candidates = [toKebabCase(field), names[field]].filter((name) => name !== undefined)
+  const candidates = [toKebabCase(field), ...[names[field] ?? []].flat()]
   for (const name of candidates) {
     if (command.options.some(({ long }) => long === `--${name}`)) return `--${name}`
     const argument = command.registeredArguments.find((one) => one.name().split('|').includes(name))

@@ -1,3 +1,4 @@
+import { deleteRules } from '../domain/guard/list-rules.ts'
 import { createIdTokenSigner, idTokenSeconds } from '../auth/built-in-issuer.ts'
 import { createAccounts, type IdentityNeeds, type IdentityTables } from '../auth/identity.ts'
 import { createSigningKeys } from '../auth/signing-keys.ts'
@@ -37,7 +38,7 @@ export type HostSetupToken = { token: string; expiresAt: string }
 
 /** As the server's identity needs, and the stores from which a deleted account's remains are counted. */
 type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {
-  store: Store<IdentityTables | 'apiTokens' | 'applications' | 'projects'>
+  store: Store<IdentityTables | 'apiTokens' | 'applications' | 'listRules' | 'projects'>
 }
 
 /** Creates the operator's account commands, for the built-in identity provider and external ones. */
@@ -148,6 +149,7 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
         await tx.accounts.delete(id)
         await tx.refreshTokens.deleteByDeveloper(id)
         await tx.apiTokens.deleteByDeveloper(id)
+        await deleteRules(tx, id, () => true)
         await tx.developers.anonymize(id, clock.now())
         await addAuditEntry(tx, id, { action: 'account.deleted' })
         return { id, projects: await tx.projects.count(id), applications: await tx.applications.count(id) }

@@ -10,6 +10,7 @@ import type { LogService } from '../domain/log/events.ts'
 import type { IdentityService } from '../domain/otp/identities.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { NewId } from '../domain/model/ids.ts'
+import type { ListRuleService } from '../domain/guard/list-rules.ts'
 import type { GuardStatusService } from '../domain/guard/status.ts'
 import type { ProviderStatusService } from '../domain/otp/provider-status.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
@@ -42,6 +43,7 @@ import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
 import { deliveryStatusRoutes } from './routes/delivery-status.ts'
 import { developerRoutes } from './routes/developer.ts'
+import { guardRuleRoutes } from './routes/guard-rules.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
 import { logStreamRoutes } from './routes/log-stream.ts'
@@ -74,6 +76,7 @@ export type AppServices = AuthServices &
     callLimits: CallLimits
     developers: DeveloperService
     guardStatus: GuardStatusService
+    listRules: ListRuleService
     identities: IdentityService
     inbox: InboxService
     logs: LogService
@@ -111,6 +114,7 @@ const createApi = (services: AppServices) =>
     .use(callbackRoutes(services))
     .use(deliveryStatusRoutes(services))
     .use(developerRoutes(services))
+    .use(guardRuleRoutes(services))
     .use(healthRoutes(services))
     .use(inboxRoutes(services))
     .use(logRoutes(services))

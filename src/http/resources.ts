@@ -8,6 +8,7 @@ const kindsBySegment: Readonly<Record<string, ResourceKind>> = {
   webhooks: 'webhookEndpoint',
   deliveries: 'webhookDelivery',
   tokens: 'apiToken',
+  rules: 'guardRule',
   users: 'user',
   callbacks: 'callback',
 }

@@ -9,6 +9,7 @@ import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
 import { createGuard } from '../domain/guard/guard.ts'
+import { createListRuleService } from '../domain/guard/list-rules.ts'
 import { createGuardStatusService } from '../domain/guard/status.ts'
 import { createCallLimits } from '../domain/limits/call-limits.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
@@ -183,6 +184,7 @@ export function createServices(needs: ServiceNeeds) {
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,
+    listRules: createListRuleService(base),
     guardStatus: createGuardStatusService({ ...base, settings: guard.settings }),
     providerStatus: createProviderStatusService({ ...base, ...messaging }),
     /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */

@@ -38,6 +38,8 @@ export const auditActions = [
   'webhook.enabled',
   'webhook.disabled',
   'webhook.deleted',
+  'guard_rule.created',
+  'guard_rule.deleted',
   'phone.erased',
   'phone.unlocked',
   'provider.circuit_opened',

@@ -209,7 +209,11 @@ export type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> &
 }
 
 /** A caller of an operation, as it is now. */
-export type CallerRow = CredentialRow & Pick<CallingApplication, 'plan' | 'otpTtlSeconds'>
+export type CallerRow = CredentialRow &
+  Pick<CallingApplication, 'plan' | 'otpTtlSeconds'> & {
+    /** Version of the developer's rules for the guard; null if there are none. */
+    rulesVersion: number | null
+  }
 
 /** @param credentialsVersion those that the caller was authenticated with */
 export function toCredentialState(

@@ -25,7 +25,7 @@ export type GroupedQueries = ReturnType<typeof createGroupedQueries>
 export function createGroupedQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
   const { tables, admissionTable } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
-  const { webhookEndpoints: endpoints, counters } = tables
+  const { webhookEndpoints: endpoints, counters, guardRules } = tables
   if (!admissionTable) throw new Error('groups of calls are read on PostgreSQL only')
 
   const lockApplications = database.prepare(() =>
@@ -39,6 +39,9 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
           CallerRow['developerStatus']
         >`${selectDeveloperColumn(tables, developers.status)}`,
         plan: sql<string>`${selectDeveloperColumn(tables, developers.plan)}`,
+        rulesVersion: sql<
+          number | null
+        >`(select ${guardRules.version} from ${guardRules} where ${guardRules.developerId} = ${applications}.developer_id)`,
       })
       .from(applications)
       .where(isAny(applications.id, 'ids'))

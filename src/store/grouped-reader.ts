@@ -3,6 +3,7 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Admission, StoredPolicy } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import { admissionLifetimeMs } from '../domain/model/rate-limit.ts'
+import type { ListRuleStore } from '../domain/store/list-rules.ts'
 import type { RowReader } from '../domain/store/operation.ts'
 import { toCredentialState } from './applications.ts'
 import { compareKeys } from './engine/key-order.ts'
@@ -19,7 +20,11 @@ import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
  * that all the rows are locked and read, table by table in the lock order and in the order of keys, so that groups do not
  * wait for each other in a ring. Then `read` runs for each call again, on these rows. What was not foreseen is read alone.
  */
-export function createGroupedReader(queries: GroupedQueries, single: StoredRows): StoredRows {
+export function createGroupedReader(
+  queries: GroupedQueries,
+  single: StoredRows,
+  listRules: Pick<ListRuleStore, 'current'>,
+): StoredRows {
   /** Rows of the open transaction; a key without a row has an entry too. */
   const loaded = {
     credentials: createKind(queries.credentials),
@@ -85,6 +90,8 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       andThen(credentials.get(application.id), (row) =>
         row ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds } : application,
       ),
+    listRules: ({ id, developerId }) =>
+      andThen(credentials.get(id), (row) => listRules.current(developerId, row?.rulesVersion ?? 0)),
     idempotencyRecord: (scope) => answers.get(wantScope(scope)),
     request: (id) => requests.get(id),
     messages: (id) => andThen(messages.get(id), (list = []) => list),
@@ -132,6 +139,10 @@ export function createGroupedReader(queries: GroupedQueries, single: StoredRows)
       return 'ok'
     },
     caller: (application) => application,
+    listRules({ id }) {
+      credentials.want(id)
+      return []
+    },
     idempotencyRecord(scope) {
       answers.want(wantScope(scope))
       return undefined

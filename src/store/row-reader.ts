@@ -38,6 +38,7 @@ export function createRowReader(tx: Omit<Stores, 'changes'>): StoredRows {
     credentialState: ({ id, credentialsVersion, epoch }) =>
       tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch),
     caller: (application) => application,
+    listRules: ({ developerId }) => tx.listRules.current(developerId),
     idempotencyRecord: (scope) => tx.idempotency.find(scope),
     request: (id) => tx.otpRequests.lock(id),
     messages: (requestId) => tx.otpDeliveries.list(requestId),

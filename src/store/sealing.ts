@@ -34,7 +34,7 @@ function createConverters(
 ): Record<SealedTable, Converter> {
   const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
     database.tables
-  const { relayedMessages } = database.tables
+  const { relayedMessages, guardRules } = database.tables
   const isCurrent = (stored: string) => isSealedWith(keys.seals.version, stored)
 
   // Each returns the stored value itself if there is nothing to convert.
@@ -108,6 +108,12 @@ function createConverters(
     relayed_messages: create(relayedMessages, {
       key: { id: relayedMessages.id },
       sealed: { phone: [relayedMessages.phone, id, phone('relayed_messages.phone')] },
+    }),
+    guard_rules: create(guardRules, {
+      key: { developerId: guardRules.developerId },
+      sealed: {
+        rules: [guardRules.rules, (row) => String(row['developerId']), text('guard_rules.rules')],
+      },
     }),
     events: create(events, {
       key: { seq: events.seq },

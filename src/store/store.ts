@@ -21,6 +21,7 @@ import { createOldIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
 import { createKeyWalkStore } from './key-walks.ts'
 import { createLeaseStore } from './leases.ts'
+import { createListRuleStore, type RuleCache } from './list-rules.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
@@ -59,6 +60,7 @@ import { createSealingStore } from './sealing.ts'
 export function createStore(database: Database, needs: StoreNeeds): Store {
   const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
+  const ruleCache: RuleCache = new Map()
   // Stores and their prepared statements are created once per connection.
   const bound = new WeakMap<QueryExecutor, Bound>()
   const boundTo = (executor: QueryExecutor): Bound => {
@@ -85,10 +87,11 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       noteDelivery,
       noteEvent,
       outbox,
+      ruleCache,
     })
     const rowReader = createRowReader(tables)
     const stored = database.isConcurrent
-      ? createGroupedReader(createGroupedQueries(database, executor, sealing), rowReader)
+      ? createGroupedReader(createGroupedQueries(database, executor, sealing), rowReader, tables.listRules)
       : rowReader
     const overlay = createOverlay(stored, tables)
     const changes = {
@@ -234,6 +237,7 @@ function bindStores(
     noteDelivery,
     noteEvent,
     outbox,
+    ruleCache,
   }: {
     chains: AuditChains
     clock: Clock | undefined
@@ -242,6 +246,7 @@ function bindStores(
     noteDelivery(): void
     noteEvent(developerId: string): void
     outbox: OutboxNeeds
+    ruleCache: RuleCache
   },
 ): OverlaidStores {
   return {
@@ -260,6 +265,7 @@ function bindStores(
     inbox: createInboxStore(database, executor, sealing),
     keyWalks: createKeyWalkStore(database, executor),
     leases: createLeaseStore(database, executor, clock),
+    listRules: createListRuleStore(database, executor, sealing, ruleCache),
     loginAttempts: createLoginAttemptStore(database, executor),
     oldIdentities: createOldIdentityStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor, sealing),

@@ -36,6 +36,9 @@ const commands: Record<string, string> = {
   'POST /v1/developer/me/totp/confirm': 'profile totp enable',
   // On the machine of the server; they say more there than developers may see.
   'GET /v1/guard': 'guard status',
+  'GET /v1/guard/rules': 'guard rules',
+  'POST /v1/guard/rules': 'guard allow',
+  'DELETE /v1/guard/rules/{id}': 'guard remove',
   'GET /v1/providers': 'provider list',
   'GET /v1/health': 'health',
   'GET /v1/health/ready': 'health',
@@ -79,6 +82,8 @@ const elsewhere: Record<string, string> = {
   'DELETE /v1/users/{phoneNumber} erase': 'user erase always sends it, after a confirmation',
   'PATCH /v1/applications/{id} status': 'app enable, app disable',
   'PATCH /v1/webhooks/{id} status': 'webhook enable, webhook disable',
+  'POST /v1/guard/rules effect': 'guard allow, guard deny',
+  'POST /v1/guard/rules target': 'the server reads it from the value',
   'POST /v1/auth/password currentPassword': 'a prompt, or standard input: a password is no argument',
   'POST /v1/auth/password newPassword': 'as currentPassword',
   'DELETE /v1/developer/me/totp password': 'as currentPassword',

@@ -37,6 +37,7 @@ export const tenants: FuzzPart = {
         deliveryId: newId('dlv'),
         eventId: newId('evt'),
         tokenId: newId('tok'),
+        guardRuleId: newId('rul'),
         phone: `+1415556${1000 + Math.floor(random() * 9000)}`,
       }
       const attempts = [

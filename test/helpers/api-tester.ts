@@ -32,6 +32,7 @@ export type Tenant = {
   deliveryId: string
   /** An API token with every scope. */
   tokenId: string
+  guardRuleId: string
   /** Phone of a verified identity. */
   phone: string
 }
@@ -45,6 +46,7 @@ export const nonexistentIds = {
   deliveryId: 'dlv_01h455vb4pex5vsknk084sn02q',
   eventId: 'evt_01h455vb4pex5vsknk084sn02q',
   tokenId: 'tok_01h455vb4pex5vsknk084sn02q',
+  guardRuleId: 'rul_01h455vb4pex5vsknk084sn02q',
   phone: '+14155550199',
 }
 
@@ -89,7 +91,12 @@ export async function createApiTester(options: TestOptions = {}) {
       body: { name: 'ci', scopes: ['write'] },
     })
     const tokenId = token.data.id
-    return { developer, application, requestId, webhookId, deliveryId, tokenId, phone }
+    const rule = await service.request<{ id: string }>('POST', '/v1/guard/rules', {
+      as: developer,
+      body: { effect: 'deny', target: 'prefix', value: '+882' },
+    })
+    const guardRuleId = rule.data.id
+    return { developer, application, requestId, webhookId, deliveryId, tokenId, guardRuleId, phone }
   }
 
   /** Fills the parameters of an operation's path with the ids of a tenant, and adds the required ones of its query. */
@@ -101,6 +108,7 @@ export async function createApiTester(options: TestOptions = {}) {
       otp: tenant.requestId,
       webhooks: tenant.webhookId,
       tokens: tenant.tokenId,
+      guard: tenant.guardRuleId,
     }
     const query = parameters
       .filter((one) => one.in === 'query' && one.required === true)
@@ -217,6 +225,13 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
     status: 'enabled',
     description: 'Orders',
     headers: { 'x-api-key': 'of the receiver' },
+  },
+  createGuardRule: {
+    effect: 'allow',
+    target: 'prefix',
+    value: '+1415555',
+    appId: tenant.application.id,
+    expiresAt: '2026-12-20T00:00:00.000Z',
   },
   createApiToken: { name: 'nightly', scopes: ['otp:read', 'read'], expiresAt: '2026-12-20T00:00:00.000Z' },
   recoverWebhook: { since: '2026-11-20T00:00:00.000Z' },

@@ -61,6 +61,10 @@ const openers: { [table: string]: (row: Row) => Row } = {
       ownText: text('otp_requests.own_text', id, row['ownText']),
     }
   },
+  guardRules: (row) => ({
+    ...row,
+    rules: text('guard_rules.rules', String(row['developerId']), row['rules']),
+  }),
   relayedMessages: (row) => ({
     ...row,
     phone: phone(String(row['id']), row['phone'], 'relayed_messages.phone'),

@@ -32,6 +32,7 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
       webhookId: absent.webhookId,
       deliveryId: absent.deliveryId,
       tokenId: absent.tokenId,
+      guardRuleId: absent.guardRuleId,
       phone: absent.phone,
     }
     const buildRequest = (owner: Tenant) => ({
@@ -55,7 +56,7 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
     forConsole: [
       ...operationsWithIds.filter(isForConsole),
       ...apiTester.operations.filter(({ operationId }) =>
-        ['createApplication', 'createWebhook'].includes(operationId),
+        ['createApplication', 'createGuardRule', 'createWebhook'].includes(operationId),
       ),
     ],
     /** Operations for applications, with ids of requests in their path or body. */

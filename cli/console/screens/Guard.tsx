@@ -1,5 +1,6 @@
 import { Box } from 'ink'
-import type { GuardState, LogEntry } from '../../client/resources.ts'
+import { listGuardRules } from '../../client/find.ts'
+import type { GuardListRule, GuardState, LogEntry } from '../../client/resources.ts'
 import { recentTime, formatTimeUntil, truncate } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -17,18 +18,26 @@ import { typeSpan, linkedRequest } from '../lines/log.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Theme } from '../theme.ts'
+import { addRuleDialog, removeRuleDialog } from './guard-dialogs.ts'
 
 /** Screen with the guard against SMS pumping: its rules, its alerts, and the messages that it flagged or blocked. */
 export const guardScreen: Screen = {
   title: 'Guard',
-  commands: ['otpd guard status', 'otpd logs --type otp.blocked,guard.flagged,guard.alert'],
+  commands: [
+    'otpd guard status',
+    'otpd guard rules',
+    'otpd guard allow PHONE --for 24h --app APP',
+    'otpd guard deny PREFIX',
+    'otpd logs --type otp.blocked,guard.flagged,guard.alert',
+  ],
   View: GuardView,
 }
 
 const guardTypes = 'otp.blocked,guard.flagged,guard.alert'
 
 function GuardView({ width, height }: ScreenProps) {
-  const { api, theme, go } = useConsole()
+  const console = useConsole()
+  const { api, theme, go, openDialog } = console
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
@@ -40,10 +49,13 @@ function GuardView({ width, height }: ScreenProps) {
     const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
     return (await api.asDeveloper('GET', '/v1/logs', { query })).data
   })
+  const rules = usePolled('guard rules', () => listGuardRules(api), { intervalMs: 5000 })
+  const ownRules = rules.data ?? []
+  const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone })
   // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
   const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))
   const drawRules = (isShort: boolean) =>
-    guard.data === undefined ? [] : guardLines(guard.data, width, theme, nowMs, isShort)
+    guard.data === undefined ? [] : guardLines(guard.data, ownLines, width, theme, nowMs, isShort)
   const lines = drawRules(false)
   const top = lines.length <= roomForRules ? lines : drawRules(true).slice(0, roomForRules)
   const list = useList({
@@ -55,7 +67,13 @@ function GuardView({ width, height }: ScreenProps) {
       [type, phone, detail, applicationName(appId)].join(' '),
   })
   const requestId = linkedRequest(list.selected)
-  useKeys('guard', { open: requestId === null ? undefined : () => go('otp', { requestId }) })
+  useKeys('guard', {
+    open: requestId === null ? undefined : () => go('otp', { requestId }),
+    allow: () => openDialog(addRuleDialog(console, 'allow', list.selected?.phone ?? '')),
+    deny: () => openDialog(addRuleDialog(console, 'deny', list.selected?.phone ?? '')),
+    remove:
+      ownRules.length === 0 ? undefined : () => openDialog(removeRuleDialog(console, ownRules, formatPhone)),
+  })
   if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
@@ -100,9 +118,13 @@ const ruleWidth = 20
 /** Countries that are shown: those that spent most of their allowances. */
 const allowancesMax = 5
 
-/** @param isShort each rule gets one line, which ends where the screen ends */
+/**
+ * @param ownLines those of the developer's own rules
+ * @param isShort each rule gets one line, which ends where the screen ends
+ */
 function guardLines(
   { mode, rules, allowances = [], pool, alerts }: GuardState,
+  ownLines: readonly Line[],
   width: number,
   theme: Theme,
   nowMs: number,
@@ -119,7 +141,7 @@ function guardLines(
     { text: ' of all countries beyond their own allowances', paint: paint.dim },
   ]
   const tone = mode === 'enforce' ? 'good' : mode === 'monitor' ? 'warning' : 'off'
-  const ruleLines = rules.flatMap(({ rule, limit }): Line[] =>
+  const limitRows = rules.flatMap(({ rule, limit }): Line[] =>
     limitLines(limit ?? 'off').map((text, index) => [
       { text: ` ${(index === 0 ? rule : '').padEnd(ruleWidth)}  `, paint: paint.dim },
       { text, paint: limit === null ? paint.dim : undefined },
@@ -139,7 +161,42 @@ function guardLines(
       { text: `, ${verifiedPhones} verified phones`, paint: paint.dim },
     ]),
     ...(pool === undefined ? [] : [poolLine(pool), '']),
-    ...ruleLines,
+    ...ownLines,
+    ...limitRows,
+    '',
+  ]
+}
+
+/** Rules that are shown: the newest. */
+const rulesMax = 5
+
+/** Lines with the developer's rules that allow and deny. */
+function ruleLines(
+  rules: readonly GuardListRule[],
+  {
+    theme: { paint },
+    nowMs,
+    applicationName,
+    formatPhone,
+  }: {
+    theme: Theme
+    nowMs: number
+    applicationName(appId: string | null): string
+    formatPhone(phone: string | null): string
+  },
+): Line[] {
+  if (rules.length === 0) return []
+  const more = rules.length - rulesMax
+  return [
+    ...rules.slice(0, rulesMax).map(({ effect, target, value, appId, expiresAt }): Line => [
+      { text: ` ${effect.padEnd(ruleWidth)}  `, paint: effect === 'deny' ? paint.red : paint.green },
+      `${target} ${target === 'phone' ? formatPhone(value) : value}`,
+      {
+        text: `${appId === null ? '' : `, ${applicationName(appId)}`}${expiresAt === null ? '' : `, ends ${formatTimeUntil(expiresAt, nowMs)}`}`,
+        paint: paint.dim,
+      },
+    ]),
+    ...(more > 0 ? [[{ text: ` ${more} more: otpd guard rules`, paint: paint.dim }]] : []),
     '',
   ]
 }

@@ -45,6 +45,7 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
   RESENDS_EXHAUSTED: { code: 'CONFLICT', meaning: 'three resends were made: send a new code' },
   PROJECT_NOT_EMPTY: { code: 'CONFLICT', meaning: 'the project still has applications' },
   TOKEN_NAME_TAKEN: { code: 'CONFLICT', meaning: 'you have an API token of this name' },
+  GUARD_RULE_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'you have 1,000 guard rules' },
   TOKEN_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'you have 100 API tokens' },
   EMAIL_TAKEN: { code: 'CONFLICT', meaning: 'an account with this e-mail address exists' },
   TOTP_ENABLED: { code: 'CONFLICT', meaning: 'TOTP is enabled already' },

@@ -42,7 +42,9 @@ export type ApplicationService = ReturnType<typeof createApplicationService>
 
 /** Creates the service that manages applications. */
 export function createApplicationService(needs: {
-  store: Store<'applications' | 'audit' | 'developers' | 'idempotency' | 'projects' | 'rateLimits'>
+  store: Store<
+    'applications' | 'audit' | 'developers' | 'idempotency' | 'listRules' | 'projects' | 'rateLimits'
+  >
   clock: Clock
   newId: NewId
   random: Random
@@ -163,14 +165,18 @@ export function createApplicationService(needs: {
       }),
 
     /**
-     * Deletes the application, its credentials, its webhook endpoints and their pending deliveries. Its OTP requests,
-     * log entries and counters stay.
+     * Deletes the application, its credentials, its guard rules, its webhook endpoints and their pending deliveries. Its OTP
+     * requests, log entries and counters stay.
      *
      * @throws NOT_FOUND
      */
     delete: (developer: Actor, id: string): Promise<void> =>
       store.write(async (tx) => {
+        await tx.developers.lock(developer.id)
         const application = await find(tx, developer, id)
+        const rules = await tx.listRules.list(developer.id)
+        const left = rules.filter(({ appId }) => appId !== id)
+        if (left.length < rules.length) await tx.listRules.save(developer.id, left)
         if (!(await tx.applications.delete(developer.id, id))) throw notFound('application')
         await tx.rateLimits.forget(id)
         await addAuditEntry(tx, developer, application, { action: 'application.deleted' })

@@ -7,6 +7,7 @@ import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
 import type { RestrictedNumberType } from '../model/number-type.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
+import type { Listing } from '../model/list-rule.ts'
 import {
   isTrustedPhone,
   noCountry,
@@ -28,6 +29,8 @@ export type GuardedMessage = GuardedRequest & {
   isRelayed?: boolean
   /** Channels that it may take; undefined is SMS alone. */
   channels?: readonly Channel[]
+  /** Verdict of the developer's rules; undefined if none was asked for. */
+  listing?: Listing
 }
 
 /** Keys of the subjects of a message. Those of prefix and network are hashes; that of the device is its context. */
@@ -119,7 +122,10 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
   })
 
   return {
-    refusedChannels: (message) => (isExempt(message) ? [] : refusedChannels(settings, message.numberType)),
+    refusedChannels: (message) =>
+      isExempt(message) || message.listing?.allowedBy === 'phone'
+        ? []
+        : refusedChannels(settings, message.numberType),
 
     keysToJudge(message, sender, now) {
       if (isExempt(message)) return undefined

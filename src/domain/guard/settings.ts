@@ -1,6 +1,7 @@
 import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts'
 import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'
+import type { Listing } from '../model/list-rule.ts'
 
 export type GuardMode = 'off' | 'monitor' | 'enforce'
 
@@ -32,9 +33,17 @@ export const noCountry = '001'
 /** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
-  message: { country: string | null; numberType: RestrictedNumberType | null; channels?: readonly Channel[] },
+  message: {
+    country: string | null
+    numberType: RestrictedNumberType | null
+    channels?: readonly Channel[]
+    listing?: Listing
+  },
 ): GuardRule[] {
-  const { numberType } = message
+  const { numberType, listing } = message
+  if (listing?.isDenied) return ['DENY_RULE']
+  // A developer who names one phone knows it; other rules cover numbers that were never looked at.
+  if (listing?.allowedBy === 'phone') return []
   const country = message.country ?? noCountry
   const rules: GuardRule[] = []
   const isListed = countries.length === 0 || countries.includes(country)

@@ -154,6 +154,8 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
   const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
     `${base} unverified messages in 24 hours, and ${perPhone} for each phone verified ${of} in 14 days`
   switch (rule) {
+    case 'DENY_RULE':
+      return 'destinations and networks that a developer denied: otpd guard rules'
     case 'COUNTRY_NOT_ALLOWED': {
       const parts = [
         ...(countries.length > 0 ? [`only ${countries.join(' ')}`] : []),

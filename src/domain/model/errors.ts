@@ -78,6 +78,7 @@ const notFoundMessages = {
   webhookEndpoint: 'No webhook endpoint with this id.',
   webhookDelivery: 'No webhook delivery with this id.',
   apiToken: 'No API token with this id.',
+  guardRule: 'No guard rule with this id.',
   user: 'No user with this phone number.',
   phone: 'Nothing is kept about this phone number.',
   callback: 'No provider with this callback URL.',

@@ -7,6 +7,7 @@ import { dayMs, hourMs } from '../../shared/durations.ts'
  * SMS pumping: fraudsters who earn by the message have no use for its code.
  */
 export const guardRules = [
+  'DENY_RULE',
   'COUNTRY_NOT_ALLOWED',
   'NUMBER_TYPE',
   'COUNTRY_UNVERIFIED',

@@ -4,10 +4,23 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages.
+ * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages, guard rules.
  */
 export type IdPrefix =
-  'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'tok' | 'req' | 'att' | 'msg'
+  | 'dev'
+  | 'prj'
+  | 'app'
+  | 'otp'
+  | 'whk'
+  | 'evt'
+  | 'dlv'
+  | 'idn'
+  | 'aud'
+  | 'tok'
+  | 'req'
+  | 'att'
+  | 'msg'
+  | 'rul'
 
 export type NewId = (prefix: IdPrefix) => string
 

@@ -11,6 +11,31 @@ export function parseRange(cidr: string): AddressRange {
   return { ...address, prefixLength: prefixLength === undefined ? address.size : Number(prefixLength) }
 }
 
+/**
+ * Brings a CIDR range or single address to its one form: without host bits, IPv6 as RFC 5952 writes it.
+ *
+ * @returns undefined if it is neither
+ */
+export function canonicalRange(text: string): string | undefined {
+  const [, addressText = '', lengthText] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const address = parseAddress(addressText)
+  if (!address) return undefined
+  const prefixLength = lengthText === undefined ? address.size : Number(lengthText)
+  if (prefixLength > address.size) return undefined
+  const hostBits = BigInt(address.size - prefixLength)
+  const first = formatAddress({ ...address, bits: (address.bits >> hostBits) << hostBits })
+  return hostBits === 0n ? first : `${first}/${prefixLength}`
+}
+
+function formatAddress({ bits, size }: Address): string {
+  const [count, width, radix] = size === 32 ? [4, 8n, 10] : [8, 16n, 16]
+  const groups = Array.from({ length: count }, (_, index) =>
+    BigInt.asUintN(Number(width), bits >> (BigInt(count - 1 - index) * width)).toString(radix),
+  )
+  // The parser of URLs shortens IPv6 addresses.
+  return size === 32 ? groups.join('.') : new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}
+
 /** Tells whether an address is in one of the ranges. False for text that is no address. */
 export function isInRange(text: string, ranges: readonly AddressRange[]): boolean {
   const address = ranges.length > 0 ? parseAddress(text) : undefined

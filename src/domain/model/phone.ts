@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
+import { isSupportedCountry, parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import { classifyNumber, type RestrictedNumberType } from './number-type.ts'
 import type { Random } from './random.ts'
@@ -50,6 +50,9 @@ function mainCountry(number: PhoneNumber): string | null {
   if (number.countryCallingCode === '1' && !isFictionalPhone(number.number)) return null
   return number.getPossibleCountries()[0] ?? null
 }
+
+/** Tells whether a text is the ISO 3166 code of a country with phone numbers, in upper case. */
+export const isKnownCountry = (code: string): boolean => isSupportedCountry(code)
 
 /** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */
 export const isFictionalPhone = (phone: string) => /^\+1[0-9]{3}55501[0-9]{2}$/.test(phone)

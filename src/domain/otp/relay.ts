@@ -2,6 +2,7 @@ import { readRefusal } from '../apps/authentication.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { destinationBlocked } from '../guard/blocked.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
+import { findListing, withListing } from '../guard/listing.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
@@ -148,13 +149,15 @@ export function createOtpRelay(needs: RelayNeeds) {
         const loaded = await readPhone(rows, keys, subscriber)
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
         const routes = delivery.routesFor({ environment, appId, ...phone })
-        const origin = { ...subscriber, clientIp, createdAt: now, resends: 0 }
+        const listed = { appId, ...phone, clientIp }
+        const listing = findListing(await rows.listRules(application), listed, now)
+        const origin = { ...subscriber, clientIp, createdAt: now, resends: 0, listing }
         const message = { ...origin, provider: null }
         const channels = chooseChannels(routes, { ...input, refused: guard.refusedChannels(message) })
         const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
         const provider = isInboxOnly ? inboxProvider : null
         const guarded = { ...origin, provider, channels, isRelayed: true }
-        const sender = senderOf(loaded.record, { contexts, createdAt: now })
+        const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
         const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
         const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
         const subscribers = await rows.subscribers(appId)

@@ -6,6 +6,7 @@ import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { blockResend } from '../guard/blocked.ts'
+import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeRate, chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
@@ -113,9 +114,11 @@ export function createOtpResend(needs: OtpNeeds) {
         const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
         const loaded = await readPhone(rows, keys, existing)
         const { numberType } = parsePhone(phone)
-        const message = { ...existing, numberType, channels: [choice.channel ?? existing.channel] }
+        const listing = findListing(await rows.listRules(application), existing, now)
+        const channels = [choice.channel ?? existing.channel]
+        const message = { ...existing, numberType, channels, listing }
         const refused = guard.refusedChannels(message)
-        const sender = senderOf(loaded.record, existing)
+        const sender = withListing(senderOf(loaded.record, existing), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
         const pending = {
           ...facts,

@@ -6,6 +6,7 @@ import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { blockSend } from '../guard/blocked.ts'
+import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
 import { laneFor } from '../model/phone-record.ts'
@@ -121,13 +122,15 @@ export function createOtpSend(needs: OtpNeeds) {
         const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
         const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
         const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
+        const listed = { appId: application.id, ...phone, clientIp }
+        const listing = findListing(await rows.listRules(application), listed, now)
         const channels = chooseChannels(routes, {
           ...input,
-          refused: guard.refusedChannels({ ...phone, ...origin, provider: null }),
+          refused: guard.refusedChannels({ ...phone, ...origin, provider: null, listing }),
         })
         const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
-        const message = { ...phone, ...origin, provider: delivered.provider, channels }
-        const sender = senderOf(loaded.record, { contexts, createdAt: now })
+        const message = { ...phone, ...origin, provider: delivered.provider, channels, listing }
+        const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
         return {
           ...facts,

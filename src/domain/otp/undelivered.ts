@@ -1,4 +1,5 @@
 import { loadGuardFacts } from '../guard/facts.ts'
+import { findListing, withListing } from '../guard/listing.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import { run } from './run.ts'
@@ -19,7 +20,9 @@ export async function revertGuardCounts(
       async read(rows) {
         const now = rows.now(clock)
         const { record } = await readPhone(rows, keys, request)
-        const sender = senderOf(record, request)
+        const { appId, developerId } = request
+        const listing = findListing(await rows.listRules({ id: appId, developerId }), request, now)
+        const sender = withListing(senderOf(record, request), listing)
         const guardKeys = guard.keysToRevert(request, sender)
         return { now, guardFacts: await loadGuardFacts(rows.guard, guardKeys) }
       },

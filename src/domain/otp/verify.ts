@@ -6,6 +6,7 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import { loadGuardFacts } from '../guard/facts.ts'
+import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
 import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
@@ -155,7 +156,8 @@ export function createOtpVerify(needs: OtpNeeds) {
           const request = await readOwnRequest(rows, application, found.requestId)
           if (request) requireReadablePhone(request)
           const phone = request && (await readPhone(rows, keys, request))
-          const sender = phone && senderOf(phone.record, request)
+          const listing = request && findListing(await rows.listRules(application), request, now)
+          const sender = phone && listing && withListing(senderOf(phone.record, request), listing)
           const lane = phone && request && laneOfCheck(phone.record, request, target, now)
           const guardKeys = sender && guard.keysToConvert(request, sender, now)
           const guardFacts = await loadGuardFacts(rows.guard, guardKeys)

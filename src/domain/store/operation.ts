@@ -1,6 +1,7 @@
 import type { CallingApplication } from '../model/application.ts'
 import type { Clock } from '../model/clock.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
+import type { ListRule } from '../model/list-rule.ts'
 import type { NewLogEntry } from '../model/log-entry.ts'
 import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
@@ -40,6 +41,8 @@ export type RowReader = {
   credentialState(application: CallingApplication): Awaitable<CredentialState>
   /** Returns the caller with its plan and settings as they are now, if they can have changed unnoticed. */
   caller(application: CallingApplication): Awaitable<CallingApplication>
+  /** Returns the rules of the developer of an application, as they are now. Not locked. */
+  listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): Awaitable<readonly ListRule[]>
   idempotencyRecord(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
   request(id: string): Awaitable<OtpRequest | undefined>
   /** Messages of one request, oldest first. */

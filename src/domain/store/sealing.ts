@@ -8,6 +8,7 @@ export const sealedTables = [
   'otp_requests',
   'events',
   'relayed_messages',
+  'guard_rules',
 ] as const
 
 export type SealedTable = (typeof sealedTables)[number]

@@ -12,6 +12,7 @@ import type { IdempotencyStore } from './idempotency.ts'
 import type { OldIdentityStore } from './identities.ts'
 import type { InboxStore } from './inbox.ts'
 import type { KeyWalkStore } from './key-walks.ts'
+import type { ListRuleStore } from './list-rules.ts'
 import type { LeaseStore } from './leases.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
@@ -55,6 +56,7 @@ export type Stores = {
   inbox: InboxStore
   keyWalks: KeyWalkStore
   leases: LeaseStore
+  listRules: ListRuleStore
   loginAttempts: LoginAttemptStore
   oldIdentities: OldIdentityStore
   otpDeliveries: OtpDeliveryStore

@@ -1,6 +1,7 @@
 import { hostOrigin, type Actor } from '../model/audit.ts'
 import { recordAudit, selfActor } from '../accounts/audit.ts'
 import { notFound } from '../model/errors.ts'
+import { deleteRules } from '../guard/list-rules.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { cancelRequests, type CancelTables } from '../otp/lifecycle.ts'
@@ -28,6 +29,7 @@ type ErasureNeeds = {
     | 'developers'
     | 'events'
     | 'idempotency'
+    | 'listRules'
     | 'phones'
     | 'relayedMessages'
     | 'retention'
@@ -123,6 +125,16 @@ export async function erasePhone(
     }
   }
 
+  /** Deletes rules that name the phone, whole or as a prefix with all its digits. */
+  async function eraseRules() {
+    for (const developerId of await records.developerIds()) {
+      const hasDeleted = await store.write((tx) =>
+        deleteRules(tx, developerId, ({ value }) => spellings.includes(value)),
+      )
+      if (hasDeleted) developers.add(developerId)
+    }
+  }
+
   /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
@@ -171,6 +183,7 @@ export async function erasePhone(
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
   await eraseRelayedMessages()
+  await eraseRules()
   await eraseRecords()
   await eraseResponses(await eraseEvents())
   await eraseIdempotencyResults()

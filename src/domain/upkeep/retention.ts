@@ -1,4 +1,5 @@
 import { breakdownDays, utcDay } from '../log/analytics.ts'
+import { deleteExpiredRules } from '../guard/list-rules.ts'
 import { idempotencyLifetimeMs } from '../limits/idempotency.ts'
 import { lowestId } from '../model/ids.ts'
 import { inboxLifetimeMs } from '../otp/inbox.ts'
@@ -44,11 +45,13 @@ type SweptTables =
   | 'analytics'
   | 'audit'
   | 'checkBudgets'
+  | 'developers'
   | 'earlyReceipts'
   | 'events'
   | 'guard'
   | 'idempotency'
   | 'inbox'
+  | 'listRules'
   | 'loginAttempts'
   | 'otpDeliveries'
   | 'otpRequests'
@@ -192,6 +195,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, batchSize)),
       deletionStep((tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, batchSize)),
       deletionStep((tx) => tx.guard.deleteOldest(now, batchSize)),
+      deletionStep((tx) => deleteExpiredRules(tx, now, batchSize)),
       deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),

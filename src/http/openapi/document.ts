@@ -114,6 +114,7 @@ const idTexts: Readonly<Record<ResourceKind, string>> = {
   webhookEndpoint: 'Id of the webhook endpoint.',
   webhookDelivery: 'Id of the webhook delivery.',
   apiToken: 'Id of the API token.',
+  guardRule: 'Id of the guard rule.',
   user: 'Phone number.',
   callback: 'Name of the provider.',
 }

@@ -1,4 +1,5 @@
 import { auditActions } from '../../shared/audit-actions.ts'
+import { ruleEffects, ruleTargets } from '../../domain/model/list-rule.ts'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
 import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
@@ -54,6 +55,16 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
       values: ['max_attempts', 'delivery_failed', 'blocked'],
       description:
         'Why a request failed: five wrong codes, no provider could deliver the message, or the fraud guard blocked it.',
+    },
+    {
+      name: 'GuardListRuleEffect',
+      values: ruleEffects,
+      description: 'Whether messages pass or are refused.',
+    },
+    {
+      name: 'GuardListRuleTarget',
+      values: ruleTargets,
+      description: 'What the value of a rule names.',
     },
     {
       name: 'OtpStatus',

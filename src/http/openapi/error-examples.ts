@@ -138,6 +138,7 @@ export const errorExamples = {
   WEBHOOK_ENDPOINT_NOT_FOUND: example('NOT_FOUND', 'No webhook endpoint with this id.'),
   WEBHOOK_DELIVERY_NOT_FOUND: example('NOT_FOUND', 'No webhook delivery with this id.'),
   API_TOKEN_NOT_FOUND: example('NOT_FOUND', 'No API token with this id.'),
+  GUARD_RULE_NOT_FOUND: example('NOT_FOUND', 'No guard rule with this id.'),
   USER_NOT_FOUND: example('NOT_FOUND', 'No user with this phone number.'),
   PHONE_NOT_FOUND: example('NOT_FOUND', 'Nothing is kept about this phone number.'),
   PASSWORD_NOT_FOUND: example(
@@ -192,6 +193,11 @@ export const errorExamples = {
     reason: 'TOKEN_LIMIT_REACHED',
     metadata: { limit: 100 },
   }),
+  GUARD_RULE_LIMIT_REACHED: example(
+    'CONFLICT',
+    'You already have 1000 guard rules, the maximum. Delete one.',
+    { reason: 'GUARD_RULE_LIMIT_REACHED', metadata: { limit: 1000 } },
+  ),
   TOTP_ENABLED: example('CONFLICT', 'TOTP is enabled already. Disable it first to set it up again.', {
     reason: 'TOTP_ENABLED',
   }),

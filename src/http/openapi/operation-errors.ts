@@ -72,6 +72,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   testWebhook: ['WEBHOOK_TESTS'],
   redeliverWebhook: ['WEBHOOK_REDELIVERIES'],
   recoverWebhook: ['WEBHOOK_REDELIVERIES'],
+  createGuardRule: ['APPLICATION_NOT_FOUND', 'GUARD_RULE_LIMIT_REACHED'],
   createApiToken: ['TOKEN_NAME_TAKEN', 'TOKEN_LIMIT_REACHED', 'IDEMPOTENCY_RESULT_NOT_STORED'],
   getUser: ['LOOKUP_RATE'],
   eraseUser: ['INVALID_ERASURE', 'ERASURE_IN_PROGRESS', 'PHONE_NOT_FOUND'],
@@ -110,6 +111,7 @@ const notFoundErrors = {
   webhookEndpoint: 'WEBHOOK_ENDPOINT_NOT_FOUND',
   webhookDelivery: 'WEBHOOK_DELIVERY_NOT_FOUND',
   apiToken: 'API_TOKEN_NOT_FOUND',
+  guardRule: 'GUARD_RULE_NOT_FOUND',
   user: 'USER_NOT_FOUND',
   callback: 'ROUTE_NOT_FOUND',
 } as const satisfies Record<ResourceKind, ErrorName>

@@ -12,6 +12,7 @@ import { seal, unseal } from '../../domain/model/sealed.ts'
 export type SealedColumn =
   | 'applications.webhook_secret'
   | 'events.payload'
+  | 'guard_rules.rules'
   | 'idempotency_keys.answer'
   | 'otp_requests.client_ip'
   | 'otp_requests.metadata'

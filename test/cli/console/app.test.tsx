@@ -56,6 +56,7 @@ const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
+  if (path.startsWith('/v1/guard/rules')) return errorResponse(404, 'NOT_FOUND', 'No such route.')
   if (path.startsWith('/v1/guard')) return Response.json({ data: guard })
   if (path.startsWith('/v1/providers')) return pageResponse(...providers)
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')

@@ -1,6 +1,7 @@
 import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
 import { facadeRaces } from './facades.ts'
+import { guardRuleRaces } from './guard-rules.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
@@ -15,5 +16,6 @@ export const races = [
   ...phoneRaces,
   ...credentialRaces,
   ...tokenRaces,
+  ...guardRuleRaces,
   ...auditRaces,
 ]

@@ -59,10 +59,18 @@ export function defineLimitsTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.hour, t.rule, t.country] })],
   )
 
+  const guardRules = c.table('guard_rules', {
+    developerId: c.text('developer_id').primaryKey(),
+    rules: c.text('rules').notNull(),
+    version: c.integer('version').notNull(),
+    nextExpiryAt: c.timestampMs('next_expiry_at'),
+  })
+
   return {
     phoneCheckBudgets,
     idempotencyKeys,
     guardUsage,
     guardDecisions,
+    guardRules,
   }
 }

@@ -1,0 +1,101 @@
+import type { Command } from 'commander'
+import { findApplication, findGuardRule, listApplicationNames } from '../client/find.ts'
+import { readEnd } from '../client/guard-rules.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import type { GuardListRule } from '../client/resources.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import type { Output } from '../terminal/output.ts'
+import { kept } from '../terminal/table.ts'
+import { printable } from '../terminal/text.ts'
+
+type RuleOptions = { for?: string; app?: string }
+
+/** Registers the commands that allow and deny destinations and networks. They call the server. */
+export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
+  const addRuleCommand = (effect: GuardListRule['effect'], description: string, exampleLines: string[]) =>
+    guard
+      .command(effect)
+      .argument(
+        '<value>',
+        'phone, first digits like +882 or +1415*, country, IP address or CIDR of end users',
+      )
+      .description(description)
+      .option('--for <time>', 'how long it applies, like 30m, 24h or 7d (default: until it is removed)')
+      .option('--app <id|name>', 'only messages of this application (default: all of yours)')
+      .addHelpText('after', examples(...exampleLines))
+      .action((value: string, options: RuleOptions, command: Command) =>
+        runCommand(command, async ({ io, connect, output }) => {
+          const expiresAt = options.for === undefined ? undefined : readEnd(options.for, io.now())
+          const { api } = connect()
+          const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+          const body = { effect, value, ...(appId && { appId }), ...(expiresAt && { expiresAt }) }
+          const response = await api.asDeveloper('POST', '/v1/guard/rules', { body })
+          const { data } = response
+          output.printResult(response.body, () => data.id)
+          const end = data.expiresAt === null ? '' : ` until ${output.formatTime(data.expiresAt)}`
+          const done = effect === 'allow' ? 'allowed' : 'denied'
+          output.note(`${output.paintError.green('✓')} ${data.target} ${printable(data.value)} ${done}${end}`)
+        }),
+      )
+
+  addRuleCommand('allow', 'let codes pass the allowances of the guard', [
+    'otpd guard allow +14155550100 --for 24h --app web',
+    'otpd guard allow +1415* --for 7d',
+  ])
+  addRuleCommand('deny', 'refuse codes to a destination, or from a network', [
+    'otpd guard deny +882',
+    'otpd guard deny 203.0.113.0/24 --for 24h',
+  ])
+
+  addListOptions(guard.command('rules').description('list your rules that allow and deny, newest first'))
+    .addHelpText('after', examples('otpd guard rules', 'otpd guard rules --json'))
+    .action((options: ListOptions, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const response = await api.asDeveloper('GET', '/v1/guard/rules', { query: listQuery(options) })
+        const hasApps = response.data.some(({ appId }) => appId !== null)
+        const applications = hasApps ? await listApplicationNames(api) : []
+        const names = new Map(applications.map(({ id, name }) => [id, name]))
+        output.printResult(
+          response.body,
+          () => rulesText(response.data, names, output),
+          response.data.map(({ id }) => id),
+        )
+        printNextPageHint(output, response)
+      }),
+    )
+
+  guard
+    .command('remove')
+    .alias('rm')
+    .argument('<rule>', 'id or value of the rule')
+    .description('remove a rule that allows or denies')
+    .addHelpText('after', examples('otpd guard remove +882'))
+    .action((idOrValue: string, _options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const id = await findGuardRule(api, idOrValue)
+        const response = await api.asDeveloper('DELETE', '/v1/guard/rules/:id', { params: { id } })
+        output.printResult(
+          response.body,
+          () => `${output.paint.green('✓')} rule ${output.paint.bold(printable(idOrValue))} removed`,
+        )
+      }),
+    )
+}
+
+function rulesText(rules: GuardListRule[], names: ReadonlyMap<string, string>, output: Output) {
+  if (rules.length === 0) return 'No rules. Make one: otpd guard allow VALUE, otpd guard deny VALUE'
+  return output.formatTable(
+    [kept('RULE'), 'TARGET', kept('VALUE'), 'APPLICATION', output.timeHeading('EXPIRES'), 'ID'],
+    rules.map(({ id, effect, target, value, appId, expiresAt }) => [
+      effect,
+      target,
+      printable(value),
+      appId === null ? 'all' : printable(names.get(appId) ?? appId),
+      expiresAt === null ? 'never' : output.columnTime(expiresAt),
+      id,
+    ]),
+  )
+}

@@ -1,0 +1,184 @@
+import { recordAudit, selfActor } from '../accounts/audit.ts'
+import type { Actor } from '../model/audit.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Developer } from '../model/developer.ts'
+import { invalidField, notFound, ServiceError } from '../model/errors.ts'
+import { isId, type NewId } from '../model/ids.ts'
+import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule.ts'
+import { canonicalRange } from '../model/network.ts'
+import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
+import { isKnownCountry, tryParsePhone } from '../model/phone.ts'
+import type { Store, Stores } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
+import { noCountry } from './settings.ts'
+
+const lifetimeMaxMs = 3650 * dayMs
+
+export type NewListRule = Pick<ListRule, 'effect' | 'value'> & {
+  /** If omitted, the value tells. */
+  target?: RuleTarget | undefined
+  appId?: string | null | undefined
+  /** Milliseconds since the epoch. */
+  expiresAt?: number | null | undefined
+}
+
+export type ListRuleService = ReturnType<typeof createListRuleService>
+
+/** Creates the service that manages the rules with which developers allow and deny destinations and networks. */
+export function createListRuleService(needs: {
+  store: Store<'applications' | 'audit' | 'developers' | 'listRules'>
+  clock: Clock
+  newId: NewId
+}) {
+  const { store, clock, newId } = needs
+
+  const addAuditEntry = (
+    tx: Pick<Stores, 'audit'>,
+    actor: Actor,
+    action: 'guard_rule.created' | 'guard_rule.deleted',
+    rule: ListRule,
+  ) => {
+    const details = { action, targetId: rule.id, detail: describeRule(rule) }
+    return recordAudit(tx, newId, selfActor(actor), details, clock.now())
+  }
+
+  return {
+    /** Lists the rules that have not expired, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<ListRule>> {
+      const before = readIdCursor(page, 'rul')
+      const rules = unexpired(await store.read.listRules.list(developer.id), clock.now())
+      const rest = before === undefined ? rules : rules.filter(({ id }) => id < before)
+      return toPage(rest.slice(0, page.limit + 1), page.limit, ({ id }) => id)
+    },
+
+    /**
+     * Creates a rule, and replaces one for the same value and application. Atomic: the developer is locked while the rules
+     * are counted, so that the limit holds.
+     *
+     * @throws INVALID_ARGUMENT the value is none of its target, or the expiry is in the past; NOT_FOUND the application
+     *   does not exist or is another developer's; CONFLICT (GUARD_RULE_LIMIT_REACHED)
+     */
+    create(developer: Actor, input: NewListRule): Promise<ListRule> {
+      const { effect, appId = null, expiresAt = null } = input
+      const target = input.target ?? readTarget(input.value)
+      const value = canonicalValue(target, input.value)
+      return store.write(async (tx) => {
+        const now = clock.now()
+        if (expiresAt !== null && (expiresAt <= now || expiresAt > now + lifetimeMaxMs)) throw invalidExpiry()
+        await tx.developers.lock(developer.id)
+        const isOwn =
+          appId === null || (isId('app', appId) && (await tx.applications.find(developer.id, appId)))
+        if (!isOwn) throw notFound('application')
+        const others = unexpired(await tx.listRules.list(developer.id), now).filter(
+          (rule) => rule.target !== target || rule.value !== value || rule.appId !== appId,
+        )
+        if (others.length >= listRulesMax) throw limitReached()
+        const rule: ListRule = { id: newId('rul'), effect, target, value, appId, createdAt: now, expiresAt }
+        await tx.listRules.save(developer.id, [rule, ...others])
+        await addAuditEntry(tx, developer, 'guard_rule.created', rule)
+        return rule
+      })
+    },
+
+    /** Deletes a rule. @throws NOT_FOUND */
+    async delete(developer: Actor, id: string): Promise<void> {
+      await store.write(async (tx) => {
+        await tx.developers.lock(developer.id)
+        const rules = unexpired(await tx.listRules.list(developer.id), clock.now())
+        const rule = rules.find((one) => one.id === id)
+        if (!rule) throw notFound('guardRule')
+        await tx.listRules.save(
+          developer.id,
+          rules.filter((one) => one !== rule),
+        )
+        await addAuditEntry(tx, developer, 'guard_rule.deleted', rule)
+      })
+    },
+  }
+}
+
+const unexpired = (rules: readonly ListRule[], now: number) =>
+  rules.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+
+/** Deletes rules for which a test holds. @returns whether there were any */
+export async function deleteRules(
+  tx: Pick<Stores, 'developers' | 'listRules'>,
+  developerId: string,
+  isDeleted: (rule: ListRule) => boolean,
+): Promise<boolean> {
+  await tx.developers.lock(developerId)
+  const rules = await tx.listRules.list(developerId)
+  const left = rules.filter((rule) => !isDeleted(rule))
+  if (left.length === rules.length) return false
+  await tx.listRules.save(developerId, left)
+  return true
+}
+
+/** Deletes expired rules of about `batchSize` developers. @returns false when none was left */
+export async function deleteExpiredRules(
+  tx: Pick<Stores, 'developers' | 'listRules'>,
+  now: number,
+  batchSize: number,
+): Promise<boolean> {
+  const developerIds = (await tx.listRules.listExpired(now, batchSize)).toSorted()
+  for (const id of developerIds)
+    await deleteRules(tx, id, ({ expiresAt }) => expiresAt !== null && expiresAt <= now)
+  return developerIds.length > 0
+}
+
+/** Digits of a prefix that an audit entry shows: it must not name a phone. */
+const shownDigits = 7
+
+/** Describes a rule for the audit trail, which names no phones and no addresses. */
+function describeRule({ effect, target, value, appId, expiresAt }: ListRule): string {
+  const shown =
+    target === 'country'
+      ? ` ${value}`
+      : target === 'prefix'
+        ? ` ${value.slice(0, shownDigits + 1)}${value.length > shownDigits + 1 ? '…' : ''}`
+        : ''
+  const application = appId === null ? '' : ` for ${appId}`
+  const end = expiresAt === null ? '' : ` until ${new Date(expiresAt).toISOString()}`
+  return `${effect} ${target}${shown}${application}${end}`
+}
+
+/** Tells what a value names: `+1415*` is a prefix, as is every text that begins like a phone and is none. */
+function readTarget(text: string): RuleTarget {
+  if (/^[A-Za-z]{2}$/.test(text) || text === noCountry) return 'country'
+  if (canonicalRange(text) !== undefined) return 'network'
+  return tryParsePhone(text) ? 'phone' : 'prefix'
+}
+
+/** Brings a value to the one form in which it is stored and compared. @throws INVALID_ARGUMENT */
+function canonicalValue(target: RuleTarget, text: string): string {
+  const compact = text
+    .replaceAll(/[ \-.()]/g, '')
+    .replace(/^00/, '+')
+    .replace(/[*…]$/, '')
+  const readers: Record<RuleTarget, () => string | undefined> = {
+    phone: () => tryParsePhone(text)?.phone,
+    prefix: () => (/^\+[1-9]\d{0,14}$/.test(compact) ? compact : undefined),
+    country: () =>
+      text === noCountry || isKnownCountry(text.toUpperCase()) ? text.toUpperCase() : undefined,
+    network: () => canonicalRange(text),
+  }
+  const value = readers[target]()
+  if (value === undefined) throw invalidField('body', 'value', expectedValues[target])
+  return value
+}
+
+const expectedValues: Record<RuleTarget, string> = {
+  phone: 'Expected a number in E.164 format, such as +14155550100.',
+  prefix: 'Expected a phone, the first digits of phones such as +882, a country, an IP address or a CIDR.',
+  country: `Expected a two-letter ISO 3166 code such as NL, or ${noCountry} for numbers of no country.`,
+  network: 'Expected an IP address or a CIDR, such as 203.0.113.0/24.',
+}
+
+const invalidExpiry = () =>
+  invalidField('body', 'expiresAt', 'Expected a time in the future, at most ten years away, or null.')
+
+const limitReached = () =>
+  new ServiceError('CONFLICT', `You already have ${listRulesMax} guard rules, the maximum. Delete one.`, {
+    reason: 'GUARD_RULE_LIMIT_REACHED',
+    metadata: { limit: listRulesMax },
+  })

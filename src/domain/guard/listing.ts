@@ -1,0 +1,83 @@
+import type { Listing, ListRule } from '../model/list-rule.ts'
+import type { Sender } from '../model/guard.ts'
+import { isInRange, parseRange, type AddressRange } from '../model/network.ts'
+import { noCountry } from './settings.ts'
+
+/** Fields of a message that rules match. */
+export type ListedMessage = {
+  appId: string
+  phone: string
+  country: string | null
+  clientIp: string | null
+}
+
+type RuleIndex = {
+  /** By target and value; those of one application first. */
+  destinations: ReadonlyMap<string, readonly ListRule[]>
+  /** The narrowest first, and of equal ones those of one application. */
+  networks: ReadonlyArray<{ rule: ListRule; range: AddressRange }>
+}
+
+const keyOf = ({ target, value }: Pick<ListRule, 'target' | 'value'>) => `${target} ${value}`
+const ownFirst = (a: ListRule, b: ListRule) => Number(a.appId === null) - Number(b.appId === null)
+
+/** Lists are replaced whole when a rule changes, so each list needs one index. */
+const indexes = new WeakMap<readonly ListRule[], RuleIndex>()
+
+function indexFor(rules: readonly ListRule[]): RuleIndex {
+  const known = indexes.get(rules)
+  if (known) return known
+  const sorted = rules.toSorted(ownFirst)
+  const index = {
+    destinations: Map.groupBy(
+      sorted.filter(({ target }) => target !== 'network'),
+      keyOf,
+    ),
+    networks: sorted
+      .filter(({ target }) => target === 'network')
+      .map((rule) => ({ rule, range: parseRange(rule.value) }))
+      .toSorted((a, b) => b.range.prefixLength - a.range.prefixLength),
+  }
+  indexes.set(rules, index)
+  return index
+}
+
+/**
+ * Finds the verdict of rules on a message. Of those for its destination the most specific decides: its phone, then the longest
+ * prefix, then its country; likewise of those for its network the narrowest. Of equal ones that of the application decides.
+ * If destination and network disagree, deny beats allow.
+ */
+export function findListing(rules: readonly ListRule[], message: ListedMessage, now: number): Listing {
+  if (rules.length === 0) return { isDenied: false, allowedBy: null }
+  const { destinations, networks } = indexFor(rules)
+  const { appId, phone, country, clientIp } = message
+  const applies = (rule: ListRule) =>
+    (rule.appId === null || rule.appId === appId) && (rule.expiresAt === null || rule.expiresAt > now)
+  const find = (target: ListRule['target'], value: string) =>
+    destinations.get(keyOf({ target, value }))?.find(applies)
+
+  function findDestination(): ListRule | undefined {
+    if (destinations.size === 0) return undefined
+    const exact = find('phone', phone)
+    if (exact) return exact
+    for (let length = phone.length; length > 1; length--) {
+      const prefix = find('prefix', phone.slice(0, length))
+      if (prefix) return prefix
+    }
+    return find('country', country ?? noCountry)
+  }
+
+  const destination = findDestination()
+  const network =
+    clientIp === null
+      ? undefined
+      : networks.find(({ rule, range }) => applies(rule) && isInRange(clientIp, [range]))?.rule
+  if (destination?.effect === 'deny' || network?.effect === 'deny') return { isDenied: true, allowedBy: null }
+  if (destination)
+    return { isDenied: false, allowedBy: destination.target === 'phone' ? 'phone' : 'destination' }
+  return { isDenied: false, allowedBy: network ? 'network' : null }
+}
+
+/** Treats a sender whose message a rule allows as a known one: it passes the allowances, and is not counted. */
+export const withListing = (sender: Sender, { allowedBy }: Listing): Sender =>
+  allowedBy === null ? sender : { ...sender, isKnownPhone: true }
