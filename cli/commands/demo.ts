@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createContext, type Context, type RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
+import { startRefusedError } from '../host/commands.ts'
 import { requireConfig } from '../host/config.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
@@ -79,7 +80,9 @@ async function startDemoServer(folder: string) {
     write: () => Promise.resolve(),
     clock: { now: Date.now },
   })
-  return await startServer(config, { log, version })
+  return await startServer(config, { log, version }).catch((error: unknown) => {
+    throw startRefusedError(error) ?? error
+  })
 }
 
 /** The process as the shown commands see it: none of the person's own settings and logins. */
@@ -126,5 +129,7 @@ function createTyping({ output, io: own }: Context, io: Io, { signal, runCommand
 async function showConsole({ io: own, flags, output }: Context, io: Io) {
   const { drawConsole } = await import('../console/run-console.tsx')
   own.writeOut(`${output.paint.bold('$ otpd console')}\n`)
-  own.writeOut(`${await drawConsole(createContext(io, flags, output), /100%[^]*No failures/)}\n`)
+  // Leaves out a server that the command line names: the picture is of the demo's own.
+  const { server: _server, context: _context, ...ownFlags } = flags
+  own.writeOut(`${await drawConsole(createContext(io, ownFlags, output), /100%[^]*No failures/)}\n`)
 }

@@ -7,7 +7,7 @@ import { processIo } from '../../cli/terminal/terminal.ts'
 import { totpCode, totpStep } from '../../src/domain/model/totp.ts'
 import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
-import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 import type { CommandCase, CommandContext } from '../helpers/command-case.ts'
 import { commandCases } from '../helpers/command-cases.ts'
 import { decodeBase32 } from '../helpers/base32.ts'
@@ -257,7 +257,7 @@ describe('on a terminal:', () => {
     }
   })
 
-  test('otpd demo leaves nothing behind, also when it is interrupted', async () => {
+  test('otpd demo leaves nothing behind, also when it fails or is interrupted', async () => {
     const folder = join(server.home, 'temporary')
     mkdirSync(folder)
     for (const [signal, code] of [
@@ -266,12 +266,18 @@ describe('on a terminal:', () => {
       ['SIGTERM', 143],
       ['SIGHUP', 129],
     ] as const) {
-      const run = runInTerminal(server.home, ['demo'], { env: { TMPDIR: folder } })
+      const other = ['demo', '--server', 'http://127.0.0.1:1']
+      const run = runInTerminal(server.home, other, { env: { TMPDIR: folder } })
       await run.waitFor(/\$ otpd app create/)
       expect(readdirSync(folder)).not.toEqual([])
       if (signal !== null) run.kill(signal)
       expect([signal, await run.waitForExit(), readdirSync(folder)]).toEqual([signal, code, []])
     }
+    // A disk that takes no byte.
+    const noSpace = `trap '' XFSZ; ulimit -f 0; exec ${binaryPath} demo`
+    const failed = await runToEnd(['sh', '-c', noSpace], { env: { HOME: server.home, TMPDIR: folder } })
+    const refused = expect.stringMatching(/^Error: \S+ cannot be written to/m)
+    expect([failed.exitCode, failed.stderr, readdirSync(folder)]).toEqual([9, refused, []])
   }, 60_000)
 
   test('otpd console opens on a terminal, and fails without one', async () => {
