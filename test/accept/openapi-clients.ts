@@ -5,7 +5,7 @@ import { inFolder, installFromNpm, run, startDocumented } from './tools.ts'
 
 const generatorVersion = '7.25.0'
 
-/** Generates and compiles clients in TypeScript, Go, Python and Java; the Java one also verifies a code. */
+/** Generates and compiles clients in TypeScript, Go, Python, Kotlin and Java; the Java one also verifies a code. */
 export const openapiClients: AcceptCheck = {
   name: 'openapi-clients',
   title: 'clients generated from the OpenAPI document compile, and the Java one verifies a code',
@@ -22,10 +22,13 @@ export const openapiClients: AcceptCheck = {
         print('Go, oapi-codegen with its defaults: compiles')
         await checkPython(folder)
         print('Python, openapi-python-client: every module loads')
+        await checkKotlin(folder)
+        print('Kotlin, openapi-generator with its defaults: compiles')
         await checkJava(folder, env)
         print(
           'Java, openapi-generator: compiles, logs in, creates an application, sends a code and verifies it',
         )
+        print('C#: left out, as it needs the .NET SDK and packages of NuGet')
       } finally {
         await server.stop()
       }
@@ -127,12 +130,25 @@ assert ErrorCode.RATE_LIMITED == 'RATE_LIMITED'
   await run(folder, [join(bin, 'python'), '-c', program])
 }
 
+async function checkKotlin(parent: string) {
+  const { path } = await runMaven(parent, 'kotlin', ['compile'])
+  const missing = ['apis/OTPApi', 'models/SendOtpRequest', 'models/OtpVerifiedEvent'].filter(
+    (name) => !existsSync(join(path, `target/classes/otpd/${name}.class`)),
+  )
+  if (missing.length > 0) throw new Error(`The Kotlin client lacks ${missing.join(', ')}.`)
+}
+
 async function checkJava(parent: string, env: Record<string, string>) {
-  const folder = join(parent, 'java')
-  cpSync(join(import.meta.dir, 'openapi-java'), folder, { recursive: true })
-  const document = `-Ddocument=${join(parent, 'openapi.json')}`
-  const output = await run(folder, ['mvn', '-q', '-B', document, 'compile', 'exec:java'], env)
+  const { output } = await runMaven(parent, 'java', ['compile', 'exec:java'], env)
   if (!output.includes('verified +14155550132')) throw new Error('The Java client verified no code.')
+}
+
+/** Runs Maven with `openapi-LANGUAGE/pom.xml`, which generates the client and compiles it. */
+async function runMaven(parent: string, language: string, goals: string[], env: Record<string, string> = {}) {
+  const path = join(parent, language)
+  cpSync(join(import.meta.dir, `openapi-${language}`), path, { recursive: true })
+  const document = `-Ddocument=${join(parent, 'openapi.json')}`
+  return { path, output: await run(path, ['mvn', '-q', '-B', document, ...goals], env) }
 }
 
 function makeFolder(parent: string, name: string): string {
