@@ -44,10 +44,10 @@ export function createLogLines(
 ) {
   const terminalWidth = columns()
   const gap = (terminalWidth ?? Infinity) < roomyWidth ? 1 : 2
-  const longestName = Math.max(
-    'APP'.length,
-    ...[...appNames.values()].map((name) => Bun.stringWidth(printable(name))),
-  )
+  const shownId = (id: string) => (terminalWidth === null ? id : shortenIds(id))
+  // A token that may not read names sees ids.
+  const names = appNames.size === 0 ? [shownId(`app_${'0'.repeat(26)}`)] : [...appNames.values()]
+  const longestName = Math.max('APP'.length, ...names.map((name) => Bun.stringWidth(printable(name))))
   const appWidth = terminalWidth === null ? longestName : Math.min(longestName, appWidthMax)
   const leadingWidth = widths.time + widths.type + widths.phone + 3 * gap
   const widthLeft = (terminalWidth ?? Infinity) - leadingWidth
@@ -77,7 +77,7 @@ export function createLogLines(
       paint.dim(Bun.stripANSI(line(timeTitle(nowMs), 'EVENT', 'PHONE', 'APP', 'DETAIL, REQUEST', ''))),
     /** Formats an entry: local time, type, phone, application, detail, request. */
     entry(entry: LogEntry, nowMs: number) {
-      const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
+      const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? shownId(entry.appId))
       return line(
         recentTime(entry.at, nowMs),
         paintType(entry.type, paint),

@@ -58,7 +58,9 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
         output.printResult(response.body, () => data.token)
         const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output.formatTime)}`
         output.note(`${output.paintError.green('✓')} API token ${printable(data.name)}: ${facts}`)
-        output.note('  Store it now: it is not shown again. Programs use it as OTPD_TOKEN.')
+        output.note(
+          '  Store it now: it is not shown again. Programs use it as OTPD_TOKEN, people with otpd login --token-stdin.',
+        )
       }),
     )
 

@@ -145,10 +145,16 @@ describe('logs', () => {
     expect(requestedPaths).toEqual([expected, expected])
   })
 
-  test('finds a number as it is written in its country', async () => {
-    cli.respond = () => pageResponse(entry(1, { phone: '+447700900123' }), entry(2))
-    const { stdout } = await cli.home.otpd(['logs', '--phone', '07700 900123', '--json'])
-    expect(JSON.parse(stdout).data).toMatchObject([{ phone: '+447700900123' }])
+  test('finds a number as it is written in its country, and shows ids to a token that may not read names', async () => {
+    const refusal = { error: { code: 'FORBIDDEN', reason: 'SCOPE_MISSING', message: 'No.' } }
+    cli.respond = ({ path }) =>
+      path.startsWith('/v1/applications')
+        ? Response.json(refusal, { status: 403 })
+        : pageResponse(entry(1, { phone: '+447700900123' }), entry(2))
+    const run = (options = {}) => cli.home.otpd(['logs', '--phone', '07700 900123'], options)
+    const [, ...lines] = (await run()).stdout.trim().split('\n')
+    expect(lines).toEqual([expect.stringMatching(new RegExp(`\\+447700900123 +${appId} {2}otp_`))])
+    expect((await run({ columns: 100 })).stdout).toContain('app_01ar…5fav')
   })
 
   test.each([

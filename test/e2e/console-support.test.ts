@@ -67,7 +67,9 @@ describe('"+44… got no code" is answered in three keys', () => {
 
   test('also when the number has none', async () => {
     const terminal = await open()
-    terminal.press('/', '+4915112345678', 'enter')
+    terminal.press('/', '+4915112345678')
+    await terminal.waitForText('Press enter to search beyond these.')
+    terminal.press('enter')
     await terminal.waitForText('No code was ever sent to +4915112345678')
     await terminal.close()
   })

@@ -33,7 +33,11 @@ export function ListTable<Row>({ list, columns, width, empty, noMatch, renderLin
       ownLine === null ? rowLine(fittedColumns, row, symbols.ellipsis, prefix) : [prefix, ...toSpans(ownLine)]
     return isSelected && list.isActive ? selectionBar(line, width, theme) : line
   })
-  const texts = list.hasFilter && !list.isServerFiltered ? [noMatch ?? 'No matching rows.'] : empty
+  const texts = list.canSearchMore
+    ? ['No row here matches. Press enter to search beyond these.']
+    : list.hasFilter && !list.isServerFiltered
+      ? [noMatch ?? 'No matching rows.']
+      : empty
   const emptyLines: readonly Line[] = [
     '',
     ...texts.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`),

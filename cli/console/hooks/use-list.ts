@@ -21,6 +21,8 @@ export type List<Row> = {
   isFiltering: boolean
   /** The rows are those that the server found for the filter. */
   isServerFiltered: boolean
+  /** Enter searches at the server for the text that is being typed. */
+  canSearchMore: boolean
   setFilter(filter: string): void
   /** Ends typing with this filter; an empty text shows all rows. */
   endFilter(filter: string): void
@@ -138,6 +140,7 @@ export function useList<Row>({
     hasFilter,
     isFiltering,
     isServerFiltered: isServerFiltered && !isFiltering,
+    canSearchMore: isFiltering && state.filter !== '' && onFilter !== undefined,
     isActive,
     isFollowing,
     getRowId,

@@ -12,7 +12,8 @@ import { tryParsePhone, type Phone } from './phone.ts'
 export function tryParseTypedPhone(text: string, country: string | undefined): Phone | undefined {
   const international = tryParsePhone(text)
   if (country === undefined) return international
-  const code = country.toUpperCase()
+  // ISO 3166-1 reserves UK for the United Kingdom.
+  const code = country.toUpperCase().replace(/^UK$/, 'GB')
   if (!isSupportedCountry(code))
     throw invalidField('query', 'country', 'Expected the two-letter code of a country, such as GB.')
   if (international || !/^[\d \-.()]{3,32}$/.test(text)) return international
