@@ -12,7 +12,7 @@ import { backupChecks, missingBackupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../doctor/certificate.ts'
 import { checksText, fault, ok, type Check, warning } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
-import { damagedLogChecks } from '../doctor/damaged-logs.ts'
+import { damagedLogChecks, logDamageChecks } from '../doctor/damaged-logs.ts'
 import { keptKeyChecks } from '../doctor/kept-keys.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
 import { dataDirChecks } from '../doctor/data-dir.ts'
@@ -142,8 +142,9 @@ async function inspectLocalServer(
       ? dataDirSetting.value
       : null
   const dataDir = config === null ? configuredDataDir : config.dataDir
-  const { inspectBackups, inspectCertificate, inspectHost, inspectKeptKeys, inspectShared, listDamagedLogs } =
+  const { findLogDamage, inspectBackups, inspectCertificate, inspectHost, ...host } =
     await import('../../src/server/bundle.ts')
+  const { inspectKeptKeys, inspectShared, listDamagedLogs } = host
   const served = running?.config ?? config
   const certificate = served && inspectCertificate(served)
   if (config?.database) {
@@ -164,6 +165,7 @@ async function inspectLocalServer(
   const isReadable = dataDir !== null && inspection?.state === 'accessible'
   const keptFileChecks = isReadable
     ? [
+        ...(inspection.isHeld ? [] : logDamageChecks(findLogDamage(dataDir))),
         ...damagedLogChecks(listDamagedLogs(dataDir)),
         ...(served === null ? [] : keptKeyChecks(inspectKeptKeys(served, dataDir))),
       ]

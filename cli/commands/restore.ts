@@ -93,7 +93,7 @@ function foundText(
       ['Backup', printable(file)],
       ['Made', at && `${zonedTime(at)} (${relativeTime(at, io.now())}), ${formatBytes(bytes)}`],
       ['Contains', rows && rowsText(rows)],
-      ['Replaces', replacedRows ? rowsText(replacedRows) : 'no database'],
+      ['Replaces', replacedRows ? rowsText(replacedRows) : 'no database that can be read'],
     ],
     output.paintError,
   )

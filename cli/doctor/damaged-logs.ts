@@ -2,6 +2,18 @@ import type { DamagedLog } from '../../src/host/host.ts'
 import { shellWord, zonedTime } from '../terminal/text.ts'
 import { warning, type Check } from './check.ts'
 
+/** Warns of a damaged write-ahead log that the server left when it was killed, before the next start applies it. */
+export const logDamageChecks = (damage: DamagedLog | null): Check[] =>
+  damage === null
+    ? []
+    : [
+        warning(
+          'write-ahead log',
+          `is damaged: ${damage.framesRead} frames can be read, and ${damage.framesLost} that follow are lost; last written ${zonedTime(new Date(damage.writtenAt).toISOString())}`,
+          'The next start applies what can be read, and keeps a copy of the log. A backup that is made now lacks the same changes.',
+        ),
+      ]
+
 /** Warns of damaged write-ahead logs until a person has deleted them. */
 export const damagedLogChecks = (logs: readonly DamagedLog[]): Check[] =>
   logs.map(({ path, framesRead, framesLost, writtenAt }) =>

@@ -17,10 +17,11 @@ import {
 } from '../store/files/data-dir.ts'
 import { findMasterKey, noMasterKeyOpens } from '../store/files/data-keys.ts'
 import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { isLocked } from '../store/files/lock.ts'
 import { lockDataDir } from '../store/files/server-record.ts'
 import type { AuditVerification } from '../store/files/audit-chains.ts'
 import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
-import { keepDamagedLog } from '../store/files/damaged-log.ts'
+import { findLogDamage, keepDamagedLog } from '../store/files/damaged-log.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 
@@ -51,6 +52,10 @@ export async function backUp(
   if (config.database) throw notOnPostgres('backup')
   const dataDir = requireDataDir(config)
   const masterKey = readBackupKey(config)
+  if (!isLocked(dataFiles(dataDir).lock) && findLogDamage(dataDir))
+    needs.warn?.(
+      'the write-ahead log is damaged: the newest changes are missing in this backup. See otpd doctor.',
+    )
   const { file: place, prune = false } = options
   const isFolder = place !== undefined && statSync(place, { throwIfNoEntry: false })?.isDirectory()
   const file = isFolder ? join(place, backupFileName(Date.now())) : place

@@ -50,7 +50,7 @@ export {
   type CertificateInspection as HostCertificate,
 } from './certificate.ts'
 export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
-export { listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
+export { findLogDamage, listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
 export { findRestorable, restore, type HostFoundBackup } from './restore.ts'
 export { rotateMasterKey, type HostRotation } from './rotation.ts'

@@ -47,6 +47,10 @@ export function keepDamagedLog(dataDir: string): void {
   fsyncPath(dataDir)
 }
 
+/** Returns the damage of a log that the next start applies. Ask only while no server writes to it. */
+export const findLogDamage = (dataDir: string): DamagedLog | null =>
+  findDamage(`${dataFiles(dataDir).database}-wal`)
+
 /** Lists the damaged logs that were kept. They stay until a person deletes them. */
 export function listDamagedLogs(dataDir: string): DamagedLog[] {
   const names = existsSync(dataDir) ? readdirSync(dataDir) : []

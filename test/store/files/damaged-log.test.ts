@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keepDamagedLog, listDamagedLogs } from '../../../src/store/files/damaged-log.ts'
+import { findLogDamage, keepDamagedLog, listDamagedLogs } from '../../../src/store/files/damaged-log.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
 let folder: string
@@ -52,9 +52,11 @@ test.each([
   const bytes = change(readFileSync(wal))
   writeFileSync(wal, bytes, { mode: 0o600 })
   const { mtimeMs } = statSync(wal)
+  expect(findLogDamage(folder)).toEqual(damage === null ? null : expect.objectContaining(damage))
   for (const _ of [1, 2]) keepDamagedLog(folder)
   expect(readCommits()).toBe(commits)
   expect(existsSync(wal)).toBe(false)
+  expect(findLogDamage(folder)).toBe(null)
   const logs = listDamagedLogs(folder)
   expect(logs).toMatchObject(damage === null ? [] : [{ ...damage, writtenAt: Math.floor(mtimeMs) }])
   for (const { path } of logs)
