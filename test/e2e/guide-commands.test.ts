@@ -28,12 +28,13 @@ const pages: Record<string, Page> = {
     untyped: { CAMARA_: 'shows what app env printed, and calls it: camara.test.ts' },
   },
   console: {},
+  guard: { before: [project, application] },
   supabase: {
     before: [project, application],
     untyped: { GOTRUE_: 'shows what app env printed', 'curl ': 'needs a provider: otp-deliver.test.ts' },
   },
   support: {
-    before: ['TOKEN=$(otpd token create helpdesk --scope support --expires 30d)'],
+    before: ['otpd token create helpdesk --scope support --expires 30d > token', 'export HOME=$PWD'],
     untyped: { 'otpd console': 'needs a terminal: console.test.ts' },
   },
   testing: {
@@ -85,7 +86,7 @@ describe('the commands of', () => {
     expect(untypedLines.filter(({ length }) => length === 0)).toEqual([])
     const typed = lines
       .filter((line) => !untypedLines.flat().includes(line))
-      .map((line) => line.replace('otpd_pat_…', '$TOKEN'))
+      .map((line) => line.replace('https://otp.example.com', reader.server.url))
     expect(typed).not.toEqual([])
     mkdirSync(join(reader.folder, name))
     // One shell for the page, so that variables stay. The first line that fails ends it.

@@ -84,7 +84,7 @@ describe('guard status', () => {
       alerts: [],
       countries: [{ rule: 'COUNTRY_UNVERIFIED', country: 'ID', flagged: 2, blocked: 0 }],
     })
-    expect(data.rules).toHaveLength(9)
+    expect(data.rules.map(({ rule }: { rule: string }) => rule)).toContain('COUNTRY_UNVERIFIED')
     expect(data.since).toMatch(/:00:00\.000Z$/)
   })
 })
