@@ -196,8 +196,12 @@ describe.skipIf(chromiumPath === null)('in a browser', () => {
   }, 300_000)
 
   test('tables stack on a phone, code has colours, and the outline follows', async () => {
-    const phone = await openPage(pageUrl('errors'), 'true', { width: 390, isDark: false })
+    const phone = await openPage(pageUrl('errors'), "document.readyState === 'complete'", {
+      width: 390,
+      isDark: false,
+    })
     try {
+      expect(await phone.evaluate('scrollY')).toBe(0)
       const widths =
         'Math.max(...[...document.querySelectorAll(".table")].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))'
       expect(await phone.evaluate(widths)).toBe(0)

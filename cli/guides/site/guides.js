@@ -1,7 +1,13 @@
-document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
+showInList()
 addCopyButtons()
 rememberLanguage()
 followOutline()
+
+/** Scrolls the list to the guide. On a phone the list is part of the page, which would move instead. */
+function showInList() {
+  if (matchMedia('(max-width: 60rem)').matches) return
+  document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
+}
 
 function addCopyButtons() {
   for (const block of document.querySelectorAll('pre')) {
