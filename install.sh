@@ -398,10 +398,22 @@ uninstall() {
   fi
 }
 
+# Prints the process of a server that runs on the data directory $1, or nothing.
+running_server() {
+  [ -r "$1/server.json" ] || return 0
+  pid=$(sed -n 's/^{"pid":\([0-9][0-9]*\),.*/\1/p' "$1/server.json")
+  if [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null; then return 0; fi
+  # After a crash another program may have its number.
+  if [ -r "/proc/$pid/comm" ] && [ "$(cat "/proc/$pid/comm")" != otpd ]; then return 0; fi
+  printf '%s\n' "$pid"
+}
+
 # Removes the files that otpd makes, and the directories if nothing else is in them.
 purge() {
   data=$(data_directory)
   config=$(config_directory)
+  server=$(running_server "$data")
+  [ -z "$server" ] || fail "A server runs on $data (process $server); nothing was removed." 'Stop it, and repeat.'
   if [ "$is_sure" != yes ]; then
     printf 'This removes the database, its keys, certificates and backups in %s, and the logins in %s.\nBackups in other places stay, but nothing opens them without %s. Type yes: ' "$data" "$config" "$data/master.key" >&2
     answer=

@@ -252,6 +252,14 @@ test('--purge removes data and logins after a yes, and lists what otpd did not m
   const asked = await bed.run(['--purge'], { shell: ['setsid', 'sh'], env: root })
   expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('Nothing was removed.') })
   expect(existsSync(bed.installed)).toBe(true)
+  const program = bed.put('programs/otpd', readFileSync(Bun.which('sleep') ?? ''), 0o755)
+  const server = Bun.spawn([program, '60'])
+  writeFileSync(files.serverRecord, `{"pid":${server.pid},"url":"http://127.0.0.1:8080"}`)
+  const running = await bed.run(['--purge', '--yes'], { env: root })
+  expect(running.stderr).toContain(`A server runs on ${data} (process ${server.pid}); nothing was removed.`)
+  expect(existsSync(bed.installed)).toBe(true)
+  server.kill()
+  await server.exited
   expect(await bed.run(['--purge', '--yes'], { env: root })).toMatchObject({
     exitCode: 0,
     stderr: `Kept, because otpd did not make it:\n${own.map((path) => `  ${path}\n`).join('')}`,
