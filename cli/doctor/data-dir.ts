@@ -56,7 +56,8 @@ function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDir
   const checks: Check[] = []
   const dir = shellWord(dataDir)
   // A directory without any data may be another program's, or the system's.
-  if (isExposed && !(database.state === 'missing' && database.isForeign)) {
+  const isForeign = database.state === 'missing' && database.isForeign
+  if (isExposed && !isForeign) {
     checks.push(warning(name, `other users can read ${displayPath}`, `Restrict it: chmod 700 ${dir}`))
   }
   if (exposed.length > 0) {
@@ -74,6 +75,7 @@ function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDir
   }
   if (checks.length > 0) return checks
   const owner = isOwn ? 'owned by you' : `owned by user ${ownerId}`
+  if (isForeign) return [ok(name, `${displayPath}, ${owner}, without files of otpd`)]
   return [ok(name, `${displayPath}, ${owner}, private, ${isHeld ? 'in use by a server' : 'not in use'}`)]
 }
 

@@ -114,6 +114,8 @@ describe('a data directory', () => {
       remedy: '',
     } as const
     expect(findProblems({ isExposed: true, database })).toMatchObject([{ name: 'database' }])
+    const [directory] = dataDirChecks({ ...healthyInspection, isExposed: true, database }, dataDirInfo)
+    expect(directory?.message).toBe('/srv/otpd data, owned by you, without files of otpd')
   })
 
   test('that others can read is a warning, and files that they can read are a fault', () => {
