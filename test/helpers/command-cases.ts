@@ -1,4 +1,5 @@
 import { backupCases } from './backup-cases.ts'
+import { guardCases } from './guard-cases.ts'
 import { userCases } from './user-cases.ts'
 import type { CommandCase, CommandContext } from './command-case.ts'
 
@@ -303,16 +304,7 @@ export const commandCases: [
     }),
   ],
   ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
-  [
-    'guard status',
-    () => ({
-      args: [],
-      stdout: /^Mode enforce:(.*\n)+RULE +FLAGGED +BLOCKED +LIMIT/,
-      isWide: true,
-      stderr: /rules of the running server/,
-      json: 'own',
-    }),
-  ],
+  ...guardCases,
   [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
