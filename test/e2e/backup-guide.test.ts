@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createReader, codeBlocks, commandLines, readDocument } from '../helpers/guide-blocks.ts'
 import { startS3Server } from '../helpers/s3-server.ts'
 
@@ -15,7 +17,9 @@ test('the commands of the guide on backups work', async () => {
   }
   const lines = commandLines(codeBlocks(guide, 'sh').join(''))
   expect(lines.length).toBeGreaterThan(4)
-  for (const line of lines) await reader.type(line, { env })
+  const nas = join(reader.folder, 'nas')
+  mkdirSync(nas)
+  for (const line of lines) await reader.type(line.replaceAll('/mnt/nas', nas), { env })
   expect([...service.objects.keys()].filter((key) => key.endsWith('.sealed'))).toHaveLength(2)
   await reader.stop()
   await service.stop()
