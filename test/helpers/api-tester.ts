@@ -123,6 +123,14 @@ export async function createApiTester(options: TestOptions = {}) {
     return query.length === 0 ? filled : `${filled}?${query.join('&')}`
   }
 
+  /** Fills the path like `fillPath`, but with another value of its first parameter. */
+  function fillPathWith(operation: Operation, id: string): string {
+    const index = operation.path.split('/').findIndex((segment) => segment.startsWith('{'))
+    const [path = '', query] = fillPath(operation, owner).split('?')
+    const filled = path.split('/').with(index, id).join('/')
+    return query === undefined ? filled : `${filled}?${query}`
+  }
+
   /** Returns a body that the operation accepts. */
   function validBody(operation: Operation, tenant: Tenant): Record<string, unknown> {
     const body = validBodies(tenant)[operation.operationId]
@@ -169,6 +177,7 @@ export async function createApiTester(options: TestOptions = {}) {
     counts,
     createTenant,
     fillPath,
+    fillPathWith,
     validBody,
     headersFor,
 

@@ -202,9 +202,10 @@ describe('every operation with an id in its path', () => {
         '😀',
         '%F0%9F%98%80',
       ]) {
-        const [filled = '', query = ''] = apiTester.fillPath(operation, apiTester.owner).split('?')
-        const path = filled.split('/').with(3, id).join('/')
-        const result = await apiTester.callAndCheck(operation, { path, query: `?${query}`, body })
+        const result = await apiTester.callAndCheck(operation, {
+          path: apiTester.fillPathWith(operation, id),
+          body,
+        })
         faults.push(...result.faults.map((fault) => `${fault} (${id.slice(0, 40)})`))
         if (result.response.status !== 404)
           faults.push(`${operation.operationId}: ${result.response.status} and not 404 (${id.slice(0, 40)})`)
@@ -216,9 +217,8 @@ describe('every operation with an id in its path', () => {
   test('requires credentials before it checks the id', async () => {
     for (const operation of withPath()) {
       for (const id of ['x', '%', '%zz', '%00', `app_${absent}`]) {
-        const path = apiTester.fillPath(operation, apiTester.owner).split('/')
-        path[3] = id
-        const { response } = await apiTester.callAndCheck(operation, { path: path.join('/'), as: {} })
+        const path = apiTester.fillPathWith(operation, id)
+        const { response } = await apiTester.callAndCheck(operation, { path, as: {} })
         expect({ id, of: operation.operationId, is: response.status }).toMatchObject({ is: 401 })
       }
     }
