@@ -116,6 +116,8 @@ export function readDelivery(
         const text = readText(value, valueSource)
         if ('fault' in text) {
           if (valueSource === 'value' || isForServer(use)) reportFault(source, text.fault, text.remedy)
+          // As the server shows it, so that it does not look changed.
+          else reader.values.push({ setting: `providers.${name}.${field}`, value: '(set)', origin: source })
         } else {
           values[field] = text.value
           const shown = setting.secret ? '(set)' : text.value

@@ -156,3 +156,21 @@ providers = ["inbox"]
     { channel: 'sms', countries: [], prefixes: [], applications: [], providers: ['inbox'] },
   ])
 })
+
+test('a command that sends nothing needs no secret of a provider, and sees the settings of the server', () => {
+  const text = main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "TOKEN"')
+  const loadAs = (env: Record<string, string>, use: 'serve' | 'host command') =>
+    load(
+      {
+        flags: { config: '/etc/o.toml' },
+        env: { HOME: '/home/ada', ...env },
+        files: { '/etc/o.toml': text },
+      },
+      { use },
+    )
+  expect(loadAs({}, 'serve').config).toBe(null)
+  const { config, settings } = loadAs({}, 'host command')
+  expect(config?.delivery.providers).toMatchObject([{ name: 'main' }])
+  const rows = (list: typeof settings) => list.filter(({ setting }) => setting.startsWith('providers.'))
+  expect(rows(settings)).toEqual(rows(loadAs({ TOKEN: 'secret' }, 'serve').settings))
+})
