@@ -57,11 +57,15 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
   ),
 }
 
-const { channel, locale, clientIp } = sendOptions
+const { channel, locale, clientIp, deviceId } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   channel: channelOption,
 }
+
+const verifyOptions: FieldOptions<
+  Omit<Route<'POST', '/v1/otp/verify'>['body'], 'requestId' | 'phone' | 'code'>
+> = { clientIp, deviceId }
 
 /** Registers the otp commands. */
 export function addOtpCommands(program: Command, runCommand: RunCommand) {
@@ -114,8 +118,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  otp
-    .command('verify')
+  addFieldOptions(otp.command('verify'), verifyOptions)
     .argument('<request-id|phone>', targetHelp)
     .argument('<code>', 'the six-digit code')
     .description('verify a code')
@@ -125,7 +128,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = { ...(await readTarget(api, text)), code }
+        const body = { ...(await readTarget(api, text)), ...readFields(command, verifyOptions), code }
         const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = response
         output.printResult(
