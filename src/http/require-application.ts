@@ -87,10 +87,7 @@ export const requireEither = (
     { as: 'scoped' },
     async ({ headers, request, server, set, route }): Promise<{ caller: Caller }> => {
       const credentials = readAppCredentials(headers)
-      const isFromApplication =
-        accepts === 'api_key_only'
-          ? credentials.apiKey !== undefined
-          : Object.values(credentials).some((value) => value !== undefined)
+      const isFromApplication = Object.values(credentials).some((value) => value !== undefined)
       if (headers['authorization'] !== undefined || !isFromApplication) {
         const developer = await services.authenticateDeveloper(headers['authorization'], {
           request,

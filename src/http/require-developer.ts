@@ -72,6 +72,7 @@ export function createDeveloperAuthenticator(needs: {
         revalidate: async () => void (await apiTokens.authenticate(bearer)),
       }
     }
+    if (bearer === undefined && hasAppCredentials(incoming.request)) throw onlyForDevelopers()
     const login = await verify(bearer)
     const developer = await developers.resolveLogin(login, origin)
     charge(incoming, developer)
@@ -111,6 +112,16 @@ function requireScope(scopes: readonly ApiTokenScope[], { request, route }: Rout
   const metadata = { scope: scope === 'login' ? null : scope }
   throw new ServiceError('FORBIDDEN', message, { reason: 'SCOPE_MISSING', metadata })
 }
+
+const hasAppCredentials = ({ headers }: Request) => headers.has('x-client-id') || headers.has('x-api-key')
+
+/** UNAUTHENTICATED for the credentials of an application, which are right and of no use here. */
+const onlyForDevelopers = () =>
+  new ServiceError(
+    'UNAUTHENTICATED',
+    'This call takes no credentials of an application. Send an ID token or an API token in the header authorization.',
+    { reason: 'TOKEN_MISSING' },
+  )
 
 /** Extracts a bearer token. The scheme is case-insensitive (RFC 9110 §11.1). @returns undefined for other schemes */
 function bearerToken(authorization: string | undefined): string | undefined {

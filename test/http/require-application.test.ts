@@ -253,6 +253,12 @@ describe('GET /v1/users/:phoneNumber', () => {
     const response = await look({})
     expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
   })
+
+  test('says which header is missing of an application', async () => {
+    const { clientId, clientSecret } = await make()
+    const response = await look({ 'x-client-id': clientId, 'x-client-secret': clientSecret })
+    expect(response.error).toMatchObject({ reason: 'MISSING_CREDENTIAL', metadata: { header: 'x-api-key' } })
+  })
 })
 
 describe('GET /v1/otp/:id', () => {

@@ -1,5 +1,5 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
-import { invalidField } from './errors.ts'
+import { invalidField, ServiceError } from './errors.ts'
 import { tryParsePhone, type Phone } from './phone.ts'
 
 /**
@@ -20,6 +20,13 @@ export function tryParseTypedPhone(text: string, country: string | undefined): P
   const number = parsePhoneNumberFromString(text, { defaultCountry: code, extract: false })
   return number && tryParsePhone(number.number)
 }
+
+/** NOT_FOUND for what cannot be a phone number, such as a national one without its country. */
+export const noSuchPhone = () =>
+  new ServiceError(
+    'NOT_FOUND',
+    'No phone can have this number. Write it in E.164 format, with + and the country code.',
+  )
 
 /**
  * Reads the last digits of a phone number, by which people name one. Drops the trunk prefix of a national number:

@@ -1,6 +1,6 @@
 import type { Actor } from '../model/audit.ts'
-import { notFound, ServiceError } from '../model/errors.ts'
-import { tryParseTypedPhone } from '../model/typed-phone.ts'
+import { ServiceError } from '../model/errors.ts'
+import { noSuchPhone, tryParseTypedPhone } from '../model/typed-phone.ts'
 import { erasePhone, type ErasureResult } from './erasure.ts'
 import { unlockPhone, type UnlockResult } from './unlock.ts'
 
@@ -44,7 +44,7 @@ export function createPhoneService(
 /** @throws NOT_FOUND for what cannot be a phone number, as a look-up does */
 function requirePhone(input: string, country: string | undefined): string {
   const phone = tryParseTypedPhone(input, country)?.phone
-  if (phone === undefined) throw notFound('phone')
+  if (phone === undefined) throw noSuchPhone()
   return phone
 }
 

@@ -6,7 +6,7 @@ import { notFound } from '../../domain/model/errors.ts'
 import type { PhoneService } from '../../domain/upkeep/phone-service.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
-import { tryParseTypedPhone } from '../../domain/model/typed-phone.ts'
+import { noSuchPhone, tryParseTypedPhone } from '../../domain/model/typed-phone.ts'
 import { jsonBody } from '../json-body.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -122,7 +122,7 @@ export function userRoutes(services: {
     '/:phoneNumber',
     async ({ caller, params, query }) => {
       const phone = tryParseTypedPhone(params.phoneNumber, query.country)
-      if (!phone) throw notFound('user')
+      if (!phone) throw noSuchPhone()
       if (caller.kind === 'developer')
         return {
           data: present(await identities.getByPhone(caller.developer.id, phone.phone, query.environment)),

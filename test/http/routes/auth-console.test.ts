@@ -53,6 +53,14 @@ describe('401 with the challenge of RFC 6750', () => {
     })
   })
 
+  test('credentials of an application: TOKEN_MISSING, and what to send instead', async () => {
+    const response = await service.request('GET', '/v1/logs', {
+      headers: { 'x-client-id': 'a', 'x-api-key': 'b' },
+    })
+    expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+    expect(response.error.message).toContain('takes no credentials of an application. Send an ID token')
+  })
+
   test('a bad token: TOKEN_INVALID', async () => {
     for (const token of ['x', `${await sign()} x`, await sign({ aud: 'other' })]) {
       const response = await call(`Bearer ${token}`)

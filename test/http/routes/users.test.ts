@@ -113,6 +113,8 @@ describe('GET /v1/users/:phoneNumber', () => {
     for (const number of ['+14155558888', '+14155557777', 'rubbish', '14155552671', '%2F', '+1415']) {
       const response = await get(number)
       expect([response.status, response.error.code]).toEqual([404, 'NOT_FOUND'])
+      const isPossible = number.startsWith('+141555')
+      expect(response.error.message).toMatch(isPossible ? /^No user / : /^No phone can .* E\.164/)
     }
   })
 
