@@ -83,6 +83,9 @@ export function addRestoreCommand(program: Command, runCommand: RunCommand) {
     )
 }
 
+const replacedText = (rows: HostFoundBackup['replacedRows']) =>
+  rows === null ? 'no database' : rows === 'unreadable' ? 'a database that cannot be read' : rowsText(rows)
+
 /** Says what is restored, how old it is, and what it replaces. */
 function foundText(
   { file, at, bytes, rows, replacedRows }: HostFoundBackup,
@@ -93,7 +96,7 @@ function foundText(
       ['Backup', printable(file)],
       ['Made', at && `${zonedTime(at)} (${relativeTime(at, io.now())}), ${formatBytes(bytes)}`],
       ['Contains', rows && rowsText(rows)],
-      ['Replaces', replacedRows ? rowsText(replacedRows) : 'no database that can be read'],
+      ['Replaces', replacedText(replacedRows)],
     ],
     output.paintError,
   )

@@ -7,6 +7,7 @@ import { countDatabase, type BackupRows } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused, prepareDataDir } from '../store/files/data-dir.ts'
 import { isLocked } from '../store/files/lock.ts'
 import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { hasDatabase } from '../store/files/missing-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 import { findBackup, withOpenedBackup, type BackupSource } from './backup-source.ts'
 import {
@@ -29,8 +30,8 @@ export type HostFoundBackup = {
   bytes: number
   /** Null if they are known only once it is decrypted. */
   rows: BackupRows | null
-  /** Null without a database that can be read. */
-  replacedRows: BackupRows | null
+  /** Null without a database. */
+  replacedRows: BackupRows | 'unreadable' | null
 }
 
 type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
@@ -58,7 +59,8 @@ export async function findRestorable({ config }: Needs, backup: BackupName): Pro
   if (present.length === 0) throw noMasterKey(dataDir)
   const masterKeys = [...present, ...readOldKeys(dataDir, backup)]
   const source = await findBackup({ config }, backup.name, { ...backup, dataDir, masterKeys })
-  return { ...describe(source), replacedRows: countDatabase(database) }
+  const replacedRows = hasDatabase(dataDir) ? (countDatabase(database) ?? 'unreadable') : null
+  return { ...describe(source), replacedRows }
 }
 
 function describe(source: BackupSource): Omit<HostFoundBackup, 'replacedRows'> {
