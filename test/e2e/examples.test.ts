@@ -98,6 +98,8 @@ const expectedExitCodes: Record<string, number> = {
   'otpd login': 2,
   // The server uses its own accounts.
   'otpd login --device': 2,
+  // There is no such file.
+  'otpd login --server https://otp.example.com --token-stdin < token': 2,
   // The console needs a terminal.
   'otpd console': 2,
   'otpd console --read-only': 2,
