@@ -143,6 +143,7 @@ test('a live application asks before it sends', async () => {
   await fillForm(terminal, { file: envFile('desk') })
   await submitForm(terminal)
   await terminal.waitForText('Send a code as desk')
+  await terminal.waitForText(/to\s+the\s+inbox/)
   await fillForm(terminal, { phone: '+14155550178' })
   await submitForm(terminal)
   await terminal.waitForText('Send a real message?')

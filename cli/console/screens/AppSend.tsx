@@ -8,6 +8,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { wrap, type Line, type Span } from '../spans.ts'
 import type { SentCode, TabProps } from './app-tab.ts'
+import { liveText } from './otp-dialogs.ts'
 import { useRequestKeys } from './use-request-keys.ts'
 
 /** Tab that sends a code as the application, shows what happens to it, and verifies it. */
@@ -29,7 +30,7 @@ export function AppSend({ app, keys, sent, width, height }: TabProps) {
     const text =
       environment === 'test'
         ? 'Press S to send a code. A test application sends nothing to the phone: its code appears here.'
-        : 'Press S to send a code. This application is live: the message goes to the phone, and you are asked first.'
+        : `Press S to send a code. ${liveText} You are asked first.`
     return [
       ...wrap(text, room - 2).map((line) => ` ${line}`),
       '',

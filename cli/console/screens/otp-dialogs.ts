@@ -2,6 +2,10 @@ import type { AppCredentials } from '../../client/api.ts'
 import type { Application, OtpRequest, SentOtp } from '../../client/resources.ts'
 import { required, type Console, type Dialog } from '../console-context.ts'
 
+/** Says where the message of a live application goes: the console does not know the routes. */
+export const liveText =
+  'This application is live: the message goes to the phone, or to the inbox if no provider is configured.'
+
 type Needs = Pick<Console, 'api' | 'toast' | 'openDialog'>
 
 /**
@@ -20,7 +24,7 @@ export const sendDialog = (
   title: `Send a code as ${app.name}`,
   lines: [
     app.environment === 'live'
-      ? 'This application is live: the message goes to the phone.'
+      ? liveText
       : 'A test application sends nothing to the phone: the code appears here.',
   ],
   fields: [
