@@ -6,7 +6,10 @@ import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { printable, shortPath } from '../terminal/text.ts'
+import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { erasureText, unlockText } from './user.ts'
+
+type Options = HostFlags & CountryOption
 
 /** Registers the commands for one phone number: unlock its limits, erase it everywhere. */
 export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
@@ -16,12 +19,13 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
       .description('reset the limits of a phone, so that codes can be sent and verified again'),
   )
     .argument('<phone|app>', 'number like +14155550100, or the id of an application to unlock all its phones')
+    .option(countryFlags, countryHelp)
     .addHelpText('after', examples('otpd admin unlock +14155550100'))
-    .action((target: string, options: HostFlags, command: Command) =>
+    .action((target: string, options: Options, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { result, place } = await withHost(context, options, 'write', async (host) => ({
-          result: await host.unlock(target),
+          result: await host.unlock(target, options.country),
           place: describePlace(host, context),
         }))
         output.printResult(JSON.stringify({ data: result }), () => unlockText(target, result, output, place))
@@ -29,9 +33,10 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
     )
 
   addHostFlags(admin.command('erase').description('erase a phone number from all records of all accounts'))
-    .argument('<phone>', 'with country code, like +14155550100')
+    .argument('<phone>', 'number like +14155550100')
+    .option(countryFlags, countryHelp)
     .addHelpText('after', examples('otpd admin erase +14155550100 --yes'))
-    .action((phone: string, options: HostFlags, command: Command) =>
+    .action((phone: string, options: Options, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         await confirm(context, {
@@ -43,7 +48,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
           }),
         })
         const { erasure, place } = await withHost(context, options, 'write', async (host) => ({
-          erasure: await host.erase(phone),
+          erasure: await host.erase(phone, options.country),
           place: describePlace(host, context),
         }))
         const { otpRequests, logEntries, users } = erasure

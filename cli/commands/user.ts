@@ -7,11 +7,10 @@ import type { User } from '../client/resources.ts'
 import { findPhone, listApplicationNames } from '../client/find.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { countryFlags, countryHelp } from './country-option.ts'
+import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { formatFacts, namedId, printable } from '../terminal/text.ts'
 
-type CountryOption = { country?: string }
 type Options = ListOptions & CountryOption & { env?: 'live' | 'test' }
 
 /** Registers the commands for verified phones. */

@@ -3,6 +3,7 @@ import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditEntry } from '../domain/model/audit.ts'
 import type { AuditQuery } from '../domain/store/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
+import { parseTypedPhone } from '../domain/model/typed-phone.ts'
 import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
@@ -103,9 +104,14 @@ export async function openHost(options: {
     /** Null with a PostgreSQL database. */
     dataDir: config.dataDir,
 
-    /** Erases a person's data in every account, also while a server runs. @throws INVALID_PHONE_NUMBER */
-    async erase(phone: string): Promise<HostErasureResult> {
-      const result = await erasePhone(needs, phone)
+    /**
+     * Erases a person's data in every account, also while a server runs.
+     *
+     * @param country of a number without country code
+     * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country
+     */
+    async erase(phone: string, country?: string): Promise<HostErasureResult> {
+      const result = await erasePhone(needs, parseTypedPhone(phone, country).phone)
       if (config.dataDir !== null) truncateWal(dataFiles(config.dataDir).database)
       return result
     },
@@ -114,9 +120,10 @@ export async function openHost(options: {
      * Resets the limits of a phone number or an application.
      *
      * @param target a phone number, or the id of an application
-     * @throws INVALID_PHONE_NUMBER; NOT_FOUND
+     * @param country of a number without country code
+     * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country; NOT_FOUND
      */
-    unlock: (target: string): Promise<HostUnlockResult> => unlock(needs, target),
+    unlock: (target: string, country?: string): Promise<HostUnlockResult> => unlock(needs, target, country),
 
     /** Lists the audit trail of all developers and of the installation, newest first. */
     async listAudit(query: AuditQuery): Promise<HostAuditEntry[]> {

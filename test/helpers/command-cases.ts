@@ -326,16 +326,16 @@ export const commandCases: [
     'admin unlock',
     // Test applications, which sent to this number, have no limits of a phone.
     () => ({
-      args: ['+14155550100'],
-      stdout: /^\+14155550100 was not locked: no attempts were counted in \S+\.\n$/,
+      args: ['(415) 555-0100', '--country', 'US'],
+      stdout: /^\(415\) 555-0100 was not locked: no attempts were counted in \S+\.\n$/,
       json: 'own',
     }),
   ],
   [
     'admin erase',
     () => ({
-      args: ['+14155550100', '--yes'],
-      stdout: /^✓ Erased \+14155550100 from /,
+      args: ['(415) 555-0100', '--country', 'us', '--yes'],
+      stdout: /^✓ Erased \(415\) 555-0100 from /,
       stderr: /^Backups /,
       json: 'own',
       isWide: true,

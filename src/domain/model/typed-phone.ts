@@ -1,6 +1,6 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { invalidField, ServiceError } from './errors.ts'
-import { tryParsePhone, type Phone } from './phone.ts'
+import { invalidPhone, tryParsePhone, type Phone } from './phone.ts'
 
 /**
  * Parses a phone number that may be written as in its country: `07700 900123` in GB.
@@ -19,6 +19,13 @@ export function tryParseTypedPhone(text: string, country: string | undefined): P
   if (international || !/^[\d \-.()]{3,32}$/.test(text)) return international
   const number = parsePhoneNumberFromString(text, { defaultCountry: code, extract: false })
   return number && tryParsePhone(number.number)
+}
+
+/** As `tryParseTypedPhone`. @throws INVALID_PHONE_NUMBER too */
+export function parseTypedPhone(text: string, country: string | undefined): Phone {
+  const phone = tryParseTypedPhone(text, country)
+  if (!phone) throw invalidPhone()
+  return phone
 }
 
 /** NOT_FOUND for what cannot be a phone number, such as a national one without its country. */

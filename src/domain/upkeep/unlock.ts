@@ -5,6 +5,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { parsePhone } from '../model/phone.ts'
 import { lanes, unusedLane, unusedLanes, type PhoneRecord } from '../model/phone-record.ts'
+import { parseTypedPhone } from '../model/typed-phone.ts'
 import type { Clock } from '../model/clock.ts'
 import { findPhone, oldPhoneHashes } from '../otp/phones.ts'
 import { scanPages } from './scan-pages.ts'
@@ -22,13 +23,16 @@ const pageRows = 500
  * application's developer in its environment: forgets failed checks, ends 24-hour locks and resets send limits.
  *
  * @param target a phone number, or the id of an application, whose own rate limits are reset too
- * @throws INVALID_PHONE_NUMBER; NOT_FOUND the application does not exist
+ * @param country of a number without country code
+ * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country; NOT_FOUND the application does not exist
  */
 export async function unlock(
   needs: { store: Store<UnlockTables>; clock: Clock; newId: NewId; keys: Keys },
   target: string,
+  country?: string,
 ): Promise<UnlockResult> {
-  return isId('app', target) ? unlockApplication(needs, target) : unlockPhone(needs, target)
+  if (isId('app', target)) return unlockApplication(needs, target)
+  return unlockPhone(needs, parseTypedPhone(target, country).phone)
 }
 
 type UnlockNeeds = Parameters<typeof unlock>[0]

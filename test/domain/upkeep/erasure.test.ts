@@ -270,7 +270,10 @@ describeEachDatabase('a phone number', (database) => {
         return (await otp.verify(as, requestId, await otp.getCode(requestId))).status
       }
       for (const as of [app, evesApplication]) expect(await check(as)).toBe(429)
-      expect(await unlock(needs(), phone)).toEqual({ checkBudgets: 2, admissions: expect.any(Number) })
+      expect(await unlock(needs(), '(415) 555-0304', 'US')).toEqual({
+        checkBudgets: 2,
+        admissions: expect.any(Number),
+      })
       for (const as of [app, evesApplication]) expect(await check(as)).toBe(200)
       const trail = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
       expect(trail).toMatchObject([{ action: 'phone.unlocked', targetId: null }])
@@ -340,6 +343,7 @@ describeEachDatabase('a phone number', (database) => {
       await expect(unlock(needs(), 'app_01h455vb4pex5vsknk084sn02q')).rejects.toMatchObject({
         code: 'NOT_FOUND',
       })
+      await expect(unlock(needs(), '07700 900123', 'ZZ')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
       await expect(unlock(needs(), 'app_x')).rejects.toMatchObject({ code: 'INVALID_PHONE_NUMBER' })
     })
   })
