@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { toSid } from '../../src/shared/sids.ts'
 import { startTwilioShop, type TwilioShop } from '../helpers/twilio-shop.ts'
 
 let shop: TwilioShop
@@ -168,7 +169,7 @@ describe('attempts', () => {
   })
 })
 
-test('the safe list has the numbers that the guard trusts, and is read only', async () => {
+test('the safe list has the numbers that the guard trusts or a rule allows, and is read only', async () => {
   const path = '/v2/SafeList/Numbers'
   const { status, body } = await shop.call('GET', `${path}/+4930123456`, undefined)
   const url = `${shop.server.url}${path}/%2B4930123456`
@@ -184,6 +185,22 @@ test('the safe list has the numbers that the guard trusts, and is read only', as
   expect((await shop.call('GET', `${path}/4930`, undefined)).error.message).toBe(
     'Invalid parameter `PhoneNumber`',
   )
+  const addRule = async (...args: string[]): Promise<string> => {
+    const { stdout } = await shop.otpd(['guard', ...args, '--json'])
+    return JSON.parse(stdout).data.id
+  }
+  const read = async (phone: string, as = shop.live) => {
+    const answer = await shop.call('GET', `${path}/${phone}`, undefined, { as })
+    return [answer.status, answer.body.sid]
+  }
+  const rule = await addRule('allow', '+4940123456')
+  expect(await read('+4940123456')).toEqual([200, toSid('GN', rule)])
+  const own = await addRule('allow', '+4940123456', '--app', 'live')
+  expect(await read('+4940123456')).toEqual([200, toSid('GN', own)])
+  await addRule('deny', '+4940123456', '--app', 'test')
+  await addRule('deny', '+4930123456')
+  expect((await read('+4940123456', shop.test))[0]).toBe(404)
+  expect((await read('+4930123456'))[0]).toBe(404)
   for (const [method, at, fields] of [
     ['POST', path, { PhoneNumber: '+4930123456' }],
     ['DELETE', `${path}/+4930123456`, undefined],
@@ -192,7 +209,7 @@ test('the safe list has the numbers that the guard trusts, and is read only', as
     expect([refused, error.code, error.message]).toEqual([
       403,
       20403,
-      'The safe list is `guard.trustedPrefixes` of the server: change it in the configuration file',
+      'The safe list is kept as guard rules: change it with `otpd guard allow` and `otpd guard remove`',
     ])
   }
 })

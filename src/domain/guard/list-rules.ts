@@ -1,4 +1,5 @@
 import { recordAudit, selfActor } from '../accounts/audit.ts'
+import type { CallingApplication } from '../model/application.ts'
 import type { Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
@@ -10,6 +11,7 @@ import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagi
 import { isKnownCountry, tryParsePhone } from '../model/phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
+import { findPhoneRule } from './listing.ts'
 import { noCountry } from './settings.ts'
 
 const lifetimeMaxMs = 3650 * dayMs
@@ -49,6 +51,15 @@ export function createListRuleService(needs: {
       const rules = unexpired(await store.read.listRules.list(developer.id), clock.now())
       const rest = before === undefined ? rules : rules.filter(({ id }) => id < before)
       return toPage(rest.slice(0, page.limit + 1), page.limit, ({ id }) => id)
+    },
+
+    /** Finds the rule that names a phone and decides for an application. */
+    async findForPhone(
+      application: Pick<CallingApplication, 'id' | 'developerId'>,
+      phone: string,
+    ): Promise<ListRule | undefined> {
+      const rules = await store.read.listRules.list(application.developerId)
+      return findPhoneRule(rules, { appId: application.id, phone }, clock.now())
     },
 
     /**

@@ -42,6 +42,19 @@ function indexFor(rules: readonly ListRule[]): RuleIndex {
   return index
 }
 
+const appliesTo = (appId: string, now: number) => (rule: ListRule) =>
+  (rule.appId === null || rule.appId === appId) && (rule.expiresAt === null || rule.expiresAt > now)
+
+/** Finds the rule that names a phone and decides for an application: its own, then one for all applications. */
+export const findPhoneRule = (
+  rules: readonly ListRule[],
+  { appId, phone }: Pick<ListedMessage, 'appId' | 'phone'>,
+  now: number,
+): ListRule | undefined =>
+  indexFor(rules)
+    .destinations.get(keyOf({ target: 'phone', value: phone }))
+    ?.find(appliesTo(appId, now))
+
 /**
  * Finds the verdict of rules on a message. Of those for its destination the most specific decides: its phone, then the longest
  * prefix, then its country; likewise of those for its network the narrowest. Of equal ones that of the application decides.
@@ -51,8 +64,7 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
   if (rules.length === 0) return { isDenied: false, allowedBy: null }
   const { destinations, networks } = indexFor(rules)
   const { appId, phone, country, clientIp } = message
-  const applies = (rule: ListRule) =>
-    (rule.appId === null || rule.appId === appId) && (rule.expiresAt === null || rule.expiresAt > now)
+  const applies = appliesTo(appId, now)
   const find = (target: ListRule['target'], value: string) =>
     destinations.get(keyOf({ target, value }))?.find(applies)
 

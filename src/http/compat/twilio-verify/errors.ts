@@ -59,9 +59,10 @@ const errorsByReason: Record<string, TwilioError> = {
     ...forbidden,
     message: 'Services are applications of otpd: make and change them with `otpd app`',
   },
-  SAFE_LIST_IS_A_SETTING: {
+  SAFE_LIST_IS_READ_ONLY: {
     ...forbidden,
-    message: 'The safe list is `guard.trustedPrefixes` of the server: change it in the configuration file',
+    message:
+      'The safe list is kept as guard rules: change it with `otpd guard allow` and `otpd guard remove`',
   },
 }
 

@@ -163,9 +163,9 @@ export function presentServices(
   }
 }
 
-/** A number that the guard trusts, as an entry of the safe list. */
-export const presentSafeNumber = (appId: string, phone: string, baseUrl: string) => ({
-  sid: safeNumberSid(appId),
+/** A number of the safe list. @param id the rule that allows it, or the application if the configuration does */
+export const presentSafeNumber = (id: string, phone: string, baseUrl: string) => ({
+  sid: safeNumberSid(id),
   phone_number: phone,
   url: `${baseUrl}/v2/SafeList/Numbers/${encodeURIComponent(phone)}`,
 })

@@ -84,8 +84,8 @@ export function readAttemptSid(sid: string): { requestId: string; message: numbe
   return requestId === undefined || Number.isNaN(message) ? undefined : { requestId, message }
 }
 
-/** Sid of an entry of the safe list that a prefix of the configuration makes: that of its application. */
-export const safeNumberSid = (applicationId: string) => toSid('GN', applicationId)
+/** Sid of an entry of the safe list: that of its rule, or of the application if a prefix of the configuration makes it. */
+export const safeNumberSid = (id: string) => toSid('GN', id)
 
 /** Reads the sid of a verification. @returns the id of the OTP request, or undefined if it is no sid */
 export const readVerificationSid = (sid: string): string | undefined => fromSid(['VE'], 'otp', sid)

@@ -2,8 +2,10 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../../domain/apps/authentication.ts'
 import type { ApplicationService } from '../../../domain/apps/applications.ts'
 import type { AnalyticsService } from '../../../domain/log/analytics.ts'
+import type { CallingApplication } from '../../../domain/model/application.ts'
 import type { Clock } from '../../../domain/model/clock.ts'
 import { notFound, ServiceError } from '../../../domain/model/errors.ts'
+import type { ListRule } from '../../../domain/model/list-rule.ts'
 import { tryParsePhone } from '../../../domain/model/phone.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
@@ -21,8 +23,14 @@ export type TwilioVerifyServices = {
   applications: Pick<ApplicationService, 'get'>
   analytics: Pick<AnalyticsService, 'countMessages'>
   clock: Clock
-  /** The numbers that it trusts are the safe list. */
+  /** The numbers that it trusts, and those that rules allow, are the safe list. */
   guard: { isTrustedPhone(phone: string): boolean }
+  listRules: {
+    findForPhone(
+      application: Pick<CallingApplication, 'id' | 'developerId'>,
+      phone: string,
+    ): Promise<ListRule | undefined>
+  }
   otp: OtpService
   readIdempotency: ReadIdempotency
   /** URL under which callers reach this server. */
@@ -45,14 +53,16 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     throw new ServiceError('FORBIDDEN', 'Services are applications.', { reason: 'SERVICES_ARE_APPLICATIONS' })
   }
   const refuseSafeNumber = () => {
-    throw new ServiceError('FORBIDDEN', 'The safe list is a setting.', { reason: 'SAFE_LIST_IS_A_SETTING' })
+    throw new ServiceError('FORBIDDEN', 'The safe list is read only.', { reason: 'SAFE_LIST_IS_READ_ONLY' })
   }
-  /** Reads a number that the guard always lets pass. @throws INVALID_ARGUMENT; NOT_FOUND */
-  const findSafe = (item: string): string => {
+  /** Finds a number that a rule allows, or that the guard trusts. @throws INVALID_ARGUMENT; NOT_FOUND */
+  const findSafe = async ({ application }: Call, item: string) => {
     const phone = tryParsePhone(item)?.phone
     if (phone === undefined) throw invalidParameter('PhoneNumber')
-    if (!services.guard.isTrustedPhone(phone)) throw notFound('otpRequest')
-    return phone
+    const rule = await services.listRules.findForPhone(application, phone)
+    const isSafe = rule ? rule.effect === 'allow' : services.guard.isTrustedPhone(phone)
+    if (!isSafe) throw notFound('otpRequest')
+    return presentSafeNumber(rule?.id ?? application.id, phone, publicUrl())
   }
 
   const handlers: Handlers = {
@@ -72,8 +82,7 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     ...createAttemptCalls(services),
     safeNumbers: { POST: refuseSafeNumber },
     safeNumber: {
-      GET: async ({ application }, { item }) =>
-        presentSafeNumber(application.id, findSafe(item), publicUrl()),
+      GET: (call, { item }) => findSafe(call, item),
       DELETE: refuseSafeNumber,
     },
   }
