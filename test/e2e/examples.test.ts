@@ -157,9 +157,10 @@ async function fillPlaceholders(example: string) {
   if (line.includes('totp disable --code')) return line.replace('123456', nextTotpCode())
   if (line.includes('delivery.headers')) writeDelivery()
   if (!line.includes('--setup-token-file')) return line
-  await runInShell('otpd admin setup-token > "$OTPD_DATA_DIR/setup-token"')
+  // Elsewhere than in the example: the server removes its own file, because there is an account.
+  await runInShell('otpd admin setup-token > "$HOME/setup-token"')
   const flags = '--email eve@example.com --password-stdin < password'
-  return `${line} ${flags}`
+  return `${line.replace('$OTPD_DATA_DIR', '$HOME')} ${flags}`
 }
 
 let totp: { secret: Uint8Array; step: number } = { secret: new Uint8Array(), step: 0 }
