@@ -15,6 +15,9 @@ export type SearchEntry = {
   words: string
 }
 
+/** Address of the API reference, relative to `/docs/`. Its operations are found after the guides. */
+export const apiReference = '../v1/docs'
+
 /** Pages on how otpd is made. */
 const backgroundPages = /^(\.\/)?(architecture|decisions|performance)\b/
 
@@ -26,7 +29,7 @@ export const searchOptions: Options<SearchEntry> = {
     boost: { section: 4, title: 4, words: 6 },
     // First what a guide begins with; last the pages that do not say how to do something.
     boostDocument: (id) =>
-      backgroundPages.test(String(id))
+      backgroundPages.test(String(id)) || String(id).startsWith(apiReference)
         ? 0.3
         : String(id).startsWith('commands#')
           ? 0.7

@@ -143,6 +143,11 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
         await page.waitFor(
           "document.querySelector('#results a')?.href.startsWith(`${location.origin}/docs/`)",
         )
+        await page.evaluate("input.value = 'POST /v1/otp/send'; input.dispatchEvent(new Event('input'))")
+        const operation = `[...document.querySelectorAll('#results a')].find(({ hash }) => hash === '#tag/otp/POST/v1/otp/send')`
+        await page.waitFor(operation)
+        await page.evaluate(`${operation}.click()`)
+        await page.waitFor("document.body.innerText.includes('x-client-secret: YOUR_SECRET_TOKEN')")
         const hosts = page.requests
           .filter((url) => !url.startsWith('data:'))
           .map((url) => new URL(url).origin)

@@ -1,5 +1,5 @@
 import MiniSearch from 'minisearch'
-import { makeExcerpt, searchOptions } from '../../../src/docs/search.ts'
+import { apiReference, makeExcerpt, searchOptions } from '../../../src/docs/search.ts'
 
 // Parts of the header, which the guides and the API reference share.
 switchTheme()
@@ -26,6 +26,24 @@ function switchTheme() {
   })
 }
 
+/** Lists the operations of the API as entries of the search, with their addresses in the API reference. */
+function listOperations({ paths }) {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const text = `${method.toUpperCase()} ${path}`
+      const tag = operation.tags[0]
+      const anchor = `tag/${tag.toLowerCase().replaceAll(' ', '-')}/${text.replace(' ', '')}`
+      return {
+        id: `${apiReference}#${anchor}`,
+        title: `API: ${tag}`,
+        section: operation.summary,
+        text,
+        words: '',
+      }
+    }),
+  )
+}
+
 function search() {
   const input = document.querySelector('#search')
   const list = document.querySelector('#results')
@@ -34,11 +52,18 @@ function search() {
   let index
   let selected = -1
 
+  const read = async (address) => (await fetch(new URL(address, root))).text()
   // Loaded only for the first search.
-  const load = () =>
-    (index ??= fetch(new URL('search.json', root))
-      .then((response) => response.text())
-      .then((json) => MiniSearch.loadJSON(json, searchOptions)))
+  const load = () => (index ??= readIndex())
+  async function readIndex() {
+    const loaded = MiniSearch.loadJSON(await read('search.json'), searchOptions)
+    // The guides do not wait for the API, and are found without it.
+    read('../v1/openapi.json')
+      .then((api) => loaded.addAll(listOperations(JSON.parse(api))))
+      .then(() => list.hidden || show())
+      .catch(() => {})
+    return loaded
+  }
 
   const links = () => [...list.querySelectorAll('a')]
   const select = (position) => {
