@@ -26,6 +26,7 @@ static int log_file = -1;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, off_t), (*real_unlink)(const char *);
+static int (*real_rename)(const char *, const char *);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t), (*real_write)(int, const void *, size_t);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 
@@ -34,6 +35,7 @@ __attribute__((constructor)) static void start(void) {
   real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
   real_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
   real_unlink = dlsym(RTLD_NEXT, "unlink");
+  real_rename = dlsym(RTLD_NEXT, "rename");
   real_pwrite = dlsym(RTLD_NEXT, "pwrite64");
   real_write = dlsym(RTLD_NEXT, "write");
   real_send = dlsym(RTLD_NEXT, "send");
@@ -140,6 +142,15 @@ int unlink(const char *path) {
   if (error) return errno = error, -1;
   int result = real_unlink(path);
   if (result == 0) record('U', path, 0, 0, NULL);
+  return result;
+}
+
+int rename(const char *from, const char *to) {
+  if (!page || !is_ours(from)) return real_rename(from, to);
+  int error = fault('R', -1);
+  if (error) return errno = error, -1;
+  int result = real_rename(from, to);
+  if (result == 0) record('R', from, 0, strlen(to), to);
   return result;
 }
 

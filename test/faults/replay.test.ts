@@ -59,4 +59,11 @@ describe('after a power cut', () => {
     expect(cutAfter(removed, 'none', always)).toEqual({ a: 'synced' })
     expect(cutAfter([...removed, ...sync('data')], 'none', always)).toEqual({})
   })
+
+  test('a new name may be lost unless the directory was synced', () => {
+    const renamed = [...writes.slice(0, 3), operation('R', 'a', 0, '/data/b')]
+    expect(cutAfter(renamed, 'none', always)).toEqual({ a: 'synced' })
+    expect(cutAfter(renamed, 'some', always)).toEqual({ b: 'synced' })
+    expect(cutAfter([...renamed, ...sync('data')], 'none', always)).toEqual({ b: 'synced' })
+  })
 })

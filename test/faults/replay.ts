@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** Call that the shim has logged: a write, the begin or end of a sync, a truncation or deletion of a file, or a response. */
+/**
+ * Call that the shim has logged: a write, the begin or end of a sync, a truncation, deletion or renaming of a file, or a
+ * response.
+ */
 export type Operation = {
-  type: 'W' | 'B' | 'S' | 'T' | 'U' | 'A'
+  type: 'W' | 'B' | 'S' | 'T' | 'U' | 'R' | 'A'
   /** File name. Empty for a response. */
   file: string
   offset: number
+  /** The bytes of a write; the new path of a renaming. */
   data: Buffer
 }
 
@@ -35,7 +39,7 @@ export function readOperations(log: string): Operation[] {
   return operations
 }
 
-const isOperationType = (type: string): type is Operation['type'] => 'WBSTUA'.includes(type)
+const isOperationType = (type: string): type is Operation['type'] => 'WBSTURA'.includes(type)
 
 type Change = { offset: number; data: Buffer | undefined }
 
@@ -68,13 +72,21 @@ type File = {
   /** How many of those each sync that is under way brings to disk. */
   syncing: number[]
   removed: Image | undefined
+  /** Name that it may still have. */
+  oldName: string | undefined
 }
 
-const newFile = (): File => ({ synced: undefined, unsynced: [], syncing: [], removed: undefined })
+const newFile = (): File => ({
+  synced: undefined,
+  unsynced: [],
+  syncing: [],
+  removed: undefined,
+  oldName: undefined,
+})
 
 /**
- * Simulates a disk while calls are replayed: the synced content of each file, and the changes since. A deletion is
- * durable once its directory is synced. The index of the write-ahead log is omitted, because SQLite rebuilds it.
+ * Simulates a disk while calls are replayed: the synced content of each file, and the changes since. A deletion or a new
+ * name is durable once its directory is synced. The index of the write-ahead log is omitted, because SQLite rebuilds it.
  *
  * @param directory name of the folder that contains the files
  */
@@ -103,11 +115,17 @@ export function createDisk(directory: string) {
       if (type === 'A' || name.endsWith('-shm')) return
       if (type === 'B' && name === directory) return
       if (type === 'S' && name === directory) {
-        for (const file of files.values()) file.removed = undefined
+        for (const file of files.values()) {
+          file.removed = undefined
+          file.oldName = undefined
+        }
         return
       }
       const file = getFile(name)
-      if (type === 'W') file.unsynced.push({ offset, data })
+      if (type === 'R') {
+        files.delete(name)
+        files.set(basename(data.toString()), { ...file, oldName: name })
+      } else if (type === 'W') file.unsynced.push({ offset, data })
       else if (type === 'T') file.unsynced.push({ offset, data: undefined })
       else if (type === 'B') file.syncing.push(file.unsynced.length)
       else if (type === 'S') endSync(file)
@@ -118,7 +136,8 @@ export function createDisk(directory: string) {
     cut(loss: Loss, random: () => number): Map<string, Buffer> {
       const survivors = new Map<string, Buffer>()
       const survives = () => loss !== 'none' && random() < 0.5
-      for (const [name, { synced, unsynced, removed }] of files) {
+      for (const [newName, { synced, unsynced, removed, oldName }] of files) {
+        const name = oldName !== undefined && !survives() ? oldName : newName
         const keptChanges = unsynced
           .filter(survives)
           .flatMap((change) => (loss === 'torn' ? tear(change, random) : [change]))

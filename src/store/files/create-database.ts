@@ -58,6 +58,8 @@ function writeDraft(dataDir: string, masterKey: Uint8Array, now: number): string
   const connection = connect(draft, 0)
   try {
     bringUpToDate(connection, dataDir, { masterKey, migrate: true, now })
+    // Closing does the same, but ignores an error of the disk: the file would then be renamed without its content.
+    connection.run('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
     connection.close()
   }
