@@ -118,7 +118,10 @@ describe('an application', () => {
     terminal.press('3')
     await terminal.waitForText('[3 OTP]')
     await terminal.waitForText('▸ ')
-    terminal.press('enter', 'a')
+    terminal.press('enter')
+    // Its keys work once the request is there.
+    await terminal.waitForText('What happened')
+    terminal.press('a')
     await terminal.waitForText('Apps › shop › web')
     await terminal.waitForText('[Credentials]')
     terminal.press(']')
