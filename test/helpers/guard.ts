@@ -21,8 +21,8 @@ export const guardOff: GuardSettings = {
   totalPerDay: 0,
 }
 
-/** Creates a store of nothing but the guard's rows, in memory: for months of traffic. */
-export function createMemoryGuardStore() {
+/** Keeps rows of the guard in memory: for months of traffic. `guard` reads them. */
+export function createGuardRows() {
   const rows = new Map<string, GuardRow>()
   const find = (keys: readonly string[]) => {
     const found = new Map<string, GuardRow>()
@@ -33,6 +33,12 @@ export function createMemoryGuardStore() {
     return found
   }
   const guard: GuardRows = { rows: find, furtherRows: find }
+  return { rows, guard }
+}
+
+/** Creates a store of nothing but the guard's rows, in memory. */
+export function createMemoryGuardStore() {
+  const { rows, guard } = createGuardRows()
   return {
     rows,
     async decide<F, R>({ read, decide }: Operation<F, R>): Promise<R> {

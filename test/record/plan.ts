@@ -168,9 +168,9 @@ export function createPlan(world: World, operations: readonly Operation[], rando
 
   function receipt(): RecordedCall {
     const request = chooseRequest()
-    const provider = choose(['main', 'spare', 'nobody'])
+    const provider = choose(['main', 'spare', 'forged'])
     const status = choose(['sent', 'delivered', 'delivered', 'undelivered'])
-    const path = provider === 'nobody' ? '/v1/callbacks/main/forged' : world.callbackPath(provider)
+    const path = provider === 'forged' ? '/v1/callbacks/main/forged' : world.callbackPath(provider)
     return { method: 'POST', path, body: `${provider}-${request?.id ?? 'none'}-1 ${status}` }
   }
 

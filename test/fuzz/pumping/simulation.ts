@@ -3,12 +3,12 @@ import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { openSubject } from '../../../src/domain/guard/subject.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
-import type { GuardAlert, GuardRow, Sender } from '../../../src/domain/model/guard.ts'
+import type { GuardAlert, Sender } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { knownLifetimeMs } from '../../../src/domain/model/phone-record.ts'
-import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
+import type { GuardChanges } from '../../../src/domain/store/guard.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
-import { guardOff } from '../../helpers/guard.ts'
+import { createGuardRows, guardOff } from '../../helpers/guard.ts'
 import type { Target } from './population.ts'
 
 export type Simulation = ReturnType<typeof createSimulation>
@@ -31,16 +31,7 @@ export function createSimulation(
   startAt: number,
   { tellsClientIp, countries = [] }: { tellsClientIp: boolean; countries?: readonly string[] | undefined },
 ) {
-  const rows = new Map<string, GuardRow>()
-  const find = (keys: readonly string[]) => {
-    const found = new Map<string, GuardRow>()
-    for (const key of keys) {
-      const row = rows.get(key)
-      if (row) found.set(key, row)
-    }
-    return found
-  }
-  const stored: GuardRows = { rows: find, furtherRows: find }
+  const { rows, guard: stored } = createGuardRows()
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({
     settings: { ...guardOff, countries },
