@@ -3,7 +3,7 @@ import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { countByOutcome, createOtpClient } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
-import { runConcurrently, concurrentCalls, type Race } from './race.ts'
+import { concurrentCalls, maybeStartLater, runConcurrently, type Race } from './race.ts'
 import { openRaceFixture } from './fixture.ts'
 
 const testPhone = (index: number) => `+1415555${1000 + index}`
@@ -145,11 +145,12 @@ export const limitRaces: Race[] = [
           const as = await service.createDeveloper()
           const { id } = await service.createProject(as)
           const input = { name: 'raced', projectId: id, environment: 'live' as const }
-          const [one, other] = await runConcurrently(2, random, (index) =>
-            index === 0
+          const [one, other] = await runConcurrently(2, random, async (index) => {
+            await maybeStartLater(random)
+            return index === 0
               ? applications.create(as.developer, input).then(() => 'created', errorCode)
-              : projects.delete(as.developer, id).then(() => 'deleted', errorCode),
-          )
+              : projects.delete(as.developer, id).then(() => 'deleted', errorCode)
+          })
           const outcome = `${one}, ${other}`
           expect(Object.keys(outcomeCounts)).toContain(outcome)
           if (outcome === 'created, CONFLICT' || outcome === 'NOT_FOUND, deleted') outcomeCounts[outcome]++

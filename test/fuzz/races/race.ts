@@ -31,6 +31,15 @@ export async function runConcurrently<T>(
   return Promise.all(started)
 }
 
+/**
+ * Waits for nothing in half of the cases, otherwise for up to 25 ms.
+ *
+ * Of two calls that start at the same moment, the one with fewer statements may win each time on some machines.
+ */
+export async function maybeStartLater(random: () => number): Promise<void> {
+  if (random() < 0.5) await Bun.sleep(random() * 25)
+}
+
 /** Runs rounds, and more of them if some expected outcome has not occurred. */
 export async function runRounds(race: OpenRace, rounds: number, random: () => number) {
   for (let index = 0; index < rounds; index++) await race.round(index, random)

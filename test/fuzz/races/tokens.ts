@@ -5,7 +5,7 @@ import { apiTokensMax } from '../../../src/domain/apps/api-tokens.ts'
 import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { countByOutcome } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
-import { runConcurrently, concurrentCalls, type Race } from './race.ts'
+import { concurrentCalls, maybeStartLater, runConcurrently, type Race } from './race.ts'
 
 export const tokenRaces: Race[] = [
   {
@@ -84,16 +84,17 @@ export const tokenRaces: Race[] = [
         finish: () => expect(Math.min(...Object.values(outcomeCounts))).toBeGreaterThan(0),
         async round(_, random) {
           const { developer } = await service.createDeveloper()
-          const [session] = await runConcurrently(2, random, (index) =>
-            index === 0
+          const [session] = await runConcurrently(2, random, async (index) => {
+            await maybeStartLater(random)
+            return index === 0
               ? refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
               : store.write(async (tx) => {
                   await tx.developers.lock(developer.id)
                   await tx.refreshTokens.deleteByDeveloper(developer.id)
                   await tx.developers.setTokensValidFrom(developer.id, clock.now() + 1000)
                   return undefined
-                }),
-          )
+                })
+          })
           outcomeCounts[session ? 'login first' : 'reset first']++
           const found = await store.read.developers.findLogin(
             builtInIssuer,
