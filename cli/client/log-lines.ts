@@ -32,8 +32,8 @@ export function paintType(type: string, paint: Output['paint']) {
 }
 
 const widths = { time: 11, type: 20, phone: 16 }
-/** Longer names of applications are truncated on a terminal. */
-const appWidthMax = 16
+/** Longer names of applications are truncated on a terminal, where at most a fifth of the width is theirs. */
+const appWidthMax = (terminalWidth: number) => Math.max(16, Math.floor(terminalWidth / 5))
 /** Narrower terminals have one space between columns. */
 const roomyWidth = 70
 
@@ -48,7 +48,7 @@ export function createLogLines(
   // A token that may not read names sees ids.
   const names = appNames.size === 0 ? [shownId(`app_${'0'.repeat(26)}`)] : [...appNames.values()]
   const longestName = Math.max('APP'.length, ...names.map((name) => Bun.stringWidth(printable(name))))
-  const appWidth = terminalWidth === null ? longestName : Math.min(longestName, appWidthMax)
+  const appWidth = terminalWidth === null ? longestName : Math.min(longestName, appWidthMax(terminalWidth))
   const leadingWidth = widths.time + widths.type + widths.phone + 3 * gap
   const widthLeft = (terminalWidth ?? Infinity) - leadingWidth
   const hasApp = widthLeft >= appWidth + detailWidthMin + gap

@@ -76,6 +76,21 @@ describe('logs', () => {
     expect(queries[0]?.get('limit')).toBe('20')
   })
 
+  test.each([
+    [80, 'storefront of t…'],
+    [120, 'storefront of the north'],
+  ])('cuts the name of an application at a fifth of %i columns', async (columns, name) => {
+    serveLog([entry(1)], [])
+    const { respond } = cli
+    const app = { id: appId, name: 'storefront of the north', projectId: 'prj_1', environment: 'test' }
+    cli.respond = (request) =>
+      request.path.startsWith('/v1/applications')
+        ? pageResponse({ ...app, status: 'active' })
+        : respond(request)
+    const { stdout } = await cli.home.otpd(['logs'], { columns })
+    expect(Bun.stripANSI(stdout)).toMatch(new RegExp(` {2}${name}( |$)`, 'm'))
+  })
+
   test('prints the body of the API with --json', async () => {
     serveLog([entry(1)], [])
     const result = await cli.home.otpd(['logs', '--json', '--limit', '5'])
