@@ -47,7 +47,7 @@ export const shortenIds = (text: string) =>
 /**
  * Formats columns under headings, two spaces apart, each as wide as its widest cell. Cells may be coloured. With a
  * `width`, long text is truncated, then ids are shortened, then text is truncated further, and at last optional columns
- * are left out, the rightmost first.
+ * are left out, the rightmost first, which may make room for whole ids again.
  */
 export function formatTable(
   headings: Heading[],
@@ -106,14 +106,18 @@ function fitColumns(columns: Column[], width: number): Fitted {
       ? measure({ ...column, cells: column.cells.map(shortenIds) })
       : column,
   )
+  const comfortable = ({ natural, readable }: Column) =>
+    Math.min(natural, Math.max(readable, comfortableWidth))
   const attempts: [columns: Column[], widthMin: (column: Column) => number][] = [
-    [columns, ({ natural, readable }) => Math.min(natural, Math.max(readable, comfortableWidth))],
+    [columns, comfortable],
     [short, ({ readable }) => readable],
   ]
   const droppable = short.filter(({ fit }) => fit === 'optional')
   for (let count = 1; count <= droppable.length; count++) {
-    const dropped = new Set(droppable.slice(-count))
-    attempts.push([short.filter((column) => !dropped.has(column)), ({ readable }) => readable])
+    const dropped = new Set(droppable.slice(-count).map((column) => short.indexOf(column)))
+    const isLeft = (_: Column, index: number) => !dropped.has(index)
+    // A column that is left out may make room for whole ids again.
+    attempts.push([columns.filter(isLeft), comfortable], [short.filter(isLeft), ({ readable }) => readable])
   }
   const required = short.filter(({ fit }) => fit !== 'optional')
   attempts.push([

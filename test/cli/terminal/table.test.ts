@@ -57,6 +57,16 @@ describe('a table', () => {
     expect(shown(84)).toEqual(['PHONE', 'STATUS', 'ABOUT', 'URL', 'ID'])
   })
 
+  test('has whole ids again if a column that was left out makes room for them', () => {
+    const lines = formatTable(
+      [kept('PHONE'), optional('LAST SEEN FROM COUNTRY'), 'ID'],
+      [['+14155550100', 'x'.repeat(40), id]],
+      plain,
+      46,
+    )
+    expect(lines.split('\n')[1]).toEndWith(id)
+  })
+
   test.each([100, 88, 80])('keeps phone, status and host at %d columns', (width) => {
     const [, line = ''] = render(width)
     expect(line).toContain('+14155550100  ✓ verified')
