@@ -221,6 +221,11 @@ async function findSent(
   )
 }
 
-/** A phone begins with + or 00; anything else is the id of a request, or a part of one. */
+/**
+ * A phone begins with + or 00, or has nine digits and no letter: the server refuses a national number with the reason.
+ * Anything else is the id of a request, or a part of one.
+ */
 const readTarget = async (api: Parameters<typeof completeId>[0], text: string) =>
-  /^(\+|00)[\d .()-]+$/.test(text) ? { phone: text } : { requestId: await completeId(api, text) }
+  /^(\+|00)[\d .()-]+$|^[\d .()-]{9,}$/.test(text)
+    ? { phone: text }
+    : { requestId: await completeId(api, text) }

@@ -237,6 +237,17 @@ describe('otp resend', () => {
     expect(result.stderr).toContain(`otpd otp verify ${request.id} CODE`)
   })
 
+  test.each(['0612345678', '(415) 555-2671'])(
+    'sends %s as a phone, so that the server says what it lacks',
+    async (phone) => {
+      cli.respond = () => errorResponse(400, 'INVALID_PHONE_NUMBER', 'Write it in E.164 format.')
+      const result = await cli.home.otpd(['otp', 'resend', phone], { env: asApplication })
+      expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(result.stderr).toContain('Write it in E.164 format.')
+      expect(JSON.parse(cli.server.requests[0]?.body ?? '')).toEqual({ phone })
+    },
+  )
+
   test('too soon is 7, with the time to wait', async () => {
     const error = { code: 'RATE_LIMITED', message: 'Wait and try again.', traceId: 'r' }
     cli.respond = () => Response.json({ error }, { status: 429, headers: { 'retry-after': '12' } })
