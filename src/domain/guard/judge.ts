@@ -201,6 +201,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
 
     revert(facts, request, now) {
       const changes = noGuardChanges()
+      if (facts?.keys.relay !== undefined) {
+        const relay = openSubject(facts.rows.get(facts.keys.relay), now)
+        relay.add(request.createdAt, -1)
+        changes.rows.set(facts.keys.relay, relay.close())
+      }
       if (!facts?.keys.subjects) return changes
       const { subjects } = facts.keys
       const open = openSubjects(facts, subjects, now)

@@ -22,11 +22,12 @@ export type GuardedRequest = Pick<
   'developerId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
 >
 
+/** A request, or a message whose code another system made. */
+export type CountedMessage = GuardedRequest & { isRelayed?: boolean }
+
 /** A message to judge. */
-export type GuardedMessage = GuardedRequest & {
+export type GuardedMessage = CountedMessage & {
   numberType: RestrictedNumberType | null
-  /** Whether another system made its code. */
-  isRelayed?: boolean
   /** Channels that it may take; undefined is SMS alone. */
   channels?: readonly Channel[]
   /** Verdict of the developer's rules; undefined if none was asked for. */
@@ -64,7 +65,7 @@ export type GuardRowKeys = {
   /** Names the rows to read before `convert`. @returns undefined if the request is exempt, or changes nothing */
   keysToConvert(request: GuardedRequest, sender: Sender, now: number): GuardKeys | undefined
   /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
-  keysToRevert(request: GuardedRequest, sender: Sender): GuardKeys | undefined
+  keysToRevert(request: CountedMessage, sender: Sender): GuardKeys | undefined
 }
 
 export const countryKey = (developerId: string, country: string | null) =>
@@ -121,6 +122,11 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     judgedAt: undefined,
   })
 
+  const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
+    message.isRelayed
+      ? { ...toKeys(message), relay: relayKey(message.developerId, message.country) }
+      : toKeys(message, toSubjects(message, sender))
+
   return {
     refusedChannels: (message) =>
       isExempt(message) || message.listing?.allowedBy === 'phone'
@@ -133,11 +139,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
         return { ...toKeys(message), judgedAt: now }
       const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
-      const isCounted = !sender.isKnownPhone
-      const subjects = isCounted && !message.isRelayed ? toSubjects(message, sender) : undefined
-      const relay =
-        isCounted && message.isRelayed ? relayKey(message.developerId, message.country) : undefined
-      return { ...toKeys(message, subjects), relay, total, judgedAt: now }
+      const counted = sender.isKnownPhone ? toKeys(message) : keysOfCounts(message, sender)
+      return { ...counted, total, judgedAt: now }
     },
 
     keysToConvert(request, sender, now) {
@@ -149,7 +152,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     },
 
     keysToRevert: (request, sender) =>
-      isExempt(request) || sender.isKnownPhone ? undefined : toKeys(request, toSubjects(request, sender)),
+      isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
   }
 }
 

@@ -1,9 +1,14 @@
+import type { GuardedMessage } from '../guard/row-keys.ts'
 import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
+import type { RelayedFacts } from '../log/relay-events.ts'
+import type { GuardAlert, Sender } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
+import type { RateState } from '../model/rate-limit.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Channel } from '../model/request.ts'
 import type { Change, RowReader } from '../store/operation.ts'
+import type { RefusedSend } from './refused-sends.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** A relayed message as its sender is answered. */
@@ -20,6 +25,18 @@ const repeatMs = minuteMs
 
 /** A call that is older has died with its process: longer than any attempt takes. */
 const inProgressMs = 10_000
+
+/** The decision on a call: its result, or a message to dispatch. */
+export type RelayDecision = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
+  | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean; refusedSend?: RefusedSend | undefined }
+  | {
+      kind: 'dispatch'
+      message: RelayedFacts
+      channels: readonly Channel[]
+      otpTtlSeconds: number
+      judged: { guarded: GuardedMessage; sender: Sender }
+    }
+)
 
 /**
  * Names two calls that are the same: by the key of the call, if it has one, and by a keyed hash of the phone and the code.

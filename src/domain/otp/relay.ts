@@ -29,11 +29,13 @@ import {
   relayScopes,
   saveRelay,
   type Relayed,
+  type RelayDecision,
   type RelayScopes,
 } from './relay-once.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
 import { deliveryFailed } from './settle.ts'
+import { revertRelayedCount } from './undelivered.ts'
 
 /** Characters of a code that another system made. */
 export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'
@@ -60,12 +62,6 @@ type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'checkFailuresMax' | 'ra
   /** Applies a receipt that arrived before its message was stored. */
   applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
 }
-
-/** The decision on a call: its result, or a message to dispatch. */
-type Decided = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
-  | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean; refusedSend?: RefusedSend | undefined }
-  | { kind: 'dispatch'; message: RelayedFacts; channels: readonly Channel[]; otpTtlSeconds: number }
-)
 
 export type OtpRelay = ReturnType<typeof createOtpRelay>
 
@@ -105,7 +101,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
         throw replayed ? new ReplayedError(result.rejected) : attachRate(result, rate)
       }
-      const { message, channels, otpTtlSeconds } = decided
+      const { message, channels, otpTtlSeconds, judged } = decided
       const settings = await store.read.applications.find(message.developerId, message.appId)
       if (!settings) throw notFound('application')
       const dispatched = await delivery.dispatch({
@@ -124,7 +120,10 @@ export function createOtpRelay(needs: RelayNeeds) {
         traceparent: application.traceparent,
       })
       const result = await settle(scopes, message, dispatched)
-      if (isRejected(result)) throw attachRate(result, rate)
+      if (isRejected(result)) {
+        await revertRelayedCount(needs, judged.guarded, judged.sender)
+        throw attachRate(result, rate)
+      }
       return { ...result, replayed: false, rate }
     },
   }
@@ -134,7 +133,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     phone: Phone,
     input: RelayInput,
     scopes: RelayScopes,
-  ): Promise<Decided> {
+  ): Promise<RelayDecision> {
     const { id: appId, developerId, projectId, environment } = application
     const subscriber = { ...phone, developerId, environment }
     const { clientIp = null } = input
@@ -167,7 +166,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         return { ...loadedFacts, now, judged, rate, subscribers }
       },
 
-      decide(facts): Decision<Decided> {
+      decide(facts): Decision<RelayDecision> {
         const { now, refusal, caller, earlier, loaded, channels, judged, subscribers } = facts
         if (refusal) return end(refusal)
         if (earlier && isRejected(earlier)) return end(earlier)
@@ -238,14 +237,14 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         const { otpTtlSeconds } = caller
         return {
-          result: { kind: 'dispatch', message, channels, otpTtlSeconds, rate, alert: verdict.alert },
+          result: { kind: 'dispatch', message, channels, otpTtlSeconds, judged, rate, alert: verdict.alert },
           changes: [...changes, ...claimRelay(scopes, now)],
         }
       },
     }))
 
     /** Refuses the call before anything is charged. */
-    function end(result: Rejected, refusedSend?: RefusedSend): Decision<Decided> {
+    function end(result: Rejected, refusedSend?: RefusedSend): Decision<RelayDecision> {
       return { result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend }, changes: [] }
     }
 
@@ -256,7 +255,7 @@ export function createOtpRelay(needs: RelayNeeds) {
       changes: readonly Change[],
       now: number,
       alert?: GuardAlert,
-    ): Decision<Decided> {
+    ): Decision<RelayDecision> {
       return {
         result: { kind: 'ended', result, replayed: false, rate, alert },
         changes: [...changes, ...saveRelay(scopes, result, now)],

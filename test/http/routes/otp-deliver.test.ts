@@ -272,9 +272,30 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     // More strangers of one prefix than the guard lets pass without a verified code.
     for (let i = 0; i < 40; i++)
       expect((await deliver({ phone: `+4479111${String(20_000 + i)}` }, {}, app)).status).toBe(200)
-    const rows = (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
-    const row = rows.find(({ subject }) => subject === `${owner.developer.id} GG relay`)
-    expect(JSON.parse(row?.windows ?? '[]')[0][1]).toBeGreaterThanOrEqual(40)
-    expect(rows.filter(({ subject }) => !/ relay( history)?$/.test(subject))).toEqual([])
+    const counts = await relayCounts('GG')
+    expect(counts.messages).toBeGreaterThanOrEqual(40)
+    expect(counts.others).toEqual([])
   })
+
+  test('the guard counts no message that every provider refused', async () => {
+    for (const gateway of [main, spare]) gateway.refuseAll(400, 21211)
+    const numbers = Array.from({ length: 5 }, (_, i) => `+49151123450${10 + i}`)
+    const refused = await Promise.all(numbers.map((to) => deliver({ phone: to })))
+    expect(countByOutcome(refused)).toEqual({ '502 DELIVERY_FAILED INVALID_NUMBER': 5 })
+    expect((await relayCounts('DE')).messages).toBe(0)
+    for (const gateway of [main, spare]) gateway.acceptAll()
+    expect((await deliver({ phone: '+4915112345010' })).status).toBe(200)
+    expect((await relayCounts('DE')).messages).toBe(1)
+  })
+
+  /** Messages that the guard counts for a country, and subjects other than relays that it counts. */
+  async function relayCounts(country: string) {
+    const rows = (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
+    const row = rows.find(({ subject }) => subject === `${owner.developer.id} ${country} relay`)
+    const [, ...unverified] = (JSON.parse(row?.windows ?? '[]')[0] ?? []) as number[]
+    return {
+      messages: unverified.reduce((sum, count) => sum + count, 0),
+      others: rows.filter(({ subject }) => !/ relay( history)?$/.test(subject)),
+    }
+  }
 })
