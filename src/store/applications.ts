@@ -88,6 +88,16 @@ export function createApplicationStore(
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
+  const selectIds = [applications, deletedApplications].map((table) =>
+    database.prepare(() =>
+      executor
+        .select({ id: table.id })
+        .from(table)
+        .where(
+          and(eq(table.id, sql.placeholder('id')), eq(table.developerId, sql.placeholder('developerId'))),
+        ),
+    ),
+  )
   const list = prepareFiltered(
     database,
     ({ developerId, projectId, limit, before }: FilterPlaceholders<ApplicationListQuery>) =>
@@ -111,6 +121,11 @@ export function createApplicationStore(
     },
 
     list,
+
+    async hasExisted(developerId, id) {
+      for (const selectId of selectIds) if ((await selectId({ developerId, id })).length > 0) return true
+      return false
+    },
 
     async count(developerId) {
       const [row] = await executor

@@ -47,6 +47,7 @@ describeEachDatabase('applications', (database) => {
       requests.filter(({ appId }) => appId === deletedApplication.id),
     )
     expect(await list('/v1/logs')).toEqual(log)
+    expect(await list(`/v1/logs?appId=${deletedApplication.id}`)).not.toEqual([])
     const after = await service.request('GET', '/v1/analytics/timeseries', { as: owner })
     expect(after.data).toEqual(counts.data)
     const summary = await service.request('GET', '/v1/analytics/summary', { as: owner })

@@ -81,8 +81,7 @@ export function createApplicationService(needs: {
     /**
      * Lists applications, newest first.
      *
-     * @param projectId another developer's gives an empty list
-     * @throws INVALID_ARGUMENT (CURSOR_INVALID)
+     * @throws INVALID_ARGUMENT (CURSOR_INVALID); NOT_FOUND the project does not exist or is another developer's
      */
     async list(
       developer: Developer,
@@ -90,10 +89,24 @@ export function createApplicationService(needs: {
       page: PageRequest,
     ): Promise<Page<ApplicationView>> {
       const before = readIdCursor(page, 'app')
-      const matchesNothing = projectId !== undefined && !isId('prj', projectId)
+      if (projectId !== undefined) {
+        const project = isId('prj', projectId) && (await store.read.projects.find(developer.id, projectId))
+        if (!project) throw notFound('project')
+      }
       const query = { developerId: developer.id, projectId, limit: page.limit + 1, before }
-      const rows = matchesNothing ? [] : await store.read.applications.list(query)
+      const rows = await store.read.applications.list(query)
       return toPage(rows.map(toView), page.limit, (application) => application.id)
+    },
+
+    /**
+     * Checks the application that a list is filtered by, which may have been deleted. An empty list would hide a wrong id.
+     *
+     * @throws NOT_FOUND it never existed or is another developer's
+     */
+    async requireFilter(developer: Developer, id: string | undefined): Promise<void> {
+      if (id === undefined) return
+      if (!isId('app', id) || !(await store.read.applications.hasExisted(developer.id, id)))
+        throw notFound('application')
     },
 
     /** @throws NOT_FOUND it does not exist or is another developer's */

@@ -20,6 +20,8 @@ export type ApplicationStore = {
   find(developerId: string, id: string): Promise<Application | undefined>
   /** Lists newest first. @param query.before an id; lists older applications only */
   list(query: ApplicationListQuery): Awaitable<ListedApplication[]>
+  /** Checks whether it exists or did: entries of a deleted application stay listed. */
+  hasExisted(developerId: string, id: string): Promise<boolean>
   count(developerId: string): Promise<number>
   insert(application: NewApplication): Promise<void>
   update(

@@ -146,6 +146,8 @@ export function operationErrors(
     (isForDevelopers || isForApplications) && 'ACCOUNT_NOT_ALLOWED',
     isForDevelopers && (needsLogin ? 'LOGIN_REQUIRED' : 'SCOPE_MISSING'),
     isForDevelopers && !beforeTotp.has(operationId) && 'TOTP_REQUIRED',
+    has('appId') && 'APPLICATION_NOT_FOUND',
+    has('projectId') && 'PROJECT_NOT_FOUND',
     ...resourcesAt(path).map((kind) => notFoundErrors[kind]),
     'PAYLOAD_TOO_LARGE',
     takesAnyBody && 'UNSUPPORTED_MEDIA_TYPE',

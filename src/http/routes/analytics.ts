@@ -1,3 +1,4 @@
+import type { ApplicationService } from '../../domain/apps/applications.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
@@ -48,6 +49,7 @@ const breakdownItem = object(
 /** Routes for totals, daily counts and the breakdown. */
 export function analyticsRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  applications: Pick<ApplicationService, 'requireFilter'>
   analytics: AnalyticsService
 }) {
   const { analytics } = services
@@ -92,6 +94,7 @@ export function analyticsRoutes(services: {
       '/timeseries',
       async ({ developer, query }) => {
         const { range = '30d', ...filter } = query
+        await services.applications.requireFilter(developer, filter.appId)
         const days = await analytics.timeSeries(developer, ranges[range], filter)
         return {
           data: days.map(({ day, sent, verified, failed }) => ({

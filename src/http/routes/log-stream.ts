@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -20,6 +21,7 @@ const stalledSecondsMax = 1
 /** Route that streams the event log as server-sent events. */
 export function logStreamRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  applications: Pick<ApplicationService, 'requireFilter'>
   logStreams: LogStreams
   clock: Clock
   /** Interval of the heartbeat; 10 s by default. */
@@ -31,6 +33,7 @@ export function logStreamRoutes(services: {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/stream',
     async ({ developer, query, headers, request, server, set }) => {
+      await services.applications.requireFilter(developer, query.appId)
       // The framework runs the GET handler for HEAD and would read the endless stream.
       if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
       const { appId, environment, type } = query

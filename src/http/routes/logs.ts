@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { logTypes, type LogType } from '../../shared/event-kinds.ts'
+import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { JsonText } from '../../shared/json.ts'
 import type { RequestEntry } from '../../domain/log/request-log.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
@@ -184,12 +185,14 @@ export const readLogTypes = (text: string | undefined): LogType[] | undefined =>
 export function logRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   paginate: Paginate
+  applications: Pick<ApplicationService, 'requireFilter'>
   logs: LogService
 }) {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, path, query, set }) => {
       const { appId, environment, requestId, type, after, order = 'asc' } = query
+      await services.applications.requireFilter(developer, appId)
       const filter = { appId, environment, requestId, types: readLogTypes(type), after, order }
       const listed = await services.paginate(
         { developer, path, query },

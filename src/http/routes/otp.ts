@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
@@ -66,6 +67,7 @@ export function otpRoutes(services: {
   appAuth: AppAuth
   readIdempotency: ReadIdempotency
   callLimits: CallLimits
+  applications: Pick<ApplicationService, 'requireFilter'>
   otp: OtpService
   relay: OtpRelay
   clock: Clock
@@ -98,8 +100,9 @@ export function otpRoutes(services: {
 
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
-    ({ developer, path, query }) => {
+    async ({ developer, path, query }) => {
       const { phone, country, appId, environment, status } = query
+      await services.applications.requireFilter(developer, appId)
       const filter = { appId, environment, status }
       return services.paginate(
         { developer, path, query },

@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import { subscriptions } from '../../shared/event-kinds.ts'
 import { webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { webhookUrlLengthMax, type WebhookEndpointService } from '../../domain/webhooks/endpoints.ts'
+import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { WebhookEndpoint } from '../../domain/model/webhook-endpoint.ts'
 import { maskedValue } from '../../domain/model/webhook-delivery.ts'
 import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
@@ -136,6 +137,7 @@ export function webhookRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   readIdempotency: ReadIdempotency
   paginate: Paginate
+  applications: Pick<ApplicationService, 'requireFilter'>
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
 }) {
@@ -147,7 +149,8 @@ export function webhookRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      ({ developer, path, query }) => {
+      async ({ developer, path, query }) => {
+        await services.applications.requireFilter(developer, query.appId)
         return services.paginate(
           { developer, path, query },
           (page) => endpoints.list(developer, query.appId, page),

@@ -219,7 +219,7 @@ describe('GET /v1/applications', () => {
     expect(list.text).not.toContain(application.webhookSecret)
   })
 
-  test("filters by project; another developer's or an absent project gives an empty list", async () => {
+  test("filters by project, and does not find another developer's or an absent one", async () => {
     const developer = await service.createDeveloper()
     const first = await service.createApplication(developer)
     await service.createApplication(developer)
@@ -229,7 +229,7 @@ describe('GET /v1/applications', () => {
     expect((await list(first.projectId)).data.map(({ id }) => id)).toEqual([first.id])
     for (const other of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '']) {
       const response = await list(other)
-      expect([response.status, response.data]).toEqual([200, []])
+      expect([response.status, response.error.message]).toEqual([404, 'No project with this id.'])
     }
   })
 

@@ -166,7 +166,8 @@ describeEachDatabase('environments', (database) => {
     expect(await today('&environment=test')).toMatchObject({ sent: 2, verified: 1 })
     expect(await today(`&appId=${live.id}`)).toMatchObject({ sent: 4, verified: 3, failed: 0 })
     expect(await today(`&appId=${live.id}&environment=test`)).toMatchObject({ sent: 0, verified: 0 })
-    expect(await today('&appId=app_1')).toMatchObject({ sent: 0, verified: 0 })
+    const unknown = await service.request('GET', '/v1/analytics/timeseries?appId=app_1', { as: owner })
+    expect(unknown.error.message).toBe('No application with this id.')
     // A user whose last verification moves to another day stays one user.
     service.clock.advance(24 * 3_600_000)
     const { requestId } = await otp.sendOrThrow(live, { phone: phone(0) })

@@ -185,14 +185,14 @@ describe('GET /v1/webhooks', () => {
     expect((await list(`?appId=${one.appId}`)).data).toEqual([one])
   })
 
-  test("gives an empty list for another developer's application", async () => {
+  test("does not find another developer's application", async () => {
     const stranger = await service.createDeveloper()
     const foreign = await service.createApplication(stranger)
     const body = { appId: foreign.id, url, events: ['*'] }
     await service.request('POST', '/v1/webhooks', { as: stranger, body })
     for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
       const response = await list(`?appId=${appId}`)
-      expect([appId, response.status, response.data]).toEqual([appId, 200, []])
+      expect([appId, response.status, response.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
     }
   })
 
