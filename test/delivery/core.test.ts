@@ -208,7 +208,7 @@ describe('a send', () => {
     const { status, error } = await send({ channel: 'whatsapp' })
     expect([status, error.reason, mainGateway.calls.length]).toEqual([502, 'NO_ROUTE', 0])
     expect(error.message).toBe(
-      'No route for whatsapp leads to this phone number. Choose another channel, or ask the operator to add a route.',
+      'No route for whatsapp leads to this phone number in NL. Choose another channel, or ask the operator to add a route.',
     )
     expect(await listEvents(String(error.metadata?.['requestId']))).toContainEqual([
       'otp.undelivered',

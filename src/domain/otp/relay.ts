@@ -229,7 +229,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         if (facts.isInboxOnly || channels.length === 0) {
           const detail = 'no provider'
           return endWith(
-            deliveryFailed({ id }, 'no_route', channels),
+            deliveryFailed({ id }, 'no_route', { channels, country: phone.country }),
             rate,
             [...changes, event('message.undelivered', detail)],
             now,
@@ -278,7 +278,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
     const result = candidate
       ? { id, phone, channel: candidate.channel, status }
-      : deliveryFailed({ id }, failure, [message.channel])
+      : deliveryFailed({ id }, failure, { channels: [message.channel], country: message.country })
     await store.write(async (tx) => {
       const now = await tx.leases.now()
       const subscribers = await tx.webhookEndpoints.subscribers(appId)

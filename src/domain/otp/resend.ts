@@ -177,7 +177,9 @@ export function createOtpResend(needs: OtpNeeds) {
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, { ...choice, refused: facts.refused })
         if (routes.candidatesFor(channels).length === 0)
-          return refuseSend(deliveryFailed({ requestId: request.id }, 'no_route', channels))
+          return refuseSend(
+            deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country }),
+          )
         const delivered = startDelivery(routes, channels, request)
         const { compat } = request
         const resent: OtpRequest = {

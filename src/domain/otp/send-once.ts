@@ -5,6 +5,7 @@ import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Message } from '../model/message.ts'
 import type { RateState } from '../model/rate-limit.ts'
+import { tryParsePhone } from '../model/phone.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -45,9 +46,10 @@ async function readEarlier(rows: EarlierRows, scope: IdempotencyScope, now: numb
   if (!earlier || isRejected(earlier)) return earlier
   const { value, isPending } = earlier
   if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
-  const { requestId } = value
+  const { requestId, phone } = value
+  const country = tryParsePhone(phone)?.country ?? null
   const message = (await rows.messages(requestId)).find((one: Message) => one.message === value.message)
-  const attempt = firstAttemptResult(requestId, message, now)
+  const attempt = firstAttemptResult({ requestId, country }, message, now)
   return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
 }
 

@@ -65,7 +65,8 @@ export function settle(
     return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
-  const rejected = deliveryFailed({ requestId: request.id }, outcome.failure, message.channels)
+  const wanted = { channels: message.channels, country: request.country }
+  const rejected = deliveryFailed({ requestId: request.id }, outcome.failure, wanted)
   const otherMessages = messages.filter((one) => one !== message)
   const refusal = refuseMessage(newId, closable, claim, otherMessages, outcome.failure, now)
   const failed = refusal.result
@@ -159,22 +160,27 @@ function toMessageOutcome(
  * Builds DELIVERY_FAILED, which says whether a route is missing or the number is at fault, but neither which providers were
  * tried nor why they refused.
  *
- * @param channels that the message could take
+ * @param wanted channels that the message could take, and the country of the number
  */
 export function deliveryFailed(
   metadata: Record<string, string>,
   failure: FailureClass | null,
-  channels: readonly Channel[],
+  wanted: WantedRoute,
 ): Rejected {
-  const { reason, message } = describeFailure(failure, channels)
+  const { reason, message } = describeFailure(failure, wanted)
   return reject(new ServiceError('DELIVERY_FAILED', message, { reason, metadata }))
 }
 
-function describeFailure(failure: FailureClass | null, channels: readonly Channel[]) {
+type WantedRoute = { channels: readonly Channel[]; country: string | null }
+
+function describeFailure(failure: FailureClass | null, { channels, country }: WantedRoute) {
   if (failure === 'no_route') {
-    const named = channels.length > 0 ? ` for ${channels.join(' or ')}` : ''
-    const remedy = 'Choose another channel, or ask the operator to add a route.'
-    return { reason: 'NO_ROUTE', message: `No route${named} leads to this phone number. ${remedy}` }
+    const place = country === null ? '' : ` in ${country}`
+    const message =
+      channels.length > 0
+        ? `No route for ${channels.join(' or ')} leads to this phone number${place}. Choose another channel, or ask the operator to add a route.`
+        : `No route leads to this phone number${place} on any channel. Ask the operator to add one.`
+    return { reason: 'NO_ROUTE', message }
   }
   if (failure !== null && phoneNumberFailures.has(failure))
     return {
@@ -202,12 +208,13 @@ const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
  * @returns undefined while the first attempt is in progress
  */
 export function firstAttemptResult(
-  requestId: string,
+  { requestId, country }: { requestId: string; country: string | null },
   message: Message | undefined,
   now: number,
 ): { rejected: Rejected | undefined } | undefined {
   if (!message) return { rejected: undefined }
   const { status, attempts, leaseUntil, failure, channels } = message
   if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
-  return { rejected: status === 'refused' ? deliveryFailed({ requestId }, failure, channels) : undefined }
+  const wanted = { channels, country }
+  return { rejected: status === 'refused' ? deliveryFailed({ requestId }, failure, wanted) : undefined }
 }

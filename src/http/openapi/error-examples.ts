@@ -239,7 +239,7 @@ export const errorExamples = {
   INTERNAL: example('INTERNAL', internalMessage),
   NO_ROUTE: example(
     'DELIVERY_FAILED',
-    'No route for whatsapp leads to this phone number. Choose another channel, or ask the operator to add a route.',
+    'No route for whatsapp leads to this phone number in GB. Choose another channel, or ask the operator to add a route.',
     { reason: 'NO_ROUTE', metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
   ),
   PROVIDERS_REFUSED: example(
