@@ -125,7 +125,9 @@ export function createApi(
       const { response, token } = await sendAsDeveloper(method, path, content, await tokens.current())
       if (response.status >= 400)
         throw responseError(server, response, [
-          ...tokenHints(server, response, token),
+          ...(errorReason(response) === 'MISSING_CREDENTIAL'
+            ? applicationHints(path)
+            : tokenHints(server, response, token)),
           ...notFoundHints(server, response, { method, path }),
         ])
       return response
@@ -167,30 +169,47 @@ function tokenHints(server: ServerChoice, response: HttpResponse, token: Token |
   ]
 }
 
+const errorReason = ({ json }: HttpResponse) =>
+  isRecord(json) && isRecord(json.error) ? json.error.reason : undefined
+
+/** Says who may make a call that no login can make. */
+function applicationHints(path: string) {
+  const [, command] = /^\/v1\/otp\/(send|resend|verify|cancel|deliver)$/.exec(path) ?? []
+  return [
+    'Only an application may make this call, with its credentials; otpd api uses your login.',
+    ...(command === undefined ? [] : [`Make it with: otpd otp ${command} --env-file FILE`]),
+  ]
+}
+
 const commandNouns: Partial<Record<string, string>> = {
   projects: 'project',
   applications: 'app',
   otp: 'otp',
   webhooks: 'webhook',
   tokens: 'token',
+  // Their paths have no ids; what they do not find is the application of a filter.
+  analytics: 'app',
+  logs: 'app',
 }
 
 /** Suggests a list to look at after a 404. */
 function notFoundHints(
   server: ServerChoice,
-  { status, json }: HttpResponse,
+  response: HttpResponse,
   { method, path }: { method: string; path: string },
 ) {
-  if (status !== 404) return []
-  const isUnknownRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
-  if (isUnknownRoute)
+  if (response.status !== 404) return []
+  if (errorReason(response) === 'ROUTE_NOT_FOUND')
     return [
       ...(path.startsWith('/v1/') ? [] : [`Paths of the API start with /v1, like /v1${path}.`]),
       `See the API documentation: ${server.url}/v1/docs`,
     ]
   if (method === 'GET' && path.startsWith('/v1/users/'))
     return ['Look for its codes with: otpd otp list --phone PHONE']
-  const noun = commandNouns[path.split('/')[2] ?? '']
+  const [, , resource = '', id] = path.replace(/\?.*/, '').split('/')
+  // Without an id in the path, the query or the body names what is missing: the parent.
+  const parent = resource === 'applications' ? 'project' : 'app'
+  const noun = id === undefined ? parent : commandNouns[resource]
   return noun === undefined ? [] : [`List them with: otpd ${noun} list`]
 }
 

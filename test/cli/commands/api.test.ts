@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createCliFixture, pageResponse } from '../cli-fixture.ts'
+import { createCliFixture, errorResponse, pageResponse } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
 
@@ -43,6 +43,28 @@ describe('api', () => {
     expect(await notes()).toContain('POST, because of --field.')
     expect(await notes('-X', 'POST')).toBe('')
     expect(await cli.home.otpd(['api', 'GET', 'v1/projects', '--data', '{}'])).toMatchObject({ exitCode: 2 })
+  })
+
+  test('names the command for a call that only an application may make', async () => {
+    const error = {
+      code: 'UNAUTHENTICATED',
+      reason: 'MISSING_CREDENTIAL',
+      message: 'x-client-id is missing.',
+    }
+    cli.respond = () => Response.json({ error }, { status: 401 })
+    const { stderr } = await cli.home.otpd(['api', 'POST', '/v1/otp/send', '-f', 'phone=+14155550100'])
+    expect(stderr).toContain('otpd otp send --env-file FILE')
+    expect(stderr).not.toContain('otpd login')
+  })
+
+  test.each([
+    ['/v1/logs?appId=app_1', 'otpd app list'],
+    ['/v1/applications?projectId=prj_1', 'otpd project list'],
+    ['/v1/analytics/timeseries?appId=app_1', 'otpd app list'],
+    ['/v1/otp/otp_1', 'otpd otp list'],
+  ])('says where to look for the id that GET %s does not find', async (path, command) => {
+    cli.respond = () => errorResponse(404, 'NOT_FOUND', 'No such thing.')
+    expect((await cli.home.otpd(['api', path])).stderr).toContain(`List them with: ${command}\n`)
   })
 
   test('prints the headers with --include, and all pages with --paginate', async () => {
