@@ -1,6 +1,7 @@
 import type { GuardedMessage } from '../guard/row-keys.ts'
 import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
 import type { RelayedFacts } from '../log/relay-events.ts'
+import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
 import type { GuardAlert, Sender } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
@@ -34,9 +35,24 @@ export type RelayDecision = { rate: RateState | undefined; alert?: GuardAlert | 
       message: RelayedFacts
       channels: readonly Channel[]
       otpTtlSeconds: number
+      /** Set if no provider is asked. */
+      dispatched: DispatchResult | undefined
       judged: { guarded: GuardedMessage; sender: Sender }
     }
 )
+
+/** Result of a message of a test application, or to a virtual number: nothing is sent. */
+export const heldBack = (channel: Channel): DispatchResult => ({
+  kind: 'accepted',
+  candidate: { channel, provider: inboxProvider },
+  messageId: null,
+})
+
+/** Result of a message that no provider can take. */
+export const noRoute: DispatchResult = {
+  kind: 'refused',
+  failure: { class: 'no_route', permanent: true, at: 'route', providerCode: null },
+}
 
 /**
  * Names two calls that are the same: by the key of the call, if it has one, and by a keyed hash of the phone and the code.

@@ -6,8 +6,7 @@ import { findListing, withListing } from '../guard/listing.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
-import { inboxProvider, type Dispatched } from '../model/delivery.ts'
-import type { GuardAlert } from '../model/guard.ts'
+import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { laneFor } from '../model/phone-record.ts'
@@ -25,6 +24,8 @@ import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import {
   claimRelay,
+  heldBack,
+  noRoute,
   readEarlierRelay,
   relayScopes,
   saveRelay,
@@ -102,29 +103,33 @@ export function createOtpRelay(needs: RelayNeeds) {
         throw replayed ? new ReplayedError(result.rejected) : attachRate(result, rate)
       }
       const { message, channels, otpTtlSeconds, judged } = decided
-      const settings = await store.read.applications.find(message.developerId, message.appId)
-      if (!settings) throw notFound('application')
-      const dispatched = await delivery.dispatch({
-        request: {
-          ...message,
-          locale: input.locale ?? null,
-          ownText: null,
-          expiresAt: message.createdAt + otpTtlSeconds * 1000,
-        },
-        code,
-        application: settings,
-        channels,
-        attempt: 1,
-        excluded: [],
-        withinMs: dispatchMs,
-        traceparent: application.traceparent,
-      })
-      const result = await settle(scopes, message, dispatched)
+      const dispatched = decided.dispatched ?? (await dispatch())
+      const result = await settle(scopes, message, channels, dispatched)
       if (isRejected(result)) {
         await revertRelayedCount(needs, judged.guarded, judged.sender)
         throw attachRate(result, rate)
       }
       return { ...result, replayed: false, rate }
+
+      async function dispatch(): Promise<DispatchResult> {
+        const settings = await store.read.applications.find(message.developerId, message.appId)
+        if (!settings) throw notFound('application')
+        return delivery.dispatch({
+          request: {
+            ...message,
+            locale: input.locale ?? null,
+            ownText: null,
+            expiresAt: message.createdAt + otpTtlSeconds * 1000,
+          },
+          code,
+          application: settings,
+          channels,
+          attempt: 1,
+          excluded: [],
+          withinMs: dispatchMs,
+          traceparent: application.traceparent,
+        })
+      }
     },
   }
 
@@ -210,34 +215,25 @@ export function createOtpRelay(needs: RelayNeeds) {
           ...alertChanges(newId, message, verdict.alert, judged.alertSubscribers, now),
         ]
         if (verdict.blocked) {
+          const result = reject(destinationBlocked({ id }))
           const detail = `blocked ${verdict.violatedRules.join(' ')}`
-          return endWith(
-            reject(destinationBlocked({ id })),
-            rate,
-            [...changes, event('message.undelivered', detail)],
-            now,
-            verdict.alert,
-          )
+          return {
+            result: { kind: 'ended', result, replayed: false, rate, alert: verdict.alert },
+            changes: [...changes, event('message.undelivered', detail), ...saveRelay(scopes, result, now)],
+          }
         }
         if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
         if (verdict.violatedRules.length > 0)
           changes.push(event('guard.flagged', verdict.violatedRules.join(' ')))
-        if (environment === 'test' || phone.isVirtual) {
-          const sent: Relayed = { id, phone: phone.phone, channel: message.channel, status: 'sent' }
-          return endWith(sent, rate, [...changes, event('message.sent')], now)
-        }
-        if (facts.isInboxOnly || channels.length === 0) {
-          const detail = 'no provider'
-          return endWith(
-            deliveryFailed({ id }, 'no_route', { channels, country: phone.country }),
-            rate,
-            [...changes, event('message.undelivered', detail)],
-            now,
-          )
-        }
-        const { otpTtlSeconds } = caller
+        const dispatched =
+          environment === 'test' || phone.isVirtual
+            ? heldBack(message.channel)
+            : facts.isInboxOnly || channels.length === 0
+              ? noRoute
+              : undefined
+        const call = { message, channels, otpTtlSeconds: caller.otpTtlSeconds, dispatched }
         return {
-          result: { kind: 'dispatch', message, channels, otpTtlSeconds, judged, rate, alert: verdict.alert },
+          result: { kind: 'dispatch', ...call, judged, rate, alert: verdict.alert },
           changes: [...changes, ...claimRelay(scopes, now)],
         }
       },
@@ -247,27 +243,14 @@ export function createOtpRelay(needs: RelayNeeds) {
     function end(result: Rejected, refusedSend?: RefusedSend): Decision<RelayDecision> {
       return { result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend }, changes: [] }
     }
-
-    /** Ends a charged call that sends nothing. */
-    function endWith(
-      result: Relayed | Rejected,
-      rate: RateState | undefined,
-      changes: readonly Change[],
-      now: number,
-      alert?: GuardAlert,
-    ): Decision<RelayDecision> {
-      return {
-        result: { kind: 'ended', result, replayed: false, rate, alert },
-        changes: [...changes, ...saveRelay(scopes, result, now)],
-      }
-    }
   }
 
   /** Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. */
   async function settle(
     scopes: RelayScopes,
     message: RelayedFacts,
-    dispatched: Dispatched,
+    channels: readonly Channel[],
+    dispatched: DispatchResult,
   ): Promise<Relayed | Rejected> {
     const { id, phone, appId } = message
     const isOut = dispatched.kind === 'accepted' || dispatched.kind === 'uncertain'
@@ -278,7 +261,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
     const result = candidate
       ? { id, phone, channel: candidate.channel, status }
-      : deliveryFailed({ id }, failure, { channels: [message.channel], country: message.country })
+      : deliveryFailed({ id }, failure, { channels, country: message.country })
     await store.write(async (tx) => {
       const now = await tx.leases.now()
       const subscribers = await tx.webhookEndpoints.subscribers(appId)

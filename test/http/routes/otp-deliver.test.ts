@@ -290,6 +290,14 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     expect((await relayCounts('DE')).messages).toBe(1)
   })
 
+  test('the guard counts no message that has no route', async () => {
+    await service.services.messaging.reload(deliveryTo(['US']))
+    const responses = [await deliver({ phone: '+393312345677' }), await deliver({ phone: '+393312345678' })]
+    await service.services.messaging.reload(deliveryTo([]))
+    expect(countByOutcome(responses)).toEqual({ '502 DELIVERY_FAILED NO_ROUTE': 2 })
+    expect((await relayCounts('IT')).messages).toBe(0)
+  })
+
   /** Messages that the guard counts for a country, and subjects other than relays that it counts. */
   async function relayCounts(country: string) {
     const rows = (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
