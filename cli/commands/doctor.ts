@@ -91,7 +91,7 @@ function tryConnect(
   try {
     return open(undefined, { localServer })
   } catch (error) {
-    if (!(error instanceof CliError) || error.exitCode !== exitCodes.notAllowed) throw error
+    if (!(error instanceof CliError) || !error.code.startsWith('CREDENTIALS_')) throw error
     return { checks: [fault('login', error.message.replace(/\.$/, ''), error.hints[0] ?? 'otpd login')] }
   }
 }
@@ -189,6 +189,9 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
     displayPath: shortPath(dataDir, io.homeDirectory),
     migrate: config?.migrate ?? true,
     masterKeySource: config?.secrets.masterKeySource ?? null,
+    isGuess:
+      config === null &&
+      loaded.settings.some(({ setting, origin }) => setting === 'server.dataDir' && origin === 'default'),
   }
   return [
     ...(backups && hasDatabase(inspection) ? missingBackupChecks(backups, io.now()) : []),

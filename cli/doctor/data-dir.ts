@@ -14,12 +14,23 @@ export type DataDirInfo = {
   migrate: boolean
   /** Variable, file or credential of the master key; null: the key file of the data directory. */
   masterKeySource: string | null
+  /** It is the default, and the configuration, which could not be read as a whole, may name another. */
+  isGuess?: boolean
 }
 
 /** Reports on an inspection of the data directory; one check if it is missing or inaccessible. */
 export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirInfo): Check[] {
-  const { dataDir, displayPath } = dataDirInfo
+  const { dataDir, displayPath, isGuess = false } = dataDirInfo
   const name = 'data directory'
+  if (inspection.state === 'missing' && isGuess) {
+    return [
+      warning(
+        name,
+        `not found at ${displayPath}, the default; the configuration may name another`,
+        'Correct the configuration, or name the directory: --data-dir DIR',
+      ),
+    ]
+  }
   if (inspection.state === 'missing') {
     return [
       warning(

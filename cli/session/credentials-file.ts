@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { printable } from '../terminal/text.ts'
 import type { NamedServer } from './server-choice.ts'
@@ -87,7 +87,9 @@ export function readStoredLogins(path: string): StoredLogins {
   }
   const storedLogins = parseStoredLogins(text)
   if (storedLogins === null)
-    throw usageError(`${path} is not an otpd credentials file.`, 'Move it away and log in again: otpd login')
+    throw new CliError(exitCodes.usage, 'CREDENTIALS_INVALID', `${path} is not an otpd credentials file.`, {
+      hints: ['Move it away and log in again: otpd login'],
+    })
   return storedLogins
 }
 

@@ -117,6 +117,19 @@ describe('with a running server', () => {
     }
     chmodSync(path, 0o600)
   })
+
+  test('checks the rest if the credentials are damaged', async () => {
+    const path = join(server.home, '.config/otpd/credentials.json')
+    const content = readFileSync(path)
+    writeFileSync(path, '{"servers":')
+    const { checks } = read((await doctor(['--json'])).stdout)
+    writeFileSync(path, content)
+    expect(find(checks, 'login')).toMatchObject({
+      status: 'fault',
+      message: `${path} is not an otpd credentials file`,
+    })
+    expect(find(checks, 'master key')).toMatchObject({ status: 'ok' })
+  })
 })
 
 describe('without a server', () => {

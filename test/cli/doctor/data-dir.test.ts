@@ -91,6 +91,12 @@ describe('a data directory', () => {
     })
   })
 
+  test('that is missing and only guessed is not to be created', () => {
+    const [check] = dataDirChecks({ state: 'missing' }, { ...dataDirInfo, isGuess: true })
+    expect(check?.status).toBe('warning')
+    expect(check?.remedy).toBe('Correct the configuration, or name the directory: --data-dir DIR')
+  })
+
   test('that is missing is created by the first start', () => {
     const [check, ...rest] = dataDirChecks({ state: 'missing' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'warning', remedy: expect.stringContaining('otpd serve') })
