@@ -70,9 +70,11 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     return andThen(query(Object.fromEntries(keys.map((key, index) => [`key${index}`, key]))), toRows)
   }
 
+  const rows = database.isConcurrent ? createGroupedGuardQuery(database, executor) : selectRows
+
   return {
-    rows: selectRows,
-    furtherRows: selectRows,
+    rows,
+    furtherRows: rows,
 
     async apply(changes) {
       try {
@@ -139,8 +141,8 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 }
 
 /**
- * Creates the query that reads and locks the rows of many calls at once, on PostgreSQL. It inserts those that are missing,
- * as otherwise two calls could count the first message of a subject.
+ * Creates the query that reads and locks rows, of one call or of many at once, on PostgreSQL. It inserts those that are
+ * missing, as otherwise two calls could count the first message of a subject.
  *
  * @throws GuardFault
  */

@@ -1,15 +1,16 @@
 import { utcDay } from '../log/analytics.ts'
 import { noGuardChanges } from '../guard/facts.ts'
 import { countryKey, historyKey, prefixKey, relayKey } from '../guard/row-keys.ts'
-import { addToHistory, mergeRows, openSubject, type Subject } from '../guard/subject.ts'
+import { addToHistory, mergeRows, openSubject } from '../guard/subject.ts'
 import type { Clock } from '../model/clock.ts'
 import { contextHashForm, upgradeContext } from '../model/context.ts'
-import { evidenceDays, guardHashForm } from '../model/guard.ts'
+import { evidenceDays, guardHashForm, type GuardRow } from '../model/guard.ts'
 import { upgradeHash, type Keys } from '../model/keys.ts'
 import { idTime } from '../model/ids.ts'
 import { isVirtualPhone, tryParsePhone } from '../model/phone.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
+import type { Stores } from '../store/store.ts'
 import type { KeyWalk } from './key-walks.ts'
 
 const isContext = (subject: string) =>
@@ -52,15 +53,17 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
   async step(tx, position, limit) {
     const now = clock.now()
     const messages = await tx.relayedMessages.listPhones(position, limit)
-    const changes = noGuardChanges()
+    const added = new Map<string, number[]>()
     for (const { id, developerId, phone } of messages) {
       const country = tryParsePhone(phone)?.country
-      if (country === undefined) continue
-      const key = historyKey(relayKey(developerId, country))
-      const row = changes.rows.get(key) ?? (await tx.guard.rows([key])).get(key)
-      changes.rows.set(key, addToHistory(row, idTime(id) - dayMs, now))
+      if (country !== undefined)
+        addTime(added, historyKey(relayKey(developerId, country)), idTime(id) - dayMs)
     }
-    await tx.guard.apply(changes)
+    await changeRows(tx, added, (row, times) => {
+      let history = row
+      for (const at of times) history = addToHistory(history, at, now)
+      return history
+    })
     return messages.at(-1)?.id
   },
 })
@@ -83,11 +86,7 @@ export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }
     const isEvidence = (at: number) => utcDay(at) > utcDay(now) - evidenceDays
     const phones = await tx.phones.scan(position === '' ? -1 : Number(position), limit)
     const added = new Map<string, number[]>()
-    const add = (subject: string, at: number) => {
-      const times = added.get(subject)
-      if (times) times.push(at)
-      else added.set(subject, [at])
-    }
+    const add = (subject: string, at: number) => addTime(added, subject, at)
     for (const { record } of phones) {
       const { developerId, environment, phone, country, identity, contexts } = record
       const at = identity?.lastVerifiedAt ?? 0
@@ -96,14 +95,36 @@ export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }
       add(prefixKey(keys, developerId, phone), at)
       for (const { hash, verifiedAt } of contexts) if (isEvidence(verifiedAt)) add(hash, verifiedAt)
     }
-    const changes = noGuardChanges()
-    for (const [subject, times] of added) {
-      const counts: Subject = openSubject((await tx.guard.rows([subject])).get(subject), now)
+    await changeRows(tx, added, (row, times) => {
+      const counts = openSubject(row, now)
       for (const at of times) counts.addEvidence(at, 0)
-      changes.rows.set(subject, counts.close())
-    }
-    await tx.guard.apply(changes)
+      return counts.close()
+    })
     const last = phones.at(-1)
     return last && String(last.key)
   },
 })
+
+function addTime(added: Map<string, number[]>, subject: string, at: number): void {
+  const times = added.get(subject)
+  if (times) times.push(at)
+  else added.set(subject, [at])
+}
+
+/**
+ * Adds to rows in the order of their keys, in which calls lock them: on PostgreSQL another node may already serve, and its
+ * messages wait for the walk's transaction instead of being lost. Only a phone that it verifies before the walk reaches it
+ * counts twice, for two weeks at most.
+ */
+async function changeRows(
+  tx: Pick<Stores, 'guard'>,
+  added: ReadonlyMap<string, readonly number[]>,
+  change: (row: GuardRow | undefined, times: readonly number[]) => GuardRow | undefined,
+): Promise<void> {
+  const changes = noGuardChanges()
+  for (const subject of [...added.keys()].toSorted()) {
+    const row = change((await tx.guard.rows([subject])).get(subject), added.get(subject) ?? [])
+    if (row) changes.rows.set(subject, row)
+  }
+  await tx.guard.apply(changes)
+}

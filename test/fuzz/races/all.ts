@@ -2,6 +2,7 @@ import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
 import { facadeRaces } from './facades.ts'
 import { guardRuleRaces } from './guard-rules.ts'
+import { guardWalkRaces } from './guard-walks.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
@@ -17,5 +18,6 @@ export const races = [
   ...credentialRaces,
   ...tokenRaces,
   ...guardRuleRaces,
+  ...guardWalkRaces,
   ...auditRaces,
 ]

@@ -1,0 +1,51 @@
+import { expect } from 'bun:test'
+import { countryKey } from '../../../src/domain/guard/row-keys.ts'
+import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { createEvidenceWalk } from '../../../src/domain/upkeep/guard-walks.ts'
+import { testKeys } from '../../helpers/keys.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
+import { openRaceFixture } from './fixture.ts'
+import { runConcurrently, type Race } from './race.ts'
+
+const messages = 30
+
+export const guardWalkRaces: Race[] = [
+  {
+    name: 'an upgrade that builds the evidence of the guard loses no message, and no message loses evidence',
+    async open(database) {
+      const fixture = await openRaceFixture(database, unlimitedPlans, { OTPD_GUARD_MODE: 'enforce' })
+      const { service, otp } = fixture
+      const walk = createEvidenceWalk({ keys: testKeys, clock: service.clock })
+      /** Takes the whole walk, a few phones at a time. */
+      async function runWalk() {
+        for (let position: string | undefined = ''; position !== undefined;) {
+          const from: string = position
+          position = await service.store.write((tx) => walk.step(tx, from, 20))
+        }
+      }
+      return {
+        close: fixture.close,
+        async round(_, random) {
+          const owner = await service.createDeveloper()
+          const application = await service.createApplication(owner)
+          const key = countryKey(owner.developer.id, 'US')
+          const verified = Array.from({ length: 5 }, fixture.newPhone)
+          for (const phone of verified) {
+            const { requestId } = await otp.sendOrThrow(application, { phone })
+            await otp.verify(application, requestId, await otp.getCode(requestId))
+          }
+          // As before the upgrade.
+          await service.store.write(async (tx) => {
+            for (const subject of await tx.guard.listKeys('', 100_000)) await tx.guard.delete(subject)
+          })
+          await runConcurrently<unknown>(messages + 1, random, (index) =>
+            index === 0 ? runWalk() : otp.sendOrThrow(application, { phone: fixture.newPhone() }),
+          )
+          const row = (await service.store.read.guard.named(key)).get(key)
+          const { unverified, evidence } = openSubject(row, service.clock.now()).usage()
+          expect({ unverified, evidence }).toEqual({ unverified: messages, evidence: verified.length })
+        },
+      }
+    },
+  },
+]
