@@ -9,7 +9,7 @@ import type { Output } from '../terminal/output.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
@@ -63,7 +63,12 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
       }),
     )
 
-  addHostFlags(backup.command('list').description('list the backups in backup.to, newest first'))
+  addHostFlags(
+    backup
+      .command('list')
+      .description('list the backups in backup.to and the copies of upgrades, newest first'),
+  )
+    .allowExcessArguments()
     .option('--from <place>', 'another place: a folder, or s3://BUCKET/PREFIX')
     .addHelpText('after', examples('otpd backup list', 'otpd backup list --from s3://acme-backups/otpd'))
     .action((_: HostFlags, command: Command) =>
@@ -71,6 +76,13 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
         const { io, output } = context
         const options = hostFlagsOf<{ from?: string }>(command)
         const { from } = options
+        const [place] = command.args
+        if (place !== undefined)
+          throw usageError(
+            'backup list takes no name: it lists backup.to.',
+            `For another place, use: otpd backup list --from ${shellWord(place)}`,
+            `To look at one backup, use: otpd backup verify ${shellWord(place)}`,
+          )
         const list = await withDataDir(context, options, (host, needs) =>
           host.listBackups(needs, { from, cwd: io.workingDirectory }),
         )

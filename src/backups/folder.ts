@@ -17,12 +17,17 @@ const draftMsMax = hourMs
  * Lists the backups of a folder.
  *
  * @param masterKeys the keys at hand, which tell this installation's backups from others
+ * @param timeInName reads the time from the names that count
  * @throws OperationRefused FILE_NOT_READABLE
  */
-export function listFolder(folder: string, masterKeys: readonly Uint8Array[]): StoredBackup[] {
+export function listFolder(
+  folder: string,
+  masterKeys: readonly Uint8Array[],
+  timeInName = timeInFileName,
+): StoredBackup[] {
   const checks = masterKeys.map(masterKeyCheck)
   return namesIn(folder).flatMap((name): StoredBackup[] => {
-    const at = timeInFileName(name)
+    const at = timeInName(name)
     const path = join(folder, name)
     const stats = statSync(path, { throwIfNoEntry: false })
     if (at === undefined || !stats?.isFile()) return []

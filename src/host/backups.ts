@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFolder, removeFromFolder, removeOldDrafts } from '../backups/folder.ts'
 import { readLastBackup, writeLastBackup, type LastBackup } from '../backups/last-backup.ts'
-import { backupFileName } from '../backups/names.ts'
+import { backupFileName, timeInUpgradeCopyName } from '../backups/names.ts'
 import { choosePruned, type StoredBackup } from '../backups/choices.ts'
 import { parseBackupTarget, showEvery, showTarget, type BackupTarget } from '../config/backup.ts'
 import type { Config } from '../config/config.ts'
@@ -86,7 +86,8 @@ export async function backUpToTarget(
 }
 
 /**
- * Lists backups, newest first.
+ * Lists backups, newest first, with the copies that upgrades made. Those lie in the data directory, and have their path as
+ * name if backups are kept elsewhere. They are not pruned, and never `latest`.
  *
  * @param from place as in `backup.to`; undefined: that of the configuration
  * @throws OperationRefused PLACE_INVALID, FILE_NOT_READABLE, or what the bucket says
@@ -100,17 +101,23 @@ export async function listStoredBackups(
     ...readMasterKeyCandidates(dataDir, config.secrets.masterKey),
     ...listKeptKeys(dataDir).map(({ key }) => key),
   ]
+  const ownFolder = dataFiles(dataDir).backups
+  const folder = target.kind === 'folder' ? folderOf(target, dataDir) : null
+  const listCopies = (place: string) => listFolder(place, masterKeys, timeInUpgradeCopyName)
   const list = async (): Promise<StoredBackup[]> => {
     if (target.kind === 'folder') {
       if (target.path !== null) requireFolder(target.path)
-      return listFolder(folderOf(target, dataDir), masterKeys)
+      const listed = folderOf(target, dataDir)
+      return [...listFolder(listed, masterKeys), ...listCopies(listed)]
     }
     const { listBucket } = await loadRemote()
     return listBucket(await openTarget(target, config), masterKeys)
   }
-  const backups = (await list()).toSorted((a, b) => b.at - a.at)
+  const ownCopies = from === undefined && folder !== ownFolder ? listCopies(ownFolder) : []
+  const copiesElsewhere = ownCopies.map((copy) => ({ ...copy, name: join(ownFolder, copy.name) }))
+  const backups = [...(await list()), ...copiesElsewhere].toSorted((a, b) => b.at - a.at)
   return {
-    place: showTarget(target) ?? dataFiles(dataDir).backups,
+    place: showTarget(target) ?? ownFolder,
     backups: backups.map((backup) => ({ ...backup, at: new Date(backup.at).toISOString() })),
   }
 }

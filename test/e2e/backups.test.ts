@@ -231,3 +231,10 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
   await service.stop()
   rmSync(home, { recursive: true, force: true })
 }, 120_000)
+
+test('a place after backup list is refused, with the call that lists it', async () => {
+  const { home, env } = makeServerHome()
+  const { exitCode, stderr } = await runBinary(home, ['backup', 'list', 'nas'], { env })
+  rmSync(home, { recursive: true, force: true })
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('otpd backup list --from nas')])
+})
