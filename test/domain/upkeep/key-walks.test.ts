@@ -161,10 +161,9 @@ describeEachDatabase('after the keys were replaced', (database) => {
       await store.write((tx) => tx.keyWalks.put({ walk: evidenceWalk, version: 1, position: '' }))
       await run(isInterrupted)
       await run(false)
-      const { guard } = store.read
       const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
       for (const subject of [...subjects, device]) {
-        const row = (await guard.rows([subject])).get(subject)
+        const row = await store.write(async ({ guard }) => (await guard.rows([subject])).get(subject))
         expect([subject, openSubject(row, now).usage().evidence]).toEqual([subject, 5])
       }
     },
