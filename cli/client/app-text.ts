@@ -34,7 +34,7 @@ export function applicationText(app: Application, { paint, formatTime }: Output,
   return [paint.bold(printable(app.name)), formatFacts(lines, paint)].join('\n')
 }
 
-const settingFact = (field: FieldDefinition, value: string | number | null): [string, string | null] => [
-  field.terminal.label,
-  formatSetting(field, value),
-]
+const settingFact = (
+  field: FieldDefinition,
+  value: Parameters<typeof formatSetting>[1],
+): [string, string | null] => [field.terminal.label, formatSetting(field, value)]

@@ -50,12 +50,13 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
 
   addFieldOptions(app.command('update'), changeOptions)
     .argument('<app>', idOrNameHelp)
-    .description('change the name, the code lifetime, or the message settings')
+    .description('change the name, the code lifetime, the message settings or the countries')
     .addHelpText(
       'after',
       examples(
         'otpd app update web --otp-ttl 120',
         'otpd app update web --locale de --webotp-domain example.com',
+        'otpd app update web --default-country GB --countries GB,IE',
       ),
     )
     .action((idOrName: string, _options: unknown, command: Command) =>

@@ -62,7 +62,7 @@ export const settingOptions = <F extends FieldDefinitions>(fields: F) =>
     (field) => settingOption(field) as FieldOption<FieldValue<F[keyof F & string]>>,
   )
 
-function settingOption(field: FieldDefinition): FieldOption<string | number | null> {
+function settingOption(field: FieldDefinition): FieldOption<ReturnType<typeof parseSetting>> {
   const { option: flags, help } = field.terminal
   return {
     flags,

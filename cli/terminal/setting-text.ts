@@ -1,12 +1,13 @@
 import type { FieldDefinition } from '../../src/shared/fields.ts'
 import { formatRemaining, printable } from './text.ts'
 
-type SettingValue = string | number | null
+type SettingValue = string | number | readonly string[] | null
 
 /** Formats the value of a setting for people; null if it is not set. */
 export function formatSetting(field: FieldDefinition, value: SettingValue): string | null {
   if (value === null) return null
-  return field.kind === 'seconds' ? formatRemaining(Number(value) * 1000) : printable(String(value))
+  if (field.kind === 'seconds') return formatRemaining(Number(value) * 1000)
+  return printable([value].flat().join(', '))
 }
 
 /**
@@ -17,5 +18,6 @@ export function formatSetting(field: FieldDefinition, value: SettingValue): stri
 export function parseSetting(field: FieldDefinition, text: string): SettingValue | undefined {
   if (text === '' && field.default === null) return null
   if (field.kind === 'text') return text
+  if (field.kind === 'countries') return text.split(/[\s,]+/).filter(Boolean)
   return /^\d{1,6}$/.test(text) ? Number(text) : undefined
 }

@@ -220,6 +220,7 @@ function openToken(keys: Pick<Keys, 'accessToken'>, token: string): string | und
 function requireActive(application: ApplicationCredentials): CallingApplication {
   if (application.status !== 'active') throw applicationDisabled()
   if (application.developerStatus !== 'active') throw notAllowed()
-  const { id, developerId, projectId, environment, otpTtlSeconds, credentialsVersion, plan } = application
-  return { id, developerId, projectId, environment, otpTtlSeconds, credentialsVersion, plan }
+  const { id, developerId, projectId, environment, otpTtlSeconds, countries, credentialsVersion, plan } =
+    application
+  return { id, developerId, projectId, environment, otpTtlSeconds, countries, credentialsVersion, plan }
 }

@@ -1,5 +1,5 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
-import { noCountry } from '../domain/guard/settings.ts'
+import { noCountry } from '../domain/model/phone.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
 import { restrictedNumberTypes, type RestrictedNumberType } from '../domain/model/number-type.ts'
 import type { ResolvedSetting, Reader } from './reader.ts'

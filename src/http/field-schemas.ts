@@ -1,6 +1,7 @@
 import {
   FormatRegistry,
   Type,
+  type SchemaOptions,
   type TOptional,
   type TProperties,
   type TSchema,
@@ -12,6 +13,7 @@ import {
   type FieldDefinitions,
   type FieldValue,
 } from '../shared/fields.ts'
+import { isKnownCountry, noCountry, normalizeCountry } from '../domain/model/phone.ts'
 import { applicationFields } from '../shared/application-fields.ts'
 import { nullable } from './schemas.ts'
 
@@ -33,15 +35,9 @@ export const optionalSchemas = <F extends FieldDefinitions>(fields: F) =>
 /** Creates the schemas of fields in responses. They state no range, which a later version may extend. */
 export const responseSchemas = <F extends FieldDefinitions>(fields: F) =>
   mapSchemas(fields, (field) => {
-    if (field.default === null) return requestSchema(withoutFormat(field))
+    if (field.default === null) return requestSchema(field, false)
     return field.kind === 'text' ? Type.String() : Type.Integer()
   })
-
-function withoutFormat(field: FieldDefinition): FieldDefinition {
-  if (field.kind !== 'text') return field
-  const { format: _, ...others } = field
-  return others
-}
 
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
 
@@ -51,13 +47,32 @@ FormatRegistry.Set('language-tag', (tag) => {
   return language !== undefined && languageNames.of(language) !== undefined
 })
 
-function requestSchema({ errorText, description, ...field }: FieldDefinition): TSchema {
-  const notes = { errorText, ...(description !== undefined && { description }) }
-  const schema =
-    field.kind === 'text'
-      ? Type.String({ pattern: field.pattern, ...(field.format && { format: field.format }), ...notes })
-      : Type.Integer({ minimum: field.minimum, maximum: field.maximum, ...notes })
+// Numbers of a misspelt country could not be read, and its list would refuse every message.
+FormatRegistry.Set('country', (code) => code === noCountry || isKnownCountry(normalizeCountry(code)))
+
+/** @param hasFormat whether to check the format, too */
+function requestSchema(field: FieldDefinition, hasFormat = true): TSchema {
+  const { errorText, description } = field
+  const schema = valueSchema(field, hasFormat, {
+    errorText,
+    ...(description !== undefined && { description }),
+  })
   return field.default === null ? nullable(schema) : schema
+}
+
+function valueSchema(field: FieldDefinition, hasFormat: boolean, notes: SchemaOptions): TSchema {
+  const format = (name: string | undefined) => (hasFormat && name !== undefined ? { format: name } : {})
+  switch (field.kind) {
+    case 'text':
+      return Type.String({ pattern: field.pattern, ...format(field.format), ...notes })
+    case 'seconds':
+      return Type.Integer({ minimum: field.minimum, maximum: field.maximum, ...notes })
+    case 'countries': {
+      const { errorText } = field
+      const code = Type.String({ pattern: `^([A-Za-z]{2}|${noCountry})$`, ...format('country'), errorText })
+      return Type.Array(code, { minItems: 1, maxItems: 300, ...notes })
+    }
+  }
 }
 
 /** Creates the schema of a `PATCH` body: at least one of the properties. */

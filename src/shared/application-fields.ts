@@ -71,4 +71,34 @@ export const applicationFields = {
       consoleLabel: 'Android hash',
     },
   },
+  defaultCountry: {
+    kind: 'text',
+    pattern: '^[A-Za-z]{2}$',
+    format: 'country',
+    default: null,
+    errorText: 'Expected the two-letter code of a country, such as GB',
+    description:
+      'Country of phone numbers that are written without their country code, unless a call names one: ISO 3166-1 alpha-2.',
+    isMessageSetting: false,
+    terminal: {
+      option: '--default-country <code>',
+      help: 'country of numbers without country code, like GB',
+      label: 'Local numbers',
+      consoleLabel: 'local numbers',
+    },
+  },
+  countries: {
+    kind: 'countries',
+    default: null,
+    errorText: 'Expected the two-letter codes of countries, such as DE and AT',
+    description:
+      'The only countries that get messages of this application, within those that the operator allows: ISO 3166-1 alpha-2, and `001` for numbers of no country. Null: all.',
+    isMessageSetting: false,
+    terminal: {
+      option: '--countries <codes>',
+      help: 'the only countries that get messages, like DE,AT',
+      label: 'Countries',
+      consoleLabel: 'countries',
+    },
+  },
 } as const satisfies FieldDefinitions

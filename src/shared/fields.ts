@@ -5,7 +5,7 @@ export type FieldDefinition = (
       /** Regular expression that the whole text must match. */
       pattern: string
       /** Stricter check of requests than the pattern. Responses are not checked by it, since older values stay. */
-      format?: 'language-tag'
+      format?: 'language-tag' | 'country'
       /** Initial value. Null makes the field nullable: `PATCH` then takes null to clear it. */
       default: string | null
     }
@@ -15,6 +15,12 @@ export type FieldDefinition = (
       maximum: number
       /** As for text. */
       default: number | null
+    }
+  | {
+      /** ISO 3166-1 alpha-2 codes, and 001 for numbers of no country; at least one. */
+      kind: 'countries'
+      /** As for text. */
+      default: null
     }
 ) & {
   /** Message for an invalid value. */
@@ -39,7 +45,9 @@ export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 
 /** Type of a field's value, with null if the field is nullable. */
 export type FieldValue<F extends FieldDefinition> =
-  (F['kind'] extends 'text' ? string : number) | (F['default'] extends null ? null : never)
+  KindValues[F['kind']] | (F['default'] extends null ? null : never)
+
+type KindValues = { text: string; seconds: number; countries: readonly string[] }
 
 /** Values of all fields by name. */
 export type FieldValues<F extends FieldDefinitions> = { -readonly [K in keyof F]: FieldValue<F[K]> }

@@ -53,6 +53,7 @@ export function createApplicationStore(
     environment: applications.environment,
     status: applications.status,
     otpTtlSeconds: applications.otpTtlSeconds,
+    countries: applications.countries,
     credentialsVersion: applications.credentialsVersion,
     clientIdSalt: applications.clientIdSalt,
     clientIdHash: applications.clientIdHash,
@@ -225,7 +226,7 @@ export type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> &
 
 /** A caller of an operation, as it is now. */
 export type CallerRow = CredentialRow &
-  Pick<CallingApplication, 'plan' | 'otpTtlSeconds'> & {
+  Pick<CallingApplication, 'plan' | 'otpTtlSeconds' | 'countries'> & {
     /** Version of the developer's rules for the guard; null if there are none. */
     rulesVersion: number | null
   }

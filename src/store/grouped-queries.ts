@@ -35,6 +35,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
         status: applications.status,
         credentialsVersion: applications.credentialsVersion,
         otpTtlSeconds: applications.otpTtlSeconds,
+        countries: applications.countries,
         developerStatus: sql<
           CallerRow['developerStatus']
         >`${selectDeveloperColumn(tables, developers.status)}`,

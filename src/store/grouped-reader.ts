@@ -88,7 +88,9 @@ export function createGroupedReader(
       andThen(credentials.get(id), (row) => toCredentialState(row, credentialsVersion)),
     caller: (application) =>
       andThen(credentials.get(application.id), (row) =>
-        row ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds } : application,
+        row
+          ? { ...application, plan: row.plan, otpTtlSeconds: row.otpTtlSeconds, countries: row.countries }
+          : application,
       ),
     listRules: ({ id, developerId }) =>
       andThen(credentials.get(id), (row) => listRules.current(developerId, row?.rulesVersion ?? 0)),

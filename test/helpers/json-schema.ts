@@ -46,6 +46,7 @@ export function findUnknownKeywords(schema: Schema): string[] {
 const formats: Record<string, RegExp> = {
   // RFC 3339 in the form that the API uses: UTC with milliseconds.
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  country: /^([a-z]{2}|001)$/i,
   'language-tag': /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/i,
   ipv4: /^(\d{1,3}\.){3}\d{1,3}$/,
   ipv6: /^[0-9a-f:.]*:[0-9a-f:.]*$/i,

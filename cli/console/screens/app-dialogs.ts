@@ -71,10 +71,14 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
   },
 })
 
-const settingField = (name: string, field: FieldDefinition, value: string | number | null): Field => {
+const settingField = (
+  name: string,
+  field: FieldDefinition,
+  value: FieldValues<typeof applicationFields>[keyof typeof applicationFields],
+): Field => {
   const { consoleLabel } = field.terminal
   const initial = String(value ?? '')
-  if (field.kind === 'text') return { name, label: consoleLabel, initial }
+  if (field.kind !== 'seconds') return { name, label: consoleLabel, initial }
   const check = (text: string) =>
     parseSetting(field, text.trim()) === undefined ? `seconds, ${field.minimum} to ${field.maximum}` : null
   return { name, label: `${consoleLabel}, s`, initial, check }

@@ -28,6 +28,7 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
+import { normalizeCountry } from '../model/phone.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
@@ -143,7 +144,7 @@ export function createApplicationService(needs: {
         const { secrets, stored } = issueCredentials(keys, input.environment, id, random)
         const application: NewApplication = {
           ...defaultSettings,
-          ...input,
+          ...normalizeSettings(input),
           ...stored,
           id,
           developerId: developer.id,
@@ -169,7 +170,7 @@ export function createApplicationService(needs: {
     update: (developer: Actor, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
       store.write(async (tx) => {
         const changed = isId('app', id)
-          ? await tx.applications.update(developer.id, id, normalizeChanges(changes), clock.now())
+          ? await tx.applications.update(developer.id, id, normalizeSettings(changes), clock.now())
           : undefined
         if (!changed) throw notFound('application')
         const action = changes.status ? statusActions[changes.status] : 'application.updated'
@@ -229,6 +230,16 @@ export function createApplicationService(needs: {
 
 const statusActions = { active: 'application.enabled', disabled: 'application.disabled' } as const
 
-/** Lower-cases the domain: host names are case-insensitive, and browsers show them in lower case. */
-const normalizeChanges = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>
-  webOtpDomain === undefined ? changes : { ...changes, webOtpDomain: webOtpDomain?.toLowerCase() ?? null }
+/**
+ * Writes settings as they are stored: countries in upper case, in order and once; the domain in lower case, as browsers show
+ * it.
+ */
+const normalizeSettings = <T extends Omit<ApplicationChanges, 'status'>>(settings: T): T => {
+  const { webOtpDomain, defaultCountry, countries } = settings
+  return {
+    ...settings,
+    ...(webOtpDomain && { webOtpDomain: webOtpDomain.toLowerCase() }),
+    ...(defaultCountry && { defaultCountry: normalizeCountry(defaultCountry) }),
+    ...(countries && { countries: [...new Set(countries.map(normalizeCountry))].toSorted() }),
+  }
+}

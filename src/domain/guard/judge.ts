@@ -14,7 +14,8 @@ import {
   type GuardRowKeys,
   type SubjectKeys,
 } from './row-keys.ts'
-import { noCountry, violatedListRules, type GuardSettings } from './settings.ts'
+import { noCountry } from '../model/phone.ts'
+import { violatedListRules, type GuardSettings } from './settings.ts'
 import { namedBase, openSubject, type Subject } from './subject.ts'
 import { findAlert, noteHours, poolAlert } from './usual.ts'
 

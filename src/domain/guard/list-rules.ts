@@ -8,11 +8,10 @@ import { isId, type NewId } from '../model/ids.ts'
 import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule.ts'
 import { canonicalRange } from '../model/network.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
-import { isKnownCountry, tryParsePhone } from '../model/phone.ts'
+import { isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { findPhoneRule } from './listing.ts'
-import { noCountry } from './settings.ts'
 
 const lifetimeMaxMs = 3650 * dayMs
 

@@ -1,7 +1,7 @@
 import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import { isInRange, parseRange, type AddressRange } from '../model/network.ts'
-import { noCountry } from './settings.ts'
+import { noCountry } from '../model/phone.ts'
 
 /** Fields of a message that rules match. */
 export type ListedMessage = {

@@ -5,16 +5,10 @@ import { guardHashForm, type Sender } from '../model/guard.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
 import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
 import type { RestrictedNumberType } from '../model/number-type.ts'
-import { isVirtualPhone } from '../model/phone.ts'
+import { isVirtualPhone, noCountry } from '../model/phone.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Listing } from '../model/list-rule.ts'
-import {
-  isTrustedPhone,
-  noCountry,
-  refusedChannels,
-  violatedListRules,
-  type GuardSettings,
-} from './settings.ts'
+import { isTrustedPhone, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -32,6 +26,8 @@ export type GuardedMessage = CountedMessage & {
   channels?: readonly Channel[]
   /** Verdict of the developer's rules; undefined if none was asked for. */
   listing?: Listing
+  /** The only countries that get messages of the application, besides the operator's; null or undefined: all. */
+  appCountries?: readonly string[] | null
 }
 
 /** Keys of the subjects of a message. Those of prefix and network are hashes; that of the device is its context. */

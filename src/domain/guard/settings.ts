@@ -1,3 +1,4 @@
+import { noCountry } from '../model/phone.ts'
 import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts'
 import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'
@@ -24,12 +25,6 @@ export type GuardSettings = {
   totalPerDay: number
 }
 
-/**
- * Represents the country of numbers without one: ITU-T shared codes such as satellites, a common target of
- * fraud.
- */
-export const noCountry = '001'
-
 /** Finds the rules that a message violates regardless of earlier messages. */
 export function violatedListRules(
   { countries, deniedCountries, allowedNumberTypes }: GuardSettings,
@@ -38,16 +33,18 @@ export function violatedListRules(
     numberType: RestrictedNumberType | null
     channels?: readonly Channel[]
     listing?: Listing
+    appCountries?: readonly string[] | null
   },
 ): GuardRule[] {
-  const { numberType, listing } = message
+  const { numberType, listing, appCountries } = message
   if (listing?.isDenied) return ['DENY_RULE']
   // A developer who names one phone knows it; other rules cover numbers that were never looked at.
   if (listing?.allowedBy === 'phone') return []
   const country = message.country ?? noCountry
   const rules: GuardRule[] = []
   const isListed = countries.length === 0 || countries.includes(country)
-  if (!isListed || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
+  const isWanted = !appCountries || appCountries.includes(country)
+  if (!isListed || !isWanted || deniedCountries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
   const isRefused = numberType !== null && !allowedNumberTypes.includes(numberType)
   // Numbers that cannot read an SMS may be called.
   if (isRefused && !(isUnreadable(numberType) && message.channels?.some((channel) => channel !== 'sms')))

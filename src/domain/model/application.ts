@@ -87,6 +87,7 @@ export type ApplicationCredentials = Pick<
   | 'environment'
   | 'status'
   | 'otpTtlSeconds'
+  | 'countries'
   | 'credentialsVersion'
   | 'clientIdSalt'
   | 'clientIdHash'
@@ -99,7 +100,7 @@ export type ApplicationCredentials = Pick<
 /** The authenticated application of a request, as of the credential check. */
 export type CallingApplication = Pick<
   Application,
-  'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'credentialsVersion'
+  'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'countries' | 'credentialsVersion'
 > & {
   /** Developer's plan; `resolvePlan` returns its limits. */
   plan: string

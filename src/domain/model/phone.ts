@@ -51,8 +51,17 @@ function mainCountry(number: PhoneNumber): string | null {
   return number.getPossibleCountries()[0] ?? null
 }
 
+/**
+ * Represents the country of numbers without one: ITU-T shared codes such as satellites, a common target of
+ * fraud.
+ */
+export const noCountry = '001'
+
 /** Tells whether a text is the ISO 3166 code of a country with phone numbers, in upper case. */
-export const isKnownCountry = (code: string): boolean => isSupportedCountry(code)
+export const isKnownCountry = (code: string) => isSupportedCountry(code)
+
+/** Writes the code of a country as ISO 3166-1 does: in upper case, and GB for the United Kingdom, for which it reserves UK. */
+export const normalizeCountry = (code: string): string => code.toUpperCase().replace(/^UK$/, 'GB')
 
 /** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */
 export const isFictionalPhone = (phone: string) => /^\+1[0-9]{3}55501[0-9]{2}$/.test(phone)

@@ -1,6 +1,6 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { invalidField, ServiceError } from './errors.ts'
-import { invalidPhone, tryParsePhone, type Phone } from './phone.ts'
+import { invalidPhone, normalizeCountry, tryParsePhone, type Phone } from './phone.ts'
 
 /**
  * Parses a phone number that may be written as in its country: `07700 900123` in GB.
@@ -12,8 +12,7 @@ import { invalidPhone, tryParsePhone, type Phone } from './phone.ts'
 export function tryParseTypedPhone(text: string, country: string | undefined): Phone | undefined {
   const international = tryParsePhone(text)
   if (country === undefined) return international
-  // ISO 3166-1 reserves UK for the United Kingdom.
-  const code = country.toUpperCase().replace(/^UK$/, 'GB')
+  const code = normalizeCountry(country)
   if (!isSupportedCountry(code))
     throw invalidField('query', 'country', 'Expected the two-letter code of a country, such as GB.')
   if (international || !/^[\d \-.()]{3,32}$/.test(text)) return international

@@ -160,7 +160,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         const channels = chooseChannels(routes, { ...input, refused: guard.refusedChannels(message) })
         const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
         const provider = isInboxOnly ? inboxProvider : null
-        const guarded = { ...origin, provider, channels, isRelayed: true }
+        const guarded = { ...origin, provider, channels, isRelayed: true, appCountries: caller.countries }
         const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
         const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
         const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)

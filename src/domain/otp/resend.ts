@@ -116,7 +116,7 @@ export function createOtpResend(needs: OtpNeeds) {
         const { numberType } = parsePhone(phone)
         const listing = findListing(await rows.listRules(application), existing, now)
         const channels = [choice.channel ?? existing.channel]
-        const message = { ...existing, numberType, channels, listing }
+        const message = { ...existing, numberType, channels, listing, appCountries: caller.countries }
         const refused = guard.refusedChannels(message)
         const sender = withListing(senderOf(loaded.record, existing), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)

@@ -129,7 +129,14 @@ export function createOtpSend(needs: OtpNeeds) {
           refused: guard.refusedChannels({ ...phone, ...origin, provider: null, listing }),
         })
         const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
-        const message = { ...phone, ...origin, provider: delivered.provider, channels, listing }
+        const message = {
+          ...phone,
+          ...origin,
+          provider: delivered.provider,
+          channels,
+          listing,
+          appCountries: caller.countries,
+        }
         const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
         return {

@@ -203,7 +203,7 @@ export function applicationRoutes(services: {
         detail: {
           ...detail,
           operationId: 'updateApplication',
-          summary: 'Change the name, status, code lifetime or message settings',
+          summary: 'Change the name, the status or settings',
           description:
             'Changes the fields that you send and leaves all others as they are. Null clears a nullable field. A disabled application is refused from its next call on.',
         },

@@ -23,6 +23,13 @@ import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
 import { defineNodeTable } from './tables/nodes.ts'
 
+const words = customType<{ data: readonly string[] | null; driverData: string | null }>({
+  dataType: () => 'text',
+  // Unlike other values, those of placeholders are encoded here when they are null, too.
+  toDriver: (list) => list?.join(' ') ?? null,
+  fromDriver: (list) => list?.split(' ') ?? null,
+})
+
 /**
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
  * in both.
@@ -36,12 +43,8 @@ const postgresColumns = {
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => bigint(name, { mode: 'number' }),
   shortId: (name: string) => text(name),
-  shortIds: customType<{ data: readonly string[] | null; driverData: string | null }>({
-    dataType: () => 'text',
-    // Unlike other values, those of placeholders are encoded here when they are null, too.
-    toDriver: (ids) => ids?.join(' ') ?? null,
-    fromDriver: (list) => list?.split(' ') ?? null,
-  }),
+  words,
+  shortIds: words,
 } as unknown as ColumnKit
 
 /** Rows of the nodes that share a database. */

@@ -25,6 +25,8 @@ const web = {
   defaultLocale: null,
   webOtpDomain: null,
   androidAppHash: null,
+  defaultCountry: null,
+  countries: ['AT', 'DE'],
   createdAt: at,
   updatedAt: at,
 }
@@ -123,6 +125,7 @@ describe('app', () => {
     expect(stdout).toContain('ph_live_secret_1a2b****9f0e\n')
     expect(stdout).toContain('ph_live_api_1a2b****9f0e  rotated 1 h ago\n')
     expect(stdout).toMatch(/Code lifetime +5 min\n/)
+    expect(stdout).toMatch(/Countries +AT, DE\n/)
     expect(stdout).not.toContain('Language')
   })
 
@@ -137,6 +140,10 @@ describe('app', () => {
       '',
       '--locale',
       'de',
+      '--default-country',
+      'GB',
+      '--countries',
+      'DE, AT',
     ]
     expect((await cli.home.otpd(['app', 'update', web.id, ...flags])).exitCode).toBe(0)
     expect(lastBody()).toEqual({
@@ -144,7 +151,11 @@ describe('app', () => {
       webOtpDomain: 'example.com',
       androidAppHash: null,
       defaultLocale: 'de',
+      defaultCountry: 'GB',
+      countries: ['DE', 'AT'],
     })
+    expect((await cli.home.otpd(['app', 'update', web.id, '--countries', ''])).exitCode).toBe(0)
+    expect(lastBody()).toEqual({ countries: null })
     expect((await cli.home.otpd(['app', 'update', web.id, '--otp-ttl', '2m'])).exitCode).toBe(2)
   })
 

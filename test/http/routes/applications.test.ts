@@ -265,6 +265,8 @@ describe('GET /v1/applications/:id', () => {
       defaultLocale: null,
       webOtpDomain: null,
       androidAppHash: null,
+      defaultCountry: null,
+      countries: null,
       createdAt: '2026-11-20T12:00:00.000Z',
       updatedAt: '2026-11-20T12:00:00.000Z',
     })

@@ -35,6 +35,8 @@ export function defineAppsTables(c: ColumnKit) {
     defaultLocale: c.text('default_locale'),
     webOtpDomain: c.text('web_otp_domain'),
     androidAppHash: c.text('android_app_hash'),
+    defaultCountry: c.text('default_country'),
+    countries: c.words('countries'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })

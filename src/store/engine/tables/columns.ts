@@ -21,6 +21,12 @@ export const sqliteColumns = (ids: ShortIds) => ({
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => integer(name),
+  /** Words, at least one, in one text. */
+  words: customType<{ data: readonly string[]; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (list) => list.join(' '),
+    fromDriver: (list) => list.split(' '),
+  }),
   /** Id of a developer, project or application; stored as a number in SQLite. */
   shortId: customType<{ data: string; driverData: number }>({
     dataType: () => 'integer',
