@@ -57,7 +57,7 @@ const spentText = (
 }
 
 function statusText(
-  { mode, since, rules, countries, allowances, pools, alerts }: HostGuardStatus,
+  { mode, challenge, since, rules, countries, allowances, pools, alerts }: HostGuardStatus,
   { paint, formatTable }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
@@ -89,6 +89,9 @@ function statusText(
       : formatTable(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
+    ...(challenge === null
+      ? []
+      : [`Challenge ${paint.bold(challenge)}: users who pass it have three times the allowances`]),
     `Counted since ${zonedTime(since)}`,
     '',
     // A limit is a sentence: cut, it would say nothing.

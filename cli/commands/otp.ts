@@ -55,12 +55,14 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
     '--device-id <id>',
     "name of the end user's device; known devices have limits of their own",
   ),
+  challenge: textOption('--challenge <token>', 'token of the challenge that the end user passed'),
 }
 
-const { channel, locale, clientIp, deviceId } = sendOptions
+const { channel, locale, clientIp, deviceId, challenge } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   channel: channelOption,
+  challenge,
 }
 
 const verifyOptions: FieldOptions<

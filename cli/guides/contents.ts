@@ -26,6 +26,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'providers',
       'messages',
       'guard',
+      'challenge',
       'backup',
       'data',
       'many-nodes',

@@ -74,7 +74,12 @@ export const usageError = (message: string, ...hints: string[]) =>
   new CliError(exitCodes.usage, 'USAGE', message, { hints })
 
 const usageErrors400 = new Set(['INVALID_PHONE_NUMBER', 'MALFORMED_JSON'])
-const refusals403 = new Set(['PLAN_LIMIT_REACHED', 'ENDPOINT_LIMIT_REACHED', 'DESTINATION_BLOCKED'])
+const refusals403 = new Set([
+  'PLAN_LIMIT_REACHED',
+  'ENDPOINT_LIMIT_REACHED',
+  'DESTINATION_BLOCKED',
+  'CHALLENGE_REQUIRED',
+])
 
 /**
  * Maps an HTTP status and an error code to an exit code. 403 means either that the caller lacks permission (4), or

@@ -1,3 +1,5 @@
+import type { Challenge } from './types.ts'
+
 /** Codes of the API's errors, and those of calls that got no answer. */
 export type OtpdErrorCode =
   | 'INVALID_ARGUMENT'
@@ -9,6 +11,7 @@ export type OtpdErrorCode =
   | 'ENDPOINT_LIMIT_REACHED'
   | 'PLAN_LIMIT_REACHED'
   | 'DESTINATION_BLOCKED'
+  | 'CHALLENGE_REQUIRED'
   | 'NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'CONFLICT'
@@ -87,6 +90,15 @@ export class AuthenticationError extends OtpdError {
 export class PermissionError extends OtpdError {
   override name = 'PermissionError'
 }
+/** The user gets a code after a challenge (403): show it, and send again with its token as `challenge`. */
+export class ChallengeRequiredError extends PermissionError {
+  override name = 'ChallengeRequiredError'
+
+  /** Data that the page needs to show it. */
+  get challenge(): Challenge {
+    return this.metadata as Challenge
+  }
+}
 /** No such request (404). */
 export class NotFoundError extends OtpdError {
   override name = 'NotFoundError'
@@ -132,4 +144,6 @@ const kinds: Readonly<Record<number, typeof OtpdError>> = {
 
 /** Creates the error of a status. */
 export const createError = (message: string, facts: ErrorFacts): OtpdError =>
-  new (kinds[facts.status] ?? (facts.status >= 500 ? ServerError : OtpdError))(message, facts)
+  new (facts.code === 'CHALLENGE_REQUIRED'
+    ? ChallengeRequiredError
+    : (kinds[facts.status] ?? (facts.status >= 500 ? ServerError : OtpdError)))(message, facts)

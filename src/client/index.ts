@@ -7,9 +7,9 @@ import {
   type OtpdErrorCode,
 } from './errors.ts'
 import type {
-  Channel,
   CheckInput,
   Target,
+  ResendInput,
   SendInput,
   SentOtp,
   VerifiedOtp,
@@ -86,13 +86,13 @@ export class Otpd {
     this.#settings = readSettings(options)
   }
 
-  /** Sends a code. @throws OtpdError */
+  /** Sends a code. @throws OtpdError; ChallengeRequiredError if the user must pass a challenge first */
   send(input: SendInput, options?: CallOptions): Promise<SentOtp> {
     return this.#call(once('/v1/otp/send', input, options))
   }
 
   /** Sends the same code once more. @throws OtpdError */
-  resend(input: Target & { channel?: Channel | undefined }, options?: CallOptions): Promise<SentOtp> {
+  resend(input: ResendInput, options?: CallOptions): Promise<SentOtp> {
     return this.#call(once('/v1/otp/resend', input, options))
   }
 

@@ -20,7 +20,23 @@ export type SendInput = {
   metadata?: Readonly<Record<string, string>> | undefined
   clientIp?: string | undefined
   deviceId?: string | undefined
+  /** Token of a challenge that the end user passed: see `ChallengeRequiredError`. */
+  challenge?: string | undefined
 }
+
+export type ResendInput = Target & { channel?: Channel | undefined; challenge?: string | undefined }
+
+/** Data that a page needs to show a challenge: the key of a widget, or a proof of work in the format of the ALTCHA widget. */
+export type Challenge =
+  | { kind: 'turnstile' | 'hcaptcha'; siteKey: string }
+  | {
+      kind: 'altcha'
+      algorithm: 'SHA-256'
+      challenge: string
+      maxnumber: number
+      salt: string
+      signature: string
+    }
 
 export type SentOtp = {
   requestId: string

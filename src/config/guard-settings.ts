@@ -53,6 +53,59 @@ export const guardSettings = {
     default: '0',
     description: 'Messages of all applications per UTC day; 0 means unlimited.',
   },
+  guardChallengeKind: {
+    name: 'guard.challenge.kind',
+    kind: 'text',
+    variable: 'OTPD_GUARD_CHALLENGE_KIND',
+    default: 'none: the send is refused',
+    description:
+      'Challenge for users whose send an allowance would refuse: `turnstile`, `hcaptcha`, or `altcha`, which needs no other service.',
+  },
+  guardChallengeSiteKey: {
+    name: 'guard.challenge.siteKey',
+    kind: 'text',
+    variable: 'OTPD_GUARD_CHALLENGE_SITE_KEY',
+    default: 'none; required by turnstile and hcaptcha',
+    description: 'Public key of the widget, which pages get with the error.',
+  },
+  guardChallengeSecret: {
+    name: 'guard.challenge.secret',
+    kind: 'text',
+    variable: 'OTPD_GUARD_CHALLENGE_SECRET',
+    notInFile: true,
+    secret: true,
+    default: 'none; turnstile and hcaptcha require it or the file',
+    description: 'Secret that otpd checks tokens of the widget with.',
+  },
+  guardChallengeSecretFile: {
+    name: 'guard.challenge.secretFile',
+    kind: 'text',
+    variable: 'OTPD_GUARD_CHALLENGE_SECRET_FILE',
+    default: 'none',
+    description: 'File that contains the secret, instead of the variable. Other users must not read it.',
+  },
+  guardChallengeHostnames: {
+    name: 'guard.challenge.hostnames',
+    kind: 'list',
+    variable: 'OTPD_GUARD_CHALLENGE_HOSTNAMES',
+    default: 'all that the site key allows',
+    description: 'Host names of the pages on which a challenge may have been passed.',
+  },
+  guardChallengeTimeoutSeconds: {
+    name: 'guard.challenge.timeoutSeconds',
+    kind: 'integer',
+    variable: 'OTPD_GUARD_CHALLENGE_TIMEOUT_SECONDS',
+    default: '5',
+    description:
+      'How long a send waits for the service that checks its token, 1 to 10 seconds; then the challenge is not passed.',
+  },
+  guardChallengeVerifyUrl: {
+    name: 'guard.challenge.verifyUrl',
+    kind: 'text',
+    variable: 'OTPD_GUARD_CHALLENGE_VERIFY_URL',
+    default: "the service's own",
+    description: 'URL at which tokens are checked (siteverify): https, or http on loopback.',
+  },
 } as const satisfies Record<string, Setting>
 
 /** A setting of 0.1.0 that is accepted, ignored and warned about. */

@@ -2,7 +2,9 @@ import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/model/phone.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
 import { restrictedNumberTypes, type RestrictedNumberType } from '../domain/model/number-type.ts'
-import type { ResolvedSetting, Reader } from './reader.ts'
+import type { ConfigUse } from './database.ts'
+import { readChallenge } from './guard-challenge.ts'
+import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
 
@@ -13,7 +15,12 @@ const countMax = 1_000_000_000
  *
  * @param defaultMode mode unless it is set
  */
-export function readGuard(reader: Reader, defaultMode: GuardSettings['mode']): GuardSettings {
+export function readGuard(
+  reader: Reader,
+  input: ConfigInput,
+  use: ConfigUse,
+  defaultMode: GuardSettings['mode'],
+): GuardSettings {
   const countries = (id: SettingId) => reader.read<string[]>(id, parseCountries, [])
   const mode = reader.read('guardMode', parseChoice('off', 'monitor', 'enforce'), defaultMode)
   const allowed = countries('guardCountries')
@@ -30,6 +37,7 @@ export function readGuard(reader: Reader, defaultMode: GuardSettings['mode']): G
       addresses: reader.read<string[]>('guardTrustedAddresses', parseCidrs, []).value,
     },
     totalPerDay: reader.read('guardTotalPerDay', parseInteger(0, countMax), 0).value,
+    challenge: readChallenge(reader, input, use),
   }
 }
 

@@ -34,7 +34,16 @@ export const newSettings: Record<string, readonly string[]> = {
     'plans.*.consolePerMinute',
     'plans.*.lookupsPerMinute',
   ],
-  '0.3.0': ['server.drainSeconds'],
+  '0.3.0': [
+    'guard.challenge.hostnames',
+    'guard.challenge.kind',
+    'guard.challenge.secret',
+    'guard.challenge.secretFile',
+    'guard.challenge.siteKey',
+    'guard.challenge.timeoutSeconds',
+    'guard.challenge.verifyUrl',
+    'server.drainSeconds',
+  ],
 }
 
 /** A setting that an older release does not know, and the release that introduced it. */

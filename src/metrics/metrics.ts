@@ -81,6 +81,11 @@ export function createMetrics(needs: {
     'Alerts that the conversion of a country fell, by country.',
     'country',
   )
+  const challenges = counter(
+    'otpd_challenge_checks_total',
+    'Tokens of challenges that were checked, by outcome: passed, failed, or unavailable if the service did not say.',
+    'outcome',
+  )
   let readCertificate = (): Certificate | undefined => undefined
   const expiry = new Gauge({
     name: 'otpd_tls_certificate_expiry_seconds',
@@ -194,6 +199,10 @@ export function createMetrics(needs: {
     /** Counts an alert of the guard. Countries are a closed list. */
     recordGuardAlert(country: string): void {
       guardAlerts.inc({ country })
+    },
+
+    recordChallenge(outcome: 'passed' | 'failed' | 'unavailable'): void {
+      challenges.inc({ outcome })
     },
 
     /** Counts a backup of the schedule that failed. */

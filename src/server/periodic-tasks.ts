@@ -80,11 +80,15 @@ export function createUnreadableReporter(log: Log): (value: UnreadableValue) => 
 }
 
 /** Drops calls that follow another too soon, so that callers cannot flood the log. */
-export function atMostEvery(ms: number, clock: Clock, call: () => void): () => void {
+export function atMostEvery<A extends unknown[]>(
+  ms: number,
+  clock: Clock,
+  call: (...args: A) => void,
+): (...args: A) => void {
   let nextAt = -Infinity
-  return () => {
+  return (...args) => {
     if (clock.now() < nextAt) return
     nextAt = clock.now() + ms
-    call()
+    call(...args)
   }
 }

@@ -8,6 +8,8 @@ import { createApplicationService } from '../domain/apps/applications.ts'
 import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
+import { createTokenCheck } from '../delivery/check-token.ts'
+import { createChallenges } from '../domain/guard/challenge.ts'
 import { createGuard } from '../domain/guard/guard.ts'
 import { createListRuleService } from '../domain/guard/list-rules.ts'
 import { createGuardStatusService } from '../domain/guard/status.ts'
@@ -23,6 +25,7 @@ import { createOtpService } from '../domain/otp/otp.ts'
 import { createProviderStatusService } from '../domain/otp/provider-status.ts'
 import { revertGuardCounts } from '../domain/otp/undelivered.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { ChallengeKind, TokenCheck } from '../domain/model/challenge.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
 import { createPhoneService } from '../domain/upkeep/phone-service.ts'
@@ -87,6 +90,8 @@ export type ServiceNeeds = {
   /** Called when a valid login of an external provider is refused because sign-up is closed. */
   onSignUpRefused?: (() => void) | undefined
   onTotpClockSetBack?: Parameters<typeof createBuiltInIdentity>[0]['onTotpClockSetBack']
+  /** Called with the result of each check of a challenge. */
+  onChallengeChecked?: ((kind: ChallengeKind, check: TokenCheck) => void) | undefined
   /** Called when the conversion of a country fell. */
   onGuardAlert?(alert: GuardAlert): void
 }
@@ -135,6 +140,13 @@ export function createServices(needs: ServiceNeeds) {
     keys,
     onFault: (error) => needs.onGuardFailed?.(error),
     onAlert: (alert) => needs.onGuardAlert?.(alert),
+  })
+  const tokenCheck = createTokenCheck({ version, ca: needs.messaging?.ca })
+  const challenges = createChallenges({
+    ...base,
+    settings: guard.settings,
+    checkToken: tokenCheck.checkToken,
+    onChecked: needs.onChallengeChecked,
   })
   const messaging = createMessaging({
     ...base,
@@ -205,6 +217,7 @@ export function createServices(needs: ServiceNeeds) {
       checkFailuresMax: config.budgets.phoneCheckFailures,
       sendBudget: () => sendBudget,
       guard,
+      challenges,
       recordRefusedSend,
     }),
     relay: createOtpRelay({
@@ -221,7 +234,10 @@ export function createServices(needs: ServiceNeeds) {
     projects: createProjectService(base),
     receiveCallback,
     sendWebhook: send,
-    closeWebhookConnections: webhookConnections.closeIdle,
+    closeIdleConnections() {
+      webhookConnections.closeIdle()
+      tokenCheck.close()
+    },
     setupTokens: createSetupTokens(base),
     webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
     webhookEndpoints: createWebhookEndpointService({

@@ -12,6 +12,7 @@ import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { logFault } from './log-fault.ts'
 import { createServerMetrics, startMetricsListener, watchDelivery } from './metrics.ts'
 import { createCodeReporter, type DevLine } from './dev-lines.ts'
+import { createChallengeReporter } from './report-challenges.ts'
 import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { OnStep } from '../shared/progress.ts'
@@ -148,6 +149,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
           maxHours: config.tokenMaxHours,
         }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
+      onChallengeChecked: createChallengeReporter({ log, clock, metrics }),
       onSignUpRefused: atMostEvery(minuteMs, clock, () =>
         log.warn(
           'a login was refused because sign-up is closed; create the account with `otpd admin create --email ADDRESS`, or set OTPD_SIGNUP=open',
@@ -197,7 +199,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       ownsAllLeases: node.isSole,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
-    cleanups.push(services.closeWebhookConnections)
+    cleanups.push(services.closeIdleConnections)
     await startWorkers({
       config,
       services,

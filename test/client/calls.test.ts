@@ -1,6 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { inspect } from 'node:util'
-import { Otpd, OtpdError, type OtpdOptions } from '../../src/client/index.ts'
+import {
+  ChallengeRequiredError,
+  Otpd,
+  OtpdError,
+  PermissionError,
+  type OtpdOptions,
+} from '../../src/client/index.ts'
 
 type Answer = { status: number; body?: object; headers?: Record<string, string> }
 
@@ -73,6 +79,7 @@ describe('a send', () => {
     ['400', refused(400, 'INVALID_ARGUMENT'), 'InvalidRequestError'],
     ['401', refused(401, 'UNAUTHENTICATED'), 'AuthenticationError'],
     ['403', refused(403, 'DESTINATION_BLOCKED'), 'PermissionError'],
+    ['403 with a challenge', refused(403, 'CHALLENGE_REQUIRED'), 'ChallengeRequiredError'],
     ['404', refused(404, 'NOT_FOUND'), 'NotFoundError'],
     ['409', refused(409, 'CONFLICT'), 'ConflictError'],
     ['410', refused(410, 'OTP_EXPIRED'), 'GoneError'],
@@ -88,6 +95,19 @@ describe('a send', () => {
     expect([error.reason, error.metadata, error.requestId]).toEqual(['REASON', { a: 1 }, 'req_1'])
     expect(error.details).toMatchObject(faults)
     expect(error.retryAfterSeconds).toBe(Number(answer.headers?.['retry-after']) || undefined)
+  })
+
+  test('that needs a challenge gets its data, and passes on its token under a key of its own', async () => {
+    const challenge = { kind: 'turnstile', siteKey: '0x4AAA' } as const
+    const error = { code: 'CHALLENGE_REQUIRED', message: 'Pass it.', metadata: challenge }
+    answers = [{ status: 403, body: { error } }, sent]
+    const thrown = await errorOf(create().send({ phone }))
+    expect(thrown).toBeInstanceOf(PermissionError)
+    if (!(thrown instanceof ChallengeRequiredError)) throw thrown
+    expect(thrown.challenge).toEqual(challenge)
+    await create().send({ phone, challenge: 'token' })
+    expect(calls[1]?.body).toBe(JSON.stringify({ phone, challenge: 'token' }))
+    expect(new Set(keys()).size).toBe(2)
   })
 
   test('is made three times at most, or as often as wanted', async () => {

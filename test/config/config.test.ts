@@ -55,6 +55,7 @@ test('works without any configuration', () => {
       allowedNumberTypes: [],
       trusted: { prefixes: [], addresses: [] },
       totalPerDay: 0,
+      challenge: null,
     },
     backup: {
       everyMs: null,

@@ -10,6 +10,7 @@ describe('the guard', () => {
       allowedNumberTypes: [],
       trusted: { prefixes: [], addresses: [] },
       totalPerDay: 0,
+      challenge: null,
     }
     const newcomer = requireConfig(loadEnv({}))
     expect(newcomer.guard).toEqual(guard as typeof newcomer.guard)
@@ -44,6 +45,7 @@ describe('the guard', () => {
       allowedNumberTypes: ['satellite', 'personal'],
       trusted: { prefixes: ['+3161'], addresses: ['10.0.0.0/8'] },
       totalPerDay: 5000,
+      challenge: null,
     })
     expect(findOrigin(loaded, 'guard.mode')).toBe('/etc/o.toml:2')
     expect(findOrigin(loaded, 'guard.totalPerDay')).toBe('/etc/o.toml:8')

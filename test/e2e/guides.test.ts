@@ -94,7 +94,7 @@ test('the commands for a test suite start a server of its own, which sends more 
 
 test('the configurations are valid, and the plan can be used', async () => {
   const secret = join(reader.folder, 'secret')
-  writeFileSync(secret, '0123456789abcdef0123456789abcdef')
+  writeFileSync(secret, '0123456789abcdef0123456789abcdef', { mode: 0o600 })
   const authority = join(reader.folder, 'root.pem')
   writeFileSync(authority, '-----BEGIN CERTIFICATE-----\n')
   const blocks = names.flatMap((name) => codeBlocks(readDocument(`src/docs/${name}`), 'toml'))
@@ -103,7 +103,7 @@ test('the configurations are valid, and the plan can be used', async () => {
   for (const block of blocks) {
     writeFileSync(
       path,
-      block.replace('/run/secrets/twilio', secret).replace('/etc/otpd/corp-root.pem', authority),
+      block.replace(/\/run\/secrets\/\w+/, secret).replace('/etc/otpd/corp-root.pem', authority),
     )
     const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse', OTPD_SECRET_S3: 'x' }
     const checked = await runBinary(reader.folder, ['config', 'check', '--config', path], { env })

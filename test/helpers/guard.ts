@@ -19,6 +19,7 @@ export const guardOff: GuardSettings = {
   allowedNumberTypes: [],
   trusted: { prefixes: [], addresses: [] },
   totalPerDay: 0,
+  challenge: null,
 }
 
 /** Keeps rows of the guard in memory: for months of traffic. `guard` reads them. */

@@ -1,3 +1,4 @@
+import { createChallenges } from '../../src/domain/guard/challenge.ts'
 import { createGuard } from '../../src/domain/guard/guard.ts'
 import { deriveStoredCode } from '../../src/domain/model/code.ts'
 import type { CallingApplication } from '../../src/domain/model/application.ts'
@@ -104,6 +105,11 @@ export function createOtpOperations(needs: {
     checkFailuresMax: 25,
     sendBudget: () => 'enforce',
     guard,
+    challenges: createChallenges({
+      ...base,
+      settings: guard.settings,
+      checkToken: () => Promise.reject(new Error('there is no service')),
+    }),
     recordRefusedSend: createRefusedSends(base),
   })
 

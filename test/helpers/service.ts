@@ -68,6 +68,7 @@ export type TestOptions = {
   delivery?: DeliverySettings
   messaging?: ServiceNeeds['messaging']
   report?: ServiceNeeds['report']
+  onChallengeChecked?: ServiceNeeds['onChallengeChecked']
   /** Source of ids, salts and secrets. By default that of the system. */
   random?: Random
   /** Database that the test opened and closes. By default a new SQLite file. */
@@ -99,6 +100,7 @@ export async function createTestService(options: TestOptions = {}) {
     publicUrl: () => publicUrl,
     messaging: options.messaging,
     report: options.report,
+    onChallengeChecked: options.onChallengeChecked,
   })
   if (options.delivery) await services.messaging.start(options.delivery)
   const { newId } = services

@@ -268,6 +268,8 @@ describe('a server with metrics', () => {
     await send(message as Parameters<typeof send>[0])
     metrics.observeProviderSend('main', 'uncertain', 8000)
     metrics.recordRefusal(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
+    metrics.recordRefusal(new ServiceError('CHALLENGE_REQUIRED', ''), '/v1/otp/send')
+    metrics.recordChallenge('unavailable')
     // The path is also served with a trailing slash.
     metrics.recordRefusal(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
     const samples = await read(metrics)
@@ -275,6 +277,8 @@ describe('a server with metrics', () => {
     const sendLabels = { provider: 'main', outcome: 'uncertain' }
     expect(findValue(samples, 'otpd_delivery_duration_seconds_count', sendLabels)).toBe(1)
     expect(findValue(samples, 'otpd_otp_sends_total', { outcome: 'destination_blocked' })).toBe(1)
+    expect(findValue(samples, 'otpd_otp_sends_total', { outcome: 'challenge_required' })).toBe(1)
+    expect(findValue(samples, 'otpd_challenge_checks_total', { outcome: 'unavailable' })).toBe(1)
     expect(findValue(samples, 'otpd_otp_verifications_total', { outcome: 'otp_expired' })).toBe(1)
   })
 })

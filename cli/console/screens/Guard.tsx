@@ -123,7 +123,7 @@ const allowancesMax = 5
  * @param isShort each rule gets one line, which ends where the screen ends
  */
 function guardLines(
-  { mode, rules, allowances = [], pool, alerts }: GuardState,
+  { mode, challenge, rules, allowances = [], pool, alerts }: GuardState,
   ownLines: readonly Line[],
   width: number,
   theme: Theme,
@@ -149,6 +149,7 @@ function guardLines(
   )
   return [
     [' ', status(tone, modes[mode])],
+    ...(challenge ? [[` challenge ${challenge}: users who pass it have three times the allowances`]] : []),
     ...alerts.map(({ country, until }): Line => [
       ' ',
       status('bad', `${country} has more unverified messages than usual`),

@@ -55,6 +55,10 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     code: 'CONFLICT',
     meaning: 'the stored webhook secret cannot be decrypted: rotate it',
   },
+  CHALLENGE_FAILED: {
+    code: 'CHALLENGE_REQUIRED',
+    meaning: 'the token is wrong, too old, was used before or could not be checked: show the new challenge',
+  },
   BLOCKED: { code: 'OTP_CANCELED', meaning: 'the guard had refused the destination' },
   DELIVERY_FAILED: { code: 'OTP_CANCELED', meaning: 'no message could be delivered' },
   APP_RATE: { code: 'RATE_LIMITED', meaning: "the application's sends or verifications per minute" },

@@ -44,6 +44,11 @@ const descriptions: Record<ErrorCode, Description> = {
     meaning: 'The guard against SMS pumping refused the number, its country or its network.',
     remedy: 'Tell the user that codes cannot be sent there. The log names the rule to the developer.',
   },
+  CHALLENGE_REQUIRED: {
+    meaning:
+      'An allowance of the guard is spent, and a user who passes a challenge still gets a code. `metadata` has what the page needs: `kind` with `siteKey`, or with the proof of work of `altcha`.',
+    remedy: 'Show the challenge, and send again with its token as `challenge`: see the guide on the guard.',
+  },
   NOT_FOUND: {
     meaning: 'There is no such resource or route, or it belongs to another account or application.',
     remedy: 'Check the id or the path. Both cases look the same on purpose.',

@@ -60,7 +60,7 @@ const descriptions: Record<LogType, Description> = {
     detail: 'nothing, or the attempt',
   },
   'otp.refused': {
-    when: 'A limit refused a send or a resend: the rate of the application or the send limit of the phone. At most one entry a minute and phone; its `requestId` is the request that the refused sends follow, null for a phone without one.',
+    when: 'A limit refused a send or a resend: the rate of the application or the send limit of the phone; or the user must pass a challenge first. At most one entry a minute and phone; its `requestId` is the request that the refused sends follow, null for a phone without one.',
     detail: 'the reason, how many were refused since when, and when the next is admitted',
   },
   'webhook.disabled': {
@@ -68,8 +68,8 @@ const descriptions: Record<LogType, Description> = {
     detail: 'the endpoint and why',
   },
   'guard.flagged': {
-    when: 'The guard only monitors, and would have refused this send.',
-    detail: 'the rule',
+    when: 'The guard would have refused this send, but only monitors, or the user passed a challenge.',
+    detail: 'the rule, and `CHALLENGE_PASSED` after a challenge',
   },
 }
 

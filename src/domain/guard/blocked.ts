@@ -60,7 +60,7 @@ export const blockResend = (
   ],
 })
 
-/** Records in the log that a message was sent although it violates rules (mode `monitor`). */
+/** Records in the log that a message was sent although it violates rules (mode `monitor`, or a passed challenge). */
 export const flaggedChanges = (
   newId: NewId,
   request: OtpRequest,

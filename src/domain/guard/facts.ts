@@ -21,7 +21,7 @@ export const loadGuardFacts = (
 ): Awaitable<GuardFacts | undefined> => (keys ? loadFacts(rows, keys) : undefined)
 
 async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> {
-  const { subjects, relay, total } = keys
+  const { subjects, relay, total, challenge } = keys
   const wanted: string[] = []
   if (subjects) {
     wanted.push(subjects.country, subjects.prefix)
@@ -30,6 +30,7 @@ async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> 
   }
   if (relay !== undefined) wanted.push(relay)
   if (total !== undefined) wanted.push(total)
+  if (challenge !== undefined) wanted.push(challenge)
   if (wanted.length === 0) return { keys, rows: new Map() }
   try {
     const found = await rows.rows(wanted.toSorted())

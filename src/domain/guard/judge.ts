@@ -4,10 +4,12 @@ import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
 import { allowanceOf, findExceeded, isFromPool, relayAllowance, type Usages } from './allowances.ts'
+import { challengeTimes } from './challenge.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
   createGuardRowKeys,
   historyKey,
+  solutionOf,
   verifiedFrom,
   type GuardedMessage,
   type GuardedRequest,
@@ -24,6 +26,8 @@ export type GuardVerdict = {
   violatedRules: GuardRule[]
   /** Set if this message showed that its country or prefix sends more unverified messages than usual. */
   alert?: GuardAlert | undefined
+  /** `needed`: blocked, and a passed challenge would let it pass. `passed`: sent because of one. */
+  challenge?: 'needed' | 'passed' | undefined
 }
 
 /**
@@ -53,7 +57,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   const { mode, totalPerDay } = settings
   const isEnforced = mode === 'enforce'
 
-  /** Compares a stranger's message with the allowances, and counts it if it passes. */
+  /** Compares a stranger's message with the allowances, or a multiple of them, and counts it if it passes. */
   function judgeStranger(
     facts: GuardFacts,
     subjects: SubjectKeys,
@@ -61,7 +65,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     isRepeat: boolean,
     now: number,
     changes: GuardChanges,
-  ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
+  ): GuardVerdict {
     const open = openSubjects(facts, subjects, now)
     const { country, prefix, network, device } = open
     const pool = openSubject(facts.rows.get(facts.keys.pool), now)
@@ -81,11 +85,13 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       device: device?.usage(),
       isRepeat,
     }
+    const hasPassed = takeSolution(facts, message, changes)
+    const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
-    const isBlocked = isEnforced && violatedRules.length > 0
+    const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
     if (!isBlocked) {
       for (const subject of Object.values(open)) subject?.add(now, 1)
-      if (isFromPool(usages)) {
+      if (isFromPool(usages, times)) {
         country.draw(1)
         pool.add(now, 1)
         changes.rows.set(facts.keys.pool, pool.close())
@@ -102,7 +108,29 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     // A blocked message costs little: it writes nothing but what a clock brought.
     if (!isBlocked || alert || hours || isHeld)
       changes.rows.set(subjects.country, country.close(alert ? now : undefined))
-    return { violatedRules, alert: alert ?? ofPool }
+    const mayHelp = settings.challenge !== null && message.challenge !== undefined && !hasPassed
+    const isNeeded = isBlocked && mayHelp && findExceeded(usages, challengeTimes).length === 0
+    return {
+      blocked: isBlocked,
+      violatedRules,
+      alert: alert ?? ofPool,
+      challenge:
+        isNeeded && !isTotalSpent(facts, now)
+          ? 'needed'
+          : hasPassed && violatedRules.length > 0
+            ? 'passed'
+            : undefined,
+    }
+  }
+
+  /** Tells whether a message comes with a passed challenge, and remembers a solution: each counts once. */
+  function takeSolution({ rows }: GuardFacts, message: GuardedMessage, changes: GuardChanges): boolean {
+    if (message.challenge?.outcome !== 'passed') return false
+    const solution = solutionOf(message)
+    if (!solution) return true
+    if (rows.has(solution.key)) return false
+    changes.rows.set(solution.key, { windows: [[1]], alertedAt: 0, until: solution.until })
+    return true
   }
 
   /** Compares a message with the code of another system with what is usual: nothing tells whether it was verified. */
@@ -112,24 +140,31 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     country: string,
     now: number,
     changes: GuardChanges,
-  ): Pick<GuardVerdict, 'violatedRules' | 'alert'> {
+  ): GuardVerdict {
     const relay = openSubject(rows.get(key), now)
     const hours = noteHours(relay, rows.get(key), rows.get(historyKey(key)), now)
     if (hours) changes.rows.set(historyKey(key), hours)
     const base = namedBase(settings, relay, country, now)
     const isExceeded = relay.usage().unverified >= relayAllowance(relay.about.usualDay, base)
-    if (!isExceeded || !isEnforced) relay.add(now, 1)
+    const blocked = isExceeded && isEnforced
+    if (!blocked) relay.add(now, 1)
     const alert = findAlert(country, relay, undefined, now)
     changes.rows.set(key, relay.close(alert ? now : undefined))
-    return { violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }
+    return { blocked, violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }
   }
 
+  const isTotalSpent = ({ keys: { total }, rows }: GuardFacts, now: number): boolean =>
+    totalPerDay > 0 &&
+    total !== undefined &&
+    openSubject(rows.get(total), now).usage().unverified >= totalPerDay
+
   /** Counts a message against the daily cap of the installation. */
-  function violatesTotal({ keys: { total }, rows }: GuardFacts, now: number, changes: GuardChanges): boolean {
+  function violatesTotal(facts: GuardFacts, now: number, changes: GuardChanges): boolean {
+    const { total } = facts.keys
     if (totalPerDay === 0 || total === undefined) return false
-    const sent = openSubject(rows.get(total), now)
-    const isExceeded = sent.usage().unverified >= totalPerDay
+    const isExceeded = isTotalSpent(facts, now)
     if (isExceeded && isEnforced) return true
+    const sent = openSubject(facts.rows.get(total), now)
     sent.add(now, 1)
     changes.rows.set(total, sent.close())
     return isExceeded
@@ -162,24 +197,26 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       if (!facts || now === undefined) return { verdict: { blocked: false, violatedRules: [] }, changes }
       const country = message.country ?? noCountry
       const violatedRules = violatedListRules(settings, message)
-      const isBlocked = () => isEnforced && violatedRules.length > 0
-      let alert: GuardAlert | undefined
+      let blocked = isEnforced && violatedRules.length > 0
+      let judged: GuardVerdict | undefined
       const { subjects, relay } = facts.keys
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      if (!isBlocked() && !sender.isKnownPhone && (subjects ?? relay) !== undefined) {
-        const judged = subjects
+      if (!blocked && !sender.isKnownPhone && (subjects ?? relay) !== undefined) {
+        judged = subjects
           ? judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
           : judgeRelayed(facts, relay ?? '', country, now, changes)
         violatedRules.push(...judged.violatedRules)
-        alert = judged.alert
+        blocked = judged.blocked
       }
-      if (!isBlocked() && violatesTotal(facts, now, changes)) violatedRules.push('TOTAL_DAILY')
-      const blocked = isBlocked()
+      if (!blocked && violatesTotal(facts, now, changes)) {
+        violatedRules.push('TOTAL_DAILY')
+        blocked = isEnforced
+      }
       const hour = Math.floor(now / hourMs)
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
       for (const rule of violatedRules)
         changes.decisions.set(`${hour} ${rule} ${country}`, { hour, rule, country, ...count })
-      return { verdict: { blocked, violatedRules, alert }, changes }
+      return { verdict: { ...judged, blocked, violatedRules }, changes }
     },
 
     convert(facts, request, sender, now) {

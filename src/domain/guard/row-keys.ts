@@ -8,6 +8,7 @@ import type { RestrictedNumberType } from '../model/number-type.ts'
 import { isVirtualPhone, noCountry } from '../model/phone.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Listing } from '../model/list-rule.ts'
+import type { ChallengeAnswer } from './challenge.ts'
 import { isTrustedPhone, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
 
 /** Fields of a request that the guard uses. */
@@ -28,6 +29,8 @@ export type GuardedMessage = CountedMessage & {
   listing?: Listing
   /** The only countries that get messages of the application, besides the operator's; null or undefined: all. */
   appCountries?: readonly string[] | null
+  /** Undefined if the caller cannot show challenges. */
+  challenge?: ChallengeAnswer | undefined
 }
 
 /** Keys of the subjects of a message. Those of prefix and network are hashes; that of the device is its context. */
@@ -48,6 +51,8 @@ export type GuardKeys = {
   pool: string
   /** Row of the messages of the installation; undefined without a daily cap. */
   total: string | undefined
+  /** Row of the solved challenge that came with the message. */
+  challenge?: string | undefined
   /** Time of a message that is judged. */
   judgedAt: number | undefined
 }
@@ -135,8 +140,9 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
         return { ...toKeys(message), judgedAt: now }
       const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
-      const counted = sender.isKnownPhone ? toKeys(message) : keysOfCounts(message, sender)
-      return { ...counted, total, judgedAt: now }
+      if (sender.isKnownPhone) return { ...toKeys(message), total, judgedAt: now }
+      const challenge = solutionOf(message)?.key
+      return { ...keysOfCounts(message, sender), total, challenge, judgedAt: now }
     },
 
     keysToConvert(request, sender, now) {
@@ -151,6 +157,10 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
   }
 }
+
+/** Names the row of the solution that otpd checked itself, if one came with a message. */
+export const solutionOf = ({ challenge }: Pick<GuardedMessage, 'challenge'>) =>
+  challenge?.outcome === 'passed' ? challenge.once : undefined
 
 /** Tells whether the phone was counted on a day already, for all subjects. */
 function isEvidence(sender: Sender, { network, device }: SubjectKeys, day: number): boolean {

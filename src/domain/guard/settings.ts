@@ -3,6 +3,7 @@ import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts
 import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'
 import type { Listing } from '../model/list-rule.ts'
+import type { ChallengeSettings } from '../model/challenge.ts'
 
 export type GuardMode = 'off' | 'monitor' | 'enforce'
 
@@ -23,6 +24,8 @@ export type GuardSettings = {
   }
   /** Messages of the installation per UTC day; 0 means no limit. */
   totalPerDay: number
+  /** Challenge for users whose send an allowance would refuse; null: it is refused. */
+  challenge: ChallengeSettings | null
 }
 
 /** Finds the rules that a message violates regardless of earlier messages. */

@@ -1,3 +1,4 @@
+import type { ChallengeKind } from '../model/challenge.ts'
 import type { Clock } from '../model/clock.ts'
 import { alertMs, type GuardDecisions, guardRules, type GuardRow, type GuardRule } from '../model/guard.ts'
 import { restrictedNumberTypes } from '../model/number-type.ts'
@@ -38,6 +39,8 @@ type RuleStatus = {
 
 export type GuardStatus = GuardUsage & {
   mode: GuardSettings['mode']
+  /** Null without one. */
+  challenge: ChallengeKind | null
   /** Start of the counted decisions: about 24 hours ago, on a full hour. */
   since: string
   rules: Array<RuleStatus & { flagged: number; blocked: number }>
@@ -48,6 +51,7 @@ export type GuardStatus = GuardUsage & {
 /** The guard as a developer may see it. */
 export type DeveloperGuardStatus = Omit<GuardUsage, 'pools'> & {
   mode: GuardSettings['mode']
+  challenge: ChallengeKind | null
   rules: RuleStatus[]
   pool: Pick<PoolUsage, 'allowance' | 'unverified'>
 }
@@ -67,6 +71,7 @@ export function createGuardStatusService(needs: {
       const { pools, ...usage } = await readUsage(needs.store, settings, `${developerId} `, now)
       return {
         mode: settings.mode,
+        challenge: settings.challenge?.kind ?? null,
         rules: guardRules.map((rule) => ({ rule, limit: describeLimit(rule, settings) })),
         ...usage,
         pool: pools[0] ?? { allowance: allowances.pool.perDay, unverified: 0 },
@@ -87,6 +92,7 @@ export async function readGuardStatus(
     decisions.reduce((count, decision) => (decision.rule === rule ? count + decision[kind] : count), 0)
   return {
     mode: settings.mode,
+    challenge: settings.challenge?.kind ?? null,
     since: new Date(fromHour * hourMs).toISOString(),
     rules: guardRules.map((rule) => ({
       rule,

@@ -23,6 +23,8 @@ export type Keys = {
   readonly pseudonym: IndexKey
   /** Hashes the phone prefixes and client addresses that the guard counts by. */
   readonly guard: IndexKey
+  /** Signs the challenges that otpd makes itself. */
+  readonly challenge: Buffer
   /** Derives the tokens of callback URLs. */
   readonly callback: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
@@ -91,6 +93,7 @@ const subkeys = {
   refreshToken: { purpose: 'signing', label: 'refresh token', isIn010: true },
   accessToken: { purpose: 'signing', label: 'access token', isIn010: false },
   audit: { purpose: 'signing', label: 'audit', isIn010: false },
+  challenge: { purpose: 'signing', label: 'challenge', isIn010: false },
   seals: { purpose: 'seals', label: 'seals', isIn010: false },
   webhookHeader: { purpose: 'seals', label: 'webhook header', isIn010: true },
   cursor: { purpose: 'seals', label: 'cursor', isIn010: false },
@@ -194,6 +197,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       phone: everyVersion('phone'),
       pseudonym: everyVersion('pseudonym'),
       guard: everyVersion('guard'),
+      challenge: one('challenge'),
       callback: one('callback'),
       signingKey: one('signingKey'),
       webhookHeader: one('webhookHeader', 0),
@@ -244,10 +248,8 @@ export const unwrapDataKey = (
   material: Buffer.from(unseal(derive(masterKey, 'wrap'), wrapContext(id), wrapped), 'base64url'),
 })
 
-/** Derives the key that authenticates backups. It needs no database, so it comes from the master key itself. */
+// Backups are authenticated and encrypted without a database, so with keys from the master key itself.
 export const backupMacKey = (masterKey: Uint8Array) => derive(masterKey, 'backup-mac')
-
-/** Derives the key that encrypts backups. It needs no database, so it comes from the master key itself. */
 export const backupSealKey = (masterKey: Uint8Array) => derive(masterKey, 'backup-seal')
 
 /**

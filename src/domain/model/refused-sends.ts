@@ -1,6 +1,6 @@
 /** Sends to a phone that a limit refused, one after another. */
 export type RefusedSends = {
-  /** Reason of the last refusal: `APP_RATE` or `PHONE_SEND_BUDGET`. */
+  /** Reason of the last refusal: `APP_RATE`, `PHONE_SEND_BUDGET`, `CHALLENGE_REQUIRED` or `CHALLENGE_FAILED`. */
   reason: string
   count: number
   /** Time of the first. */

@@ -53,7 +53,10 @@ export function sentChanges(
   const inbox = request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
   return [
     ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
-    ...flaggedChanges(newId, request, verdict.violatedRules, subscribers, now),
+    ...flaggedChanges(newId, request, flags(verdict), subscribers, now),
     eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),
   ]
 }
+
+const flags = ({ violatedRules, challenge }: GuardVerdict): readonly string[] =>
+  challenge === 'passed' ? [...violatedRules, 'CHALLENGE_PASSED'] : violatedRules

@@ -7,6 +7,7 @@ import type { Delivery } from '../model/delivery.ts'
 import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
+import type { Challenges } from '../guard/challenge.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { RecordRefusedSend } from './refused-sends.ts'
 
@@ -28,5 +29,6 @@ export type OtpNeeds = {
   /** Changes with the configuration while the server runs. */
   sendBudget: () => SendBudgetMode
   guard: Guard
+  challenges: Challenges
   recordRefusedSend: RecordRefusedSend
 }

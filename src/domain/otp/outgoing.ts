@@ -33,6 +33,8 @@ export type SendInput = ChannelChoice & {
   clientIp?: string | undefined
   /** Names the end user's device; stored only as a keyed hash. */
   deviceId?: string | undefined
+  /** Token of a challenge that the end user passed. */
+  challenge?: string | undefined
   /** Text of the caller's own, with `{{code}}`. */
   ownText?: string | undefined
 }

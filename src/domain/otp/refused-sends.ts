@@ -32,7 +32,7 @@ export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decid
   return async (
     application: CallingApplication,
     { phone, requestId }: RefusedSend,
-    { rejected: { reason = '', retryAfterSeconds = 0 } }: Rejected,
+    { rejected: { code, reason = code, retryAfterSeconds = 0 } }: Rejected,
   ): Promise<void> => {
     const { id: appId, developerId, environment } = application
     const subject = `${developerId} ${environment} ${canonicalPhone(phone)}`

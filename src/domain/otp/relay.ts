@@ -58,7 +58,7 @@ export type RelayResult = Relayed & { replayed: boolean; rate: RateState | undef
 
 type RelayTables = OtpTables | 'applications' | 'changes' | 'leases' | 'relayedMessages' | 'webhookEndpoints'
 
-type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'checkFailuresMax' | 'random'> & {
+type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> & {
   store: Store<RelayTables>
   /** Applies a receipt that arrived before its message was stored. */
   applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>

@@ -6,6 +6,7 @@ import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { blockResend } from '../guard/blocked.ts'
+import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
@@ -35,6 +36,7 @@ import { run } from './run.ts'
 import { deliveryFailed } from './settle.ts'
 import {
   readEarlierSend,
+  refuseByChallenge,
   refuseByLimit,
   refuseSend,
   saveOutcome,
@@ -61,11 +63,14 @@ export function createOtpResend(needs: OtpNeeds) {
      */
     async resend(
       application: CallingApplication,
-      { channel, ...target }: OtpTarget & { channel?: Channel | undefined },
+      input: OtpTarget & { channel?: Channel | undefined; challenge?: string | undefined },
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
+      const { channel, challenge, ...target } = input
+      const answer =
+        challenge === undefined ? noToken : await needs.challenges.answer(application, { challenge })
       const outcome = await onTarget(needs, application, target, (found) =>
-        decideResend(found, application, { channel, mustWait: true }, scope),
+        decideResend(found, application, { channel, mustWait: true, answer }, scope),
       )
       return completeSend(application, scope, outcome)
     },
@@ -87,11 +92,14 @@ export function createOtpResend(needs: OtpNeeds) {
     },
   }
 
-  /** @param choice.mustWait whether a message must not follow another too soon */
+  /**
+   * @param choice.mustWait whether a message must not follow another too soon
+   * @param choice.answer undefined for a façade, which cannot show challenges
+   */
   async function decideResend(
     found: FoundRequest,
     application: CallingApplication,
-    choice: ChannelChoice & { mustWait?: boolean },
+    choice: ChannelChoice & { mustWait?: boolean; answer?: ChallengeAnswer },
     scope: IdempotencyScope | undefined,
   ): Promise<Outcome | Replay | Moved> {
     return run(needs, ({ guard, readPhone }) => ({
@@ -116,7 +124,14 @@ export function createOtpResend(needs: OtpNeeds) {
         const { numberType } = parsePhone(phone)
         const listing = findListing(await rows.listRules(application), existing, now)
         const channels = [choice.channel ?? existing.channel]
-        const message = { ...existing, numberType, channels, listing, appCountries: caller.countries }
+        const message = {
+          ...existing,
+          numberType,
+          channels,
+          listing,
+          appCountries: caller.countries,
+          challenge: choice.answer,
+        }
         const refused = guard.refusedChannels(message)
         const sender = withListing(senderOf(loaded.record, existing), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
@@ -164,11 +179,19 @@ export function createOtpResend(needs: OtpNeeds) {
         if (choice.mustWait && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
         if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
         const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
-        const changes: Change[] = [
-          ...chargeChanges,
+        const guardChanges: Change[] = [
           { kind: 'guard', changes: counts },
           ...alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now),
         ]
+        const refused = {
+          answer: choice.answer,
+          rate,
+          refusedSend: { phone: request.phone, requestId: request.id },
+          changes: [...charged.changes, ...guardChanges],
+        }
+        const challenged = refuseByChallenge(needs, verdict, refused, now)
+        if (challenged) return challenged
+        const changes = [...chargeChanges, ...guardChanges]
         if (verdict.blocked) {
           const blocked = blockResend(newId, request, verdict, subscribers, now)
           const all = [...changes, ...blocked.changes]

@@ -1,11 +1,14 @@
 import { firstAttemptResult } from './settle.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
+import { challengeRequired, type ChallengeAnswer } from '../guard/challenge.ts'
+import type { GuardVerdict } from '../guard/judge.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Message } from '../model/message.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { tryParsePhone } from '../model/phone.ts'
+import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -18,7 +21,7 @@ export type Outcome = {
   rate: RateState | undefined
   result: OtpRequest | Rejected
   alert?: GuardAlert | undefined
-  /** Set if a limit refused the send. */
+  /** Set if a limit refused the send, or a challenge is needed. */
   refusedSend?: RefusedSend
 }
 
@@ -66,6 +69,30 @@ export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Dec
   result: { replayed: false, rate: undefined, result: rejected, refusedSend },
   changes: [],
 })
+
+/**
+ * Refuses a message that a passed challenge would let pass. Leaves the idempotency key free, for the call with the token.
+ *
+ * @param refused.changes those of the limits and the guard
+ * @returns undefined for any other message
+ */
+export function refuseByChallenge(
+  { challenges }: Pick<OtpNeeds, 'challenges'>,
+  { challenge, alert }: GuardVerdict,
+  refused: {
+    answer: ChallengeAnswer | undefined
+    rate: RateState | undefined
+    refusedSend: RefusedSend
+    changes: readonly Change[]
+  },
+  now: number,
+): Decision<Outcome> | undefined {
+  const needed = challenge === 'needed' ? challenges.create(now) : undefined
+  if (!needed) return undefined
+  const { answer, rate, refusedSend, changes } = refused
+  const result = reject(challengeRequired(needed, answer))
+  return { result: { replayed: false, rate, result, alert, refusedSend }, changes }
+}
 
 /**
  * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,

@@ -6,6 +6,7 @@ import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { blockSend } from '../guard/blocked.ts'
+import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
@@ -24,6 +25,7 @@ import { run } from './run.ts'
 import { refusedSendTo } from './refused-sends.ts'
 import {
   readEarlierSend,
+  refuseByChallenge,
   refuseByLimit,
   refuseSend,
   saveOutcome,
@@ -59,6 +61,7 @@ export function createOtpSend(needs: OtpNeeds) {
      * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body
      * @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS)
      * @throws DESTINATION_BLOCKED by the guard; the request has failed
+     * @throws CHALLENGE_REQUIRED by the guard; there is no request
      * @throws DELIVERY_FAILED when no provider accepted the message and none will be tried again; the request
      *   has failed
      */
@@ -67,7 +70,8 @@ export function createOtpSend(needs: OtpNeeds) {
       input: SendInput,
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
-      return completeSend(application, scope, await decideSend(application, input, scope))
+      const answer = input.challenge === undefined ? noToken : await answerChallenge(application, input)
+      return completeSend(application, scope, await decideSend(application, input, scope, answer))
     },
 
     /**
@@ -81,26 +85,38 @@ export function createOtpSend(needs: OtpNeeds) {
       input: SendInput,
       scope?: IdempotencyScope,
     ): Promise<SendResult | Moved> {
-      const outcome = await decideSend(application, input, scope, origin)
+      const outcome = await decideSend(application, input, scope, undefined, origin)
       return outcome === moved ? moved : completeSend(application, scope, outcome)
     },
+  }
+
+  /** Checks the token of a send, whose phone must be one. */
+  async function answerChallenge(
+    application: CallingApplication,
+    input: SendInput,
+  ): Promise<ChallengeAnswer> {
+    parsePhone(input.phone)
+    return needs.challenges.answer(application, input)
   }
 
   function decideSend(
     application: CallingApplication,
     input: SendInput,
     scope: IdempotencyScope | undefined,
+    answer: ChallengeAnswer,
   ): Promise<Outcome | Replay>
   function decideSend(
     application: CallingApplication,
     input: SendInput,
     scope: IdempotencyScope | undefined,
+    answer: undefined,
     origin: Origin,
   ): Promise<Outcome | Replay | Moved>
   function decideSend(
     application: CallingApplication,
     input: SendInput,
     scope: IdempotencyScope | undefined,
+    challenge: ChallengeAnswer | undefined,
     madeFor?: Origin,
   ): Promise<Outcome | Replay | Moved> {
     const phone = parsePhone(input.phone)
@@ -136,6 +152,7 @@ export function createOtpSend(needs: OtpNeeds) {
           channels,
           listing,
           appCountries: caller.countries,
+          challenge,
         }
         const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
         const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
@@ -182,6 +199,15 @@ export function createOtpSend(needs: OtpNeeds) {
         const phoneChange: Change = { kind: 'phone', slot: loaded, record: withRequest(record, request) }
         const guardChange: Change = { kind: 'guard', changes: counts }
         const alert = alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now)
+        // Nothing is sent, so the phone is not charged.
+        const refused = {
+          answer: challenge,
+          rate,
+          refusedSend: refusedSendTo(phone, loaded.record),
+          changes: [...charged.changes, guardChange, ...alert],
+        }
+        const challenged = refuseByChallenge(needs, verdict, refused, now)
+        if (challenged) return challenged
         const changes = [...charged.changes, phoneChange, guardChange, ...alert]
         if (verdict.blocked) {
           const blocked = blockSend(newId, request, verdict, subscribers, now)

@@ -132,6 +132,26 @@ export const errorExamples = {
     'Codes to this destination are blocked. Ask the operator if this is a mistake.',
     { metadata: { requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z' } },
   ),
+  CHALLENGE_REQUIRED: example(
+    'CHALLENGE_REQUIRED',
+    'Let the user pass the challenge, and send again with its token as `challenge`.',
+    { metadata: { kind: 'turnstile', siteKey: '0x4AAAAAAADnPIDROrmt1Wwj' } },
+  ),
+  CHALLENGE_FAILED: example(
+    'CHALLENGE_REQUIRED',
+    'This challenge was not passed, is too old or was used before. Let the user pass the new one.',
+    {
+      reason: 'CHALLENGE_FAILED',
+      metadata: {
+        kind: 'altcha',
+        algorithm: 'SHA-256',
+        challenge: '6d1c4ed8e8eb1c6fa9df3d39af2f1a1f5e35b4ea9c9c3d8fbd2c0f3a94b4d6e1',
+        maxnumber: 300000,
+        salt: '5f2b1c0a9e8d7c6b5a493827?expires=1795608600&',
+        signature: '0f9b6a7c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a',
+      },
+    },
+  ),
   PROJECT_NOT_FOUND: example('NOT_FOUND', 'No project with this id.'),
   APPLICATION_NOT_FOUND: example('NOT_FOUND', 'No application with this id.'),
   OTP_REQUEST_NOT_FOUND: example('NOT_FOUND', 'No OTP request with this id.'),

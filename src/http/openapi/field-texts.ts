@@ -49,6 +49,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   events: 'Kinds of events that the endpoint receives.',
   expiresAt: 'Time after which the code is refused.',
   'ApiToken.expiresAt': 'Time after which the token is refused; null: never.',
+  'Guard.challenge': 'Challenge for users whose send an allowance would refuse; null: it is refused.',
   'GuardListRule.appId': 'Application whose messages it concerns; null: all of yours.',
   'GuardListRule.expiresAt': 'Time after which the rule no longer applies; null: never.',
   'CreatedApiToken.expiresAt': 'Time after which the token is refused; null: never.',

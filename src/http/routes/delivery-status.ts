@@ -79,6 +79,7 @@ const guard = object(
       ...oneOf(['off', 'monitor', 'enforce']),
       description: '`monitor` sends every message and logs which it would block; `enforce` blocks them.',
     },
+    challenge: nullable(oneOf(['turnstile', 'hcaptcha', 'altcha'])),
     rules: Type.Array(
       object({
         rule: { ...oneOf(guardRules), description: 'Name of the rule, as log entries show it.' },
@@ -116,8 +117,9 @@ const guard = object(
   'Guard',
 )
 
-const presentGuard = ({ mode, rules, alerts, allowances, pool }: DeveloperGuardStatus) => ({
+const presentGuard = ({ mode, challenge, rules, alerts, allowances, pool }: DeveloperGuardStatus) => ({
   mode,
+  challenge,
   rules,
   allowances: allowances.map(({ country, verifiedPhones, allowance, unverified, fromPool }) => ({
     country,

@@ -53,7 +53,8 @@ export const logEntry = object(
     ),
     reason: Type.Optional(
       Type.String({
-        description: 'Of `otp.refused`: the limit of the last refusal, `APP_RATE` or `PHONE_SEND_BUDGET`.',
+        description:
+          'Of `otp.refused`: what refused last, `APP_RATE`, `PHONE_SEND_BUDGET`, `CHALLENGE_REQUIRED` or `CHALLENGE_FAILED`.',
       }),
     ),
     count: Type.Optional(

@@ -32,6 +32,14 @@ const deviceId = Type.String({
     "Any stable name of the end user's device or browser, such as a random cookie. Works as clientIp does, also when the network changes. Only a keyed hash is stored.",
 })
 
+const challenge = Type.String({
+  minLength: 1,
+  maxLength: 8192,
+  errorText: 'Expected the token of a challenge, up to 8192 characters',
+  description:
+    'Token of the challenge that the end user passed after `CHALLENGE_REQUIRED`. Each counts once; it opens three times the allowances of the guard.',
+})
+
 /** Names a request. `readTarget` requires exactly one of the two. */
 const target = {
   requestId: Type.Optional(requestId),
@@ -107,6 +115,7 @@ export function otpOperationRoutes(services: {
           metadata: Type.Optional(sendFields.metadata),
           clientIp: Type.Optional(sendFields.clientIp),
           deviceId: Type.Optional(deviceId),
+          challenge: Type.Optional(challenge),
         }),
         response: { 201: data(sentOtp), ...appErrors },
         detail: {
@@ -123,14 +132,19 @@ export function otpOperationRoutes(services: {
       '/resend',
       async ({ application, body, headers, set }) => {
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/resend', body)
-        const target = { ...readTarget(body), channel: body.channel }
+        const { channel, challenge } = body
+        const target = { ...readTarget(body), channel, challenge }
         const result = await otp.resend(application, target, scope)
         setReplayedHeader(set.headers, result.replayed)
         setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
         return { data: presentSent(result) }
       },
       {
-        body: object({ ...target, channel: Type.Optional(channel) }),
+        body: object({
+          ...target,
+          channel: Type.Optional(channel),
+          challenge: Type.Optional({ ...challenge, description: 'As in a send.' }),
+        }),
         response: { 200: data(sentOtp), ...appErrors },
         detail: {
           ...detail,

@@ -1,8 +1,10 @@
 import { expect } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
+import { enforced, openDevice } from '../../helpers/challenged-device.ts'
 import { countByOutcome, createOtpClient } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService } from '../../helpers/service.ts'
+import { solveAltcha } from '../../helpers/solve-altcha.ts'
 import { concurrentCalls, maybeStartLater, runConcurrently, type Race } from './race.ts'
 import { openRaceFixture } from './fixture.ts'
 
@@ -53,6 +55,27 @@ export const limitRaces: Race[] = [
           expect(countByOutcome(responses)).toEqual({
             '201': 5,
             '403 DESTINATION_BLOCKED': concurrentCalls - 5,
+          })
+        },
+      }
+    },
+  },
+
+  {
+    name: `${concurrentCalls} concurrent sends with one solved challenge: exactly one passes`,
+    async open(database) {
+      const env = { ...enforced, OTPD_GUARD_CHALLENGE_KIND: 'altcha' }
+      const service = await createTestService({ plans: unlimitedPlans, env, database })
+      const otp = createOtpClient(service)
+      return {
+        close: service.dispose,
+        async round(_, random) {
+          const { send } = await openDevice(service, otp)
+          const challenge = solveAltcha((await send()).error.metadata ?? {})
+          const responses = await runConcurrently(concurrentCalls, random, () => send({ challenge }))
+          expect(countByOutcome(responses)).toEqual({
+            '201': 1,
+            '403 CHALLENGE_REQUIRED CHALLENGE_FAILED': concurrentCalls - 1,
           })
         },
       }

@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/domain/model/plans.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
-import { createGuardFixture, guardOff } from '../../helpers/guard.ts'
+import { createGuardFixture, guardOff, stranger } from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { guardOffEnv, createOtpClient, countByOutcome } from '../../helpers/otp-client.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
@@ -116,6 +116,32 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       )
       // 30, as those in flight count a fifth up to 30.
       expect(verdicts.filter((verdict) => verdict?.blocked === false)).toHaveLength(54)
+    }
+  }, 300_000)
+
+  test('48 sends of three nodes with one solved challenge pass once', async () => {
+    const stores = [opened.database, second, opened.openNode()].map((database) =>
+      createStore(database, { keys: testKeys }),
+    )
+    const settings = { ...guardOff, challenge: { kind: 'altcha' } as const }
+    for (let round = 0; round < rounds / 8; round++) {
+      const nodes = stores.map((store) => createGuardFixture(store, settings))
+      const sender = { ...stranger, contexts: [`device_${round}`] }
+      const message = { developerId: `dev_challenge_${round}` }
+      const spent = nodes[0]
+      for (let n = 0; n < 5; n++) await spent?.evaluate(spent.createRequest(message), sender)
+      const once = { key: `challenge ${round}`, until: 1_000_000 }
+      const verdicts = await Promise.all(
+        Array.from({ length: 48 }, (_, n) => {
+          const node = nodes[n % 3]
+          return node?.evaluate(
+            node.createRequest({ ...message, challenge: { outcome: 'passed', once } }),
+            sender,
+          )
+        }),
+      )
+      expect(verdicts.filter((verdict) => verdict?.blocked === false)).toHaveLength(1)
+      expect(verdicts.filter((verdict) => verdict?.challenge === 'needed')).toHaveLength(47)
     }
   }, 300_000)
 

@@ -33,6 +33,12 @@ const denied = {
 }
 const conflict = { status: 409, code: 'CONFLICT', message: 'The request conflicts with another one.' }
 
+const blocked = {
+  status: 403,
+  code: 'ONE_TIME_PASSWORD_SMS.PHONE_NUMBER_BLOCKED',
+  message: 'Phone number is blocked to receive SMS due to any blocking business reason in the operator.',
+}
+
 /** Errors as CAMARA one-time-password-sms v1 documents them (release r3.2). */
 const errors: Record<ErrorCode, CamaraError> = {
   INVALID_ARGUMENT: invalid,
@@ -55,11 +61,8 @@ const errors: Record<ErrorCode, CamaraError> = {
   FORBIDDEN: denied,
   ENDPOINT_LIMIT_REACHED: denied,
   PLAN_LIMIT_REACHED: denied,
-  DESTINATION_BLOCKED: {
-    status: 403,
-    code: 'ONE_TIME_PASSWORD_SMS.PHONE_NUMBER_BLOCKED',
-    message: 'Phone number is blocked to receive SMS due to any blocking business reason in the operator.',
-  },
+  DESTINATION_BLOCKED: blocked,
+  CHALLENGE_REQUIRED: blocked,
   DELIVERY_FAILED: {
     status: 403,
     code: 'ONE_TIME_PASSWORD_SMS.PHONE_NUMBER_NOT_ALLOWED',

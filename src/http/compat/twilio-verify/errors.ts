@@ -13,6 +13,8 @@ const forbidden = { status: 403, code: 20403, message: 'Forbidden' }
 const maxChecks = { status: 429, code: 60202, message: 'Max check attempts reached' }
 const maxSends = { status: 429, code: 60203, message: 'Max send attempts reached' }
 
+const blocked = { status: 403, code: 60410, message: 'Verification delivery attempt blocked' }
+
 /** Errors as Twilio Verify documents them. Codes 20004, 20409 to 20417 and 20422 are not Twilio's. */
 const errors: Record<ErrorCode, TwilioError> = {
   UNAUTHENTICATED: { status: 401, code: 20003, message: 'Authenticate' },
@@ -41,7 +43,8 @@ const errors: Record<ErrorCode, TwilioError> = {
     code: 20422,
     message: 'The Idempotency-Key was used with a different request',
   },
-  DESTINATION_BLOCKED: { status: 403, code: 60410, message: 'Verification delivery attempt blocked' },
+  DESTINATION_BLOCKED: blocked,
+  CHALLENGE_REQUIRED: blocked,
   DELIVERY_FAILED: { status: 400, code: 60205, message: 'The number cannot be reached by this channel' },
   ENDPOINT_LIMIT_REACHED: forbidden,
   PLAN_LIMIT_REACHED: forbidden,
