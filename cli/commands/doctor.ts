@@ -241,7 +241,11 @@ const editChecks = (running: RunningServer): Check[] =>
 async function liveSendingChecks({ io }: Context, localServer: LocalServer | null): Promise<Check[]> {
   const config = localServer?.running?.config ?? localServer?.loaded.config ?? null
   if (localServer === null || config === null) return []
-  const { openProviders } = await import('../../src/server/bundle.ts')
+  const { openProviders, tryChallenge } = await import('../../src/server/bundle.ts')
+  // A running server does not tell its secrets.
+  const service = localServer.loaded.config?.guard.challenge
+  const isCalled = service && service.kind !== 'altcha' && service.secret !== ''
+  const challenge = isCalled ? { fault: await tryChallenge(service, version) } : null
   const openedProviders = openProviders(config, version)
   try {
     const facts = sendingFacts(localServer)
@@ -251,6 +255,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
       verifiedCountries: facts?.verifiedCountries ?? [],
       providers: localServer.running?.providers ?? (await openedProviders.list()),
       openCircuits: facts?.openCircuits ?? [],
+      challenge,
       nowMs: io.now(),
       configFile: shortPath(config.configFile ?? defaultConfigPath(io), io.homeDirectory),
     })

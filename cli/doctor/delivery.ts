@@ -16,6 +16,8 @@ export type DeliveryFacts = {
   guardAlerts: ReadonlyArray<{ country: string; until: number }>
   /** Countries in which codes were verified, the one with most first. */
   verifiedCountries: readonly string[]
+  /** Answer of the challenge's service to a call with the secret; null if it was not called. */
+  challenge: { fault: string | undefined } | null
   nowMs: number
   /** Configuration file to suggest for new settings. */
   configFile: string
@@ -39,6 +41,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
     receiptCheck(facts),
     ...sendRateChecks(facts),
     ...guardChecks(facts),
+    ...challengeChecks(facts),
     ...alertChecks(facts),
   ]
 }
@@ -158,6 +161,24 @@ function guardChecks({ config: { guard }, verifiedCountries }: DeliveryFacts): C
         ? 'List the countries that you serve, as ISO codes, in [guard]: countries = […]'
         : `List the countries that you serve in [guard]. Codes were verified in: countries = [${verifiedCountries.map((country) => `"${country}"`).join(', ')}]`,
     ),
+  ]
+}
+
+/** Checks that the service which checks challenges answers, and knows the secret. */
+function challengeChecks({ config: { guard }, challenge }: DeliveryFacts): Check[] {
+  if (guard.challenge === null) return []
+  const name = 'challenge'
+  const { kind } = guard.challenge
+  if (kind === 'altcha') return [ok(name, 'altcha: made and checked by this server')]
+  if (challenge === null) return [ok(name, `${kind}: not called, as its secret is not in this shell`)]
+  return [
+    challenge.fault === undefined
+      ? ok(name, `${kind} answers, and knows the secret`)
+      : fault(
+          name,
+          `${kind} checks no token: ${challenge.fault}; users who pass the challenge are refused`,
+          'Compare siteKey and secret in [guard.challenge] with the page of your widget.',
+        ),
   ]
 }
 

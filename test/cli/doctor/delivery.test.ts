@@ -34,6 +34,7 @@ async function runDeliveryChecks(
   resting: OpenCircuit[] = [],
   guardAlerts: Array<{ country: string; until: number }> = [],
   verifiedCountries: string[] = [],
+  challenge: { fault: string | undefined } | null = null,
 ) {
   const config = requireConfig(loadFile(toml, { files: { '/secret': secret } }))
   const opened = openProviders(config, '1.0.0')
@@ -45,6 +46,7 @@ async function runDeliveryChecks(
       openCircuits: resting,
       guardAlerts,
       verifiedCountries,
+      challenge,
       nowMs,
       configFile: '/etc/o.toml',
     })
