@@ -14,6 +14,7 @@ import {
   readServerFacts,
   type ServerFacts,
 } from '../store/postgres/server-checks.ts'
+import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { readRecord } from './running-node.ts'
 import { openSharedStore } from './shared.ts'
 
@@ -71,8 +72,10 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
     const ofServer = await withPostgres(config.database.url, async (client) => ({
       facts: await readServerFacts(client),
       latencyMs: await measureLatency(client),
-      masterKeys: await countMasterKeys(client),
-      verifiedCountries: await listVerifiedCountries(client),
+      ...(await withSnapshot(client, async () => ({
+        masterKeys: await countMasterKeys(client),
+        verifiedCountries: await listVerifiedCountries(client),
+      }))),
       auditTrail: await verifySharedTrail(client, keys),
     }))
     return {
@@ -86,6 +89,8 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
       openCircuits,
       guardAlerts: alerts.map(({ country, until }) => ({ country, until: Date.parse(until) })),
     }
+  } catch (error) {
+    throw database.convertError(error)
   } finally {
     await close()
   }

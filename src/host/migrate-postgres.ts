@@ -4,12 +4,13 @@ import {
   readPostgresSchema,
 } from '../store/engine/migrate-postgres.ts'
 import type { MigrationStatus } from '../store/files/inspection.ts'
+import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { connectTo, withPostgres } from '../store/postgres/connect.ts'
 
 /** Lists the applied and the pending migrations of a PostgreSQL database. @throws StartRefused */
 export const postgresMigrationStatus = (url: string): Promise<MigrationStatus> =>
   withPostgres(url, async (client) => {
-    const schema = await readPostgresSchema(client)
+    const schema = await withSnapshot(client, () => readPostgresSchema(client))
     const pending = pendingPostgresMigrations(schema)
     return { applied: schema.applied.map(({ name }) => name), pending: pending.map(({ name }) => name) }
   })

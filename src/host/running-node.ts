@@ -1,6 +1,7 @@
 import type { DatabaseConfig } from '../config/config.ts'
 import { withPostgres } from '../store/postgres/connect.ts'
 import { readLiveNodes } from '../store/postgres/nodes.ts'
+import { withSnapshot } from '../store/postgres/snapshot.ts'
 import type { RunningNode, ServerRecord } from './server-record.ts'
 
 /** Reads what a node wrote about itself. It wrote its configuration before it was ready, and the rest afterwards. */
@@ -19,7 +20,8 @@ export async function findRunningNode(
   ownName: string,
   version: string,
 ): Promise<(RunningNode & { record: ServerRecord }) | null> {
-  const nodes = (await withPostgres(url, readLiveNodes)).filter((node) => node.version === version)
+  const live = await withPostgres(url, (client) => withSnapshot(client, () => readLiveNodes(client)))
+  const nodes = live.filter((node) => node.version === version)
   const found = nodes.find(({ name }) => name === ownName) ?? nodes[0]
   if (!found) return null
   const record = readRecord(found.settings)

@@ -59,7 +59,7 @@ export async function openSharedStore(config: SharedConfig, access: 'read' | 'wr
     return buildStore(explaining(access === 'read' ? asReadOnly(database) : database), keyring, shared)
   } catch (error) {
     await database.close()
-    throw toStartError(error)
+    throw toStartError(database.convertError(error))
   }
 }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { runBinary, type RunOptions } from '../helpers/binary.ts'
 import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
 
@@ -94,6 +95,21 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     expect(stderr).toContain('The disk of the database is full (53100).')
     expect(exitCode).toBe(3)
     await shared.query('drop function refuse cascade')
+  })
+
+  test.each([
+    ['audit_entries, developers', [['audit', 'verify'], ['admin', 'list'], ['doctor']]],
+    ['migrations', [['audit', 'verify'], ['migrate', 'status'], ['serve']]],
+  ])('do not wait without limit behind a lock of %s', async (tables, commands) => {
+    const client = new Client(shared.url)
+    await client.connect()
+    await client.query(`begin; lock table ${tables} in access exclusive mode`)
+    const results = await Promise.all(commands.map((args) => run(args)))
+    await client.end()
+    for (const { exitCode, stdout, stderr } of results) {
+      expect(`${stdout}${stderr}`).toContain('pg_stat_activity')
+      expect([3, 8]).toContain(exitCode)
+    }
   })
 
   test('find an audit entry that was changed', async () => {

@@ -1,21 +1,19 @@
 import type { ClientBase } from 'pg'
 import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
+import { withSnapshot } from './snapshot.ts'
 import { verifyChains, type AuditSteps, type AuditVerification } from '../files/audit-verification.ts'
 
-/** Verifies all chains of a shared database in one snapshot, also while nodes serve it. Reads only. */
-export async function verifySharedTrail(
+/**
+ * Verifies all chains of a shared database in one snapshot, also while nodes serve it. Reads only.
+ *
+ * @throws as withSnapshot
+ */
+export const verifySharedTrail = (
   client: ClientBase,
   keys: Pick<Keys, 'audit'>,
   onStep?: OnStep,
-): Promise<AuditVerification> {
-  await client.query('begin transaction isolation level repeatable read read only')
-  try {
-    return await runSteps(client, verifyChains(keys, onStep))
-  } finally {
-    await client.query('rollback')
-  }
-}
+): Promise<AuditVerification> => withSnapshot(client, () => runSteps(client, verifyChains(keys, onStep)))
 
 async function runSteps<T>(client: ClientBase, steps: AuditSteps<T>): Promise<T> {
   let step = steps.next()

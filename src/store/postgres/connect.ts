@@ -194,6 +194,11 @@ const outages: ReadonlyArray<readonly [code: string, message: string, remedy: st
   ],
   ['55000', 'the database takes no connections', 'Allow them: alter database NAME allow_connections true.'],
   [
+    'POSTGRES_NO_ANSWER',
+    'the database did not answer in time',
+    'Try again. If it goes on, a transaction may keep a table locked: pg_stat_activity shows it.',
+  ],
+  [
     '55P03',
     'another transaction keeps a table locked',
     'Try again, or end that transaction: pg_stat_activity shows it.',

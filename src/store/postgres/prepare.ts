@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
 import { OperationRefused } from '../files/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
+import { withSnapshot } from './snapshot.ts'
 import { requirePrivileges } from './privileges.ts'
 import {
   measureClock,
@@ -60,7 +61,9 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     await requireTransactions(client)
     const isNamed = options.statements === 'named'
     if (isNamed) await withSecondClient(options, (other) => requireNamedStatements(client, other))
-    if (options.mustExist) await requireExisting(client)
+    // A migration would wait for a locked table silently.
+    const applied = await withSnapshot(client, () => readPostgresMigrations(client))
+    if (options.mustExist) requireExisting(applied)
     const { isNew, migrated } = await migratePostgres(client, {
       migrate: options.migrate,
       connect: () => connectTo(url),
@@ -75,8 +78,8 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
   }
 }
 
-async function requireExisting(client: Client): Promise<void> {
-  if ((await readPostgresMigrations(client)).length > 0) return
+function requireExisting(applied: readonly unknown[]): void {
+  if (applied.length > 0) return
   throw new OperationRefused(
     'NO_DATABASE',
     'the database is empty',
