@@ -6,7 +6,7 @@ import { sessionSettings, toOptions } from '../engine/postgres-connections.ts'
 import { takesWrites } from '../engine/postgres-primary.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
-/** The database cannot be reached now. A supervisor may start the same command again. */
+/** The database cannot be used now. A supervisor may start the same command again. */
 export class DatabaseUnreachable extends StartRefused {
   readonly isUnreachable = true
 }
@@ -16,25 +16,32 @@ const attemptMs = 5_000
 const retryMs = 1_000
 
 /**
- * Connects to the database. While the server is away or starting, tries again every second; a refusal ends it at once.
+ * Connects to the database. While the server is away or starting, or takes no writes, tries again every second; a refusal
+ * ends it at once.
  *
  * @param options.waitMs how long to try; 0: once
+ * @param options.check refuses a server that cannot be used; with DatabaseUnreachable only for now
  * @param options.onWaiting called before each wait, with the reason
  * @throws DatabaseUnreachable it stayed away; StartRefused it refused the connection, or its certificate is not trusted
  */
 export async function connectClient(
   url: string,
-  options: { applicationName: string; waitMs: number; onWaiting?: (cause: string) => void },
+  options: {
+    applicationName: string
+    waitMs: number
+    check?: (client: Client) => Promise<void>
+    onWaiting?: (cause: string) => void
+  },
 ): Promise<Client> {
-  const { applicationName, waitMs, onWaiting = () => {} } = options
+  const { applicationName, waitMs, check = async () => {}, onWaiting = () => {} } = options
   const endsAt = performance.now() + waitMs
   for (;;) {
     try {
-      return await tryConnect(url, { application_name: applicationName })
+      return await tryConnect(url, { application_name: applicationName }, check)
     } catch (error) {
       const refused = toConnectRefusal(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
-      onWaiting(awayCause(error) ?? 'no server takes writes')
+      onWaiting(awayCause(error) ?? refused.message)
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }
@@ -57,13 +64,17 @@ function toConnectRefusal(error: unknown): unknown {
 type ConnectionSettings = Pick<ClientConfig, 'application_name' | 'options'>
 
 /** Connects to the server of the URL, or to the first of several that takes writes. @throws what the last one answered */
-async function tryConnect(url: string, settings: ConnectionSettings): Promise<Client> {
+async function tryConnect(
+  url: string,
+  settings: ConnectionSettings,
+  check: (client: Client) => Promise<void> = async () => {},
+): Promise<Client> {
   const hosts = splitHosts(url)
   let failure: unknown
   for (const host of hosts) {
     try {
       const client = await tryHost(host, settings)
-      if (hosts.length === 1 || (await takesWrites(client))) return client
+      if (hosts.length === 1 || (await takesWrites(client))) return await checked(client, check)
       await client.end()
       failure = new DatabaseUnreachable(
         'no server of the database takes writes',
@@ -74,6 +85,16 @@ async function tryConnect(url: string, settings: ConnectionSettings): Promise<Cl
     }
   }
   throw failure
+}
+
+async function checked(client: Client, check: (client: Client) => Promise<void>): Promise<Client> {
+  try {
+    await check(client)
+    return client
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
 }
 
 async function tryHost(url: string, settings: ConnectionSettings): Promise<Client> {

@@ -52,10 +52,10 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
   const client = await connectClient(url, {
     applicationName,
     waitMs: options.waitMs,
+    check: async (candidate) => requireSafeServer(await readServerFacts(candidate), options.isUnsafe),
     ...(onWaiting && { onWaiting }),
   })
   try {
-    requireSafeServer(await readServerFacts(client), options.isUnsafe)
     const clockAheadMs = await measureClock(client, options.now)
     const clockWarning = requireSameTime(clockAheadMs)
     await requireTransactions(client)

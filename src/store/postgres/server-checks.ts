@@ -1,6 +1,7 @@
 import { verifiedCountriesSql } from '../engine/verified-countries.ts'
 import type { ClientBase } from 'pg'
 import { driverCode } from '../engine/errors.ts'
+import { DatabaseUnreachable } from './connect.ts'
 import { StartRefused } from '../files/data-dir.ts'
 
 /** Settings of a server on which the guarantees of otpd depend. */
@@ -38,7 +39,7 @@ const versionMin = 14
  * Refuses a server that cannot store, or that may lose what it acknowledged.
  *
  * @param isUnsafe accepts a server that may lose acknowledged writes
- * @throws StartRefused
+ * @throws DatabaseUnreachable it takes no writes, as for a moment in a failover; StartRefused
  */
 export function requireSafeServer(facts: ServerFacts, isUnsafe: boolean): void {
   const version = Math.floor(facts.version / 10_000)
@@ -49,13 +50,13 @@ export function requireSafeServer(facts: ServerFacts, isUnsafe: boolean): void {
     )
   }
   if (facts.isInRecovery) {
-    throw new StartRefused(
+    throw new DatabaseUnreachable(
       'the server is a standby, which accepts no writes',
       'Name the primary server in the URL of the database.',
     )
   }
   if (facts.isReadOnly) {
-    throw new StartRefused(
+    throw new DatabaseUnreachable(
       'the database accepts no writes (default_transaction_read_only=on)',
       'Turn it off: alter database NAME set default_transaction_read_only = off.',
     )

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createPrimary } from '../../../src/store/engine/postgres-primary.ts'
 import { connectClient } from '../../../src/store/postgres/connect.ts'
+import { prepareSharedDatabase } from '../../../src/store/postgres/prepare.ts'
 import { postgresPrograms, startPostgresServer, type PostgresServer } from '../../helpers/postgres-server.ts'
 import { findUnusedPort } from '../../helpers/unused-port.ts'
 
@@ -42,12 +43,33 @@ describe.skipIf(postgresPrograms === null)('a database with several servers', ()
       },
     })
     await (await connecting).end()
-    expect(causes[0]).toBe('no server takes writes')
+    expect(causes[0]).toBe('no server of the database takes writes')
     await setReadOnly(servers[1], 'on')
     expect(connectClient(url, { applicationName: 'otpd/test', waitMs: 0 })).rejects.toMatchObject({
       message: 'no server of the database takes writes',
       isUnreachable: true,
     })
+  })
+
+  test('and a name that leads to one is waited for by a start until it takes writes', async () => {
+    const [server] = servers
+    await setReadOnly(server, 'on')
+    const causes: string[] = []
+    const { migrated } = await prepareSharedDatabase({
+      url: server?.url ?? '',
+      applicationName: 'otpd/test',
+      statements: 'named',
+      isUnsafe: true,
+      migrate: true,
+      waitMs: 20_000,
+      now: Date.now,
+      onWaiting: (cause) => {
+        causes.push(cause)
+        void setReadOnly(server, 'off')
+      },
+    })
+    expect(migrated).toEqual([])
+    expect(causes[0]).toBe('the database accepts no writes (default_transaction_read_only=on)')
   })
 
   test('is connected again when another server has become the primary, and only then', async () => {
