@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { CheckBudgetStore } from '../domain/store/check-budgets.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
 /** Reads and deletes the budgets of failed checks that 0.1.0 kept per application and phone hash. */
@@ -20,6 +21,8 @@ export function createCheckBudgetStore(database: Database, executor: QueryExecut
       .where(sql`${budgets.phoneHash} in (${p('first')}, ${p('last')})`),
   )
 
+  const findAny = database.prepare(() => executor.select({ appId: budgets.appId }).from(budgets).limit(1))
+
   return {
     async take(developerId, phoneHashes) {
       const found = await find({ first: phoneHashes[0], last: phoneHashes.at(-1) })
@@ -38,12 +41,10 @@ export function createCheckBudgetStore(database: Database, executor: QueryExecut
       return found.filter(({ appId }) => ownedIds.includes(appId))
     },
 
-    async isEmpty() {
-      return (await executor.select({ appId: budgets.appId }).from(budgets).limit(1)).length === 0
-    },
+    isEmpty: () => andThen(findAny(), (found) => found.length === 0),
 
-    exists: async (phoneHashes) =>
-      (await find({ first: phoneHashes[0], last: phoneHashes.at(-1) })).length > 0,
+    exists: (phoneHashes) =>
+      andThen(find({ first: phoneHashes[0], last: phoneHashes.at(-1) }), (found) => found.length > 0),
 
     async deleteByPhone(phoneHashes) {
       await executor.delete(budgets).where(inArray(budgets.phoneHash, [...phoneHashes]))

@@ -1,4 +1,5 @@
 import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
+import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { textParam } from './engine/query-params.ts'
@@ -18,6 +19,13 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
       .select({ ...getTableColumns(developers), hasSession: hasSession.mapWith(Boolean) })
       .from(developers)
       .where(hasSubject),
+  )
+
+  const selectOwner = database.prepare(() =>
+    executor
+      .select({ id: developers.id })
+      .from(developers)
+      .where(eq(developers.virtualPhone, sql.placeholder('phone'))),
   )
 
   return {
@@ -42,6 +50,8 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
       const [developer] = await executor.select().from(developers).where(eq(developers.virtualPhone, phone))
       return developer
     },
+
+    findVirtualPhoneOwner: (phone) => andThen(selectOwner({ phone }), ([owner]) => owner?.id),
 
     findByEmail: async (email) => executor.select().from(developers).where(eq(developers.email, email)),
 

@@ -63,6 +63,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   }
 
   function selectRows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> {
+    if (keys.length === 0) return new Map<string, GuardRow>()
     const query = (selects[keys.length] ??= database.prepare(() => {
       const names = keys.map((_, index) => sql.placeholder(`key${index}`))
       return executor.select().from(usage).where(inArray(usage.subject, names))
@@ -74,7 +75,6 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 
   return {
     rows,
-    furtherRows: rows,
 
     async apply(changes) {
       try {
@@ -180,18 +180,14 @@ export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): vo
 }
 
 /** Reads rows as they will be once the pending changes are written. */
-export function withPendingChanges(stored: GuardRows, pending: GuardChanges): GuardRows {
-  const overlaid = (read: GuardRows['rows']) => (keys: readonly string[]) => {
-    const missing = keys.filter((key) => !pending.rows.has(key))
-    if (missing.length === keys.length) return read(keys)
-    return andThen(missing.length > 0 ? read(missing) : new Map<string, GuardRow>(), (found) => {
-      const all = new Map(found)
-      for (const key of keys) {
-        const row = pending.rows.get(key)
-        if (row) all.set(key, row)
-      }
-      return all
-    })
-  }
-  return { rows: overlaid(stored.rows), furtherRows: overlaid(stored.furtherRows) }
-}
+export const withPendingChanges = (stored: GuardRows, pending: GuardChanges): GuardRows => ({
+  rows(keys) {
+    if (!keys.some((key) => pending.rows.has(key))) return stored.rows(keys)
+    const found = new Map(stored.rows(keys.filter((key) => !pending.rows.has(key))))
+    for (const key of keys) {
+      const row = pending.rows.get(key)
+      if (row) found.set(key, row)
+    }
+    return found
+  },
+})

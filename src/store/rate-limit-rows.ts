@@ -1,6 +1,8 @@
-import { and, asc, desc, eq, gt, inArray, lte, max, sql, type SQL } from 'drizzle-orm'
+import { and, eq, gt, inArray, lte, max, sql, type SQL } from 'drizzle-orm'
+import { measure } from '../domain/model/rate-limit.ts'
+import type { Admission, RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
-import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
+import { loadedAt } from './transaction-time.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { columnNames } from './engine/row-writes.ts'
@@ -23,25 +25,7 @@ export function createRateLimitRows(
       inArray(admissions.subject, executor.select({ id: applications.id }).from(applications)),
       sql`${admissions.policy} in ('otp-send', 'otp-verify')`,
     )
-  const columns = { at: admissions.at, seq: admissions.seq }
-  const matchesLimiter = and(
-    eq(admissions.subject, textParam('subject')),
-    eq(admissions.policy, textParam('policy')),
-  )
-  const newest = database.prepare(() =>
-    executor
-      .select(columns)
-      .from(admissions)
-      .where(and(matchesLimiter, lte(admissions.at, integerParam('until'))))
-      .orderBy(desc(admissions.at), orderByLimit1(desc(admissions.seq))),
-  )
-  const oldest = database.prepare(() =>
-    executor
-      .select(columns)
-      .from(admissions)
-      .where(and(matchesLimiter, gt(admissions.at, integerParam('after'))))
-      .orderBy(asc(admissions.at), orderByLimit1(asc(admissions.seq))),
-  )
+  const readUsages = createUsageQuery(database, executor, admissions)
   const insert = database.writeRows(executor, {
     kind: 'insert',
     table: admissions,
@@ -71,21 +55,9 @@ export function createRateLimitRows(
     order by ${admissions.at} desc limit 1))`
 
   return {
-    async newest(subject, policy, until) {
-      const [admission] = await newest({ subject, policy, until })
-      return admission
-    },
-
-    async oldestAfter(subject, policy, after, skip) {
-      if (skip === 0) return (await oldest({ subject, policy, after }))[0]
-      const [admission] = await executor
-        .select(columns)
-        .from(admissions)
-        .where(and(eq(admissions.subject, subject), eq(admissions.policy, policy), gt(admissions.at, after)))
-        .orderBy(asc(admissions.at), asc(admissions.seq))
-        .limit(1)
-        .offset(skip)
-      return admission
+    async usage(limit, now) {
+      const [usage] = await readUsages([limit], now)
+      return usage ?? measure(noAdmissions, limit, now)
     },
 
     async insert(list) {
@@ -139,3 +111,74 @@ export function createRateLimitRows(
     },
   }
 }
+
+const noAdmissions = { newest: () => undefined, oldestAfter: () => undefined }
+
+/**
+ * Creates the query that measures many limits at one time, on PostgreSQL: for each, the newest admission; if that is from a
+ * clock that ran far ahead, the newest until now; the oldest in the window; and the one that frees a place, if the limit
+ * was lowered.
+ *
+ * @param now null: the time of the database that this transaction has just read
+ * @returns the usages in the order of the limits
+ */
+export function createUsageQuery(database: Database, executor: QueryExecutor, admissions: AdmissionTable) {
+  const { subject, policy, at, seq } = admissions
+  const p = sql.placeholder
+  const now = sql`coalesce(${p('now')}::bigint, ${loadedAt})`
+  /** The first admission of a limiter in an order. */
+  const first = (condition: SQL, order: SQL, skip = sql``) => sql`lateral (
+    select ${at} as at, ${seq} as seq from ${admissions}
+    where ${subject} = limits.subject and ${policy} = limits.policy${condition}
+    order by ${at} ${order}, ${seq} ${order} limit 1${skip})`
+  const start = sql`${now} - limits.window_ms`
+  const used = sql`coalesce(reached.seq, newest.seq) - oldest.seq + 1`
+  const names = ['newest', 'reached', 'oldest', 'expiring'] as const
+  const columns = Object.fromEntries(
+    names.map((name) => [
+      name,
+      sql<string[] | null>`case when ${sql.raw(name)}.seq is not null
+        then array[${sql.raw(name)}.at, ${sql.raw(name)}.seq] end`.as(name),
+    ]),
+  ) as Record<(typeof names)[number], SQL.Aliased<string[] | null>>
+  const query = database.prepare(() =>
+    executor.select({ ...columns, now: sql<string>`${now}`.as('now') }).from(sql`unnest(
+      ${p('subjects')}::text[], ${p('policies')}::text[], ${p('maxima')}::bigint[], ${p('windows')}::bigint[])
+      with ordinality as limits(subject, policy, maximum, window_ms, place)
+      left join ${first(sql``, sql`desc`)} newest on true
+      left join ${first(sql` and newest.at > ${now} + limits.window_ms and ${at} <= ${now}`, sql`desc`)} reached on true
+      left join ${first(sql` and ${at} > ${start}`, sql`asc`)} oldest on true
+      left join ${first(
+        sql` and ${at} > ${start} and ${used} > limits.maximum`,
+        sql`asc`,
+        sql` offset greatest(0, ${used} - limits.maximum)`,
+      )} expiring on true
+      order by limits.place`),
+  )
+
+  return async (limits: ReadonlyArray<RateLimit<StoredPolicy>>, now: number | null): Promise<Usage[]> => {
+    const rows = await query({
+      now,
+      subjects: limits.map((limit) => limit.subject),
+      policies: limits.map((limit) => limit.policy),
+      maxima: limits.map(({ limit }) => limit),
+      windows: limits.map(({ windowMs }) => windowMs),
+    })
+    return limits.map((limit, index) => {
+      const row = rows[index]
+      const newest = toAdmission(row?.newest)
+      const reached = toAdmission(row?.reached)
+      const oldest = toAdmission(row?.oldest)
+      const expiring = toAdmission(row?.expiring)
+      const found = {
+        newest: (until: number) => (newest && newest.at <= until ? newest : reached),
+        oldestAfter: (_after: number, skip: number) => (skip === 0 ? oldest : expiring),
+      }
+      return measure(found, limit, now ?? Number(row?.now))
+    })
+  }
+}
+
+/** The driver returns 64-bit integers as text. */
+const toAdmission = (values: readonly string[] | null | undefined): Admission | undefined =>
+  values ? { at: Number(values[0]), seq: Number(values[1]) } : undefined

@@ -1,5 +1,6 @@
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { measure } from '../domain/model/rate-limit.ts'
 import { createRateLimitRows } from './rate-limit-rows.ts'
 
 /** Stores the admissions of the sliding-window log: in memory on SQLite, rows on PostgreSQL. */
@@ -9,11 +10,10 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
   const isReader = executor === database.read
   const view = isReader ? admissions.committed : admissions.uncommitted
   return {
-    newest(subject, policy, until) {
+    usage(limit, now) {
       if (isReader) refresh()
-      return view.newest(subject, policy, until)
+      return measure(view(limit.subject, limit.policy), limit, now)
     },
-    oldestAfter: (subject, policy, after, skip) => view.oldestAfter(subject, policy, after, skip),
     insert(list) {
       for (const admission of list) admissions.insert(admission)
     },

@@ -27,12 +27,12 @@ import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
 import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
-import { createOverlay, type OverlaidStores, type Overlay } from './overlay.ts'
+import { createUnitOfWork, type UnitStores, type UnitOfWork } from './unit-of-work.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
-import { createGroupedQueries } from './grouped-queries.ts'
-import { createGroupedReader } from './grouped-reader.ts'
-import { createRowReader, type StoredRows } from './row-reader.ts'
+import { createLoadQueries } from './load-queries.ts'
+import { createLoadedRows } from './loaded-rows.ts'
+import { createStoredRows, type StoredRows } from './stored-rows.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRelayedMessageStore } from './relayed-messages.ts'
@@ -89,23 +89,22 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       outbox,
       ruleCache,
     })
-    const rowReader = createRowReader(tables)
     const stored = database.isConcurrent
-      ? createGroupedReader(createGroupedQueries(database, executor, sealing), rowReader, tables.listRules)
-      : rowReader
-    const overlay = createOverlay(stored, tables)
+      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock)
+      : createStoredRows(tables)
+    const unit = createUnitOfWork(stored, tables)
     const changes = {
       async apply(list: readonly Change[]) {
         try {
-          await overlay.add(list)
-          await overlay.write()
+          unit.add(list)
+          await unit.write()
         } finally {
-          // On SQLite the next transaction uses the same overlay, also if this one fails.
-          overlay.clear()
+          // On SQLite the next transaction uses the same unit, also if this one fails.
+          unit.clear()
         }
       },
     }
-    return { stores: { ...tables, changes }, overlay, stored, chains, pending }
+    return { stores: { ...tables, changes }, unit, stored, chains, pending }
   }
 
   /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
@@ -123,29 +122,26 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     for (const id of developers) onEvent(id)
   }
 
-  type Call = Operation<unknown, unknown>
-  const decideInGroup = database.group<Call>({
-    async readAhead(tx, calls) {
-      await boundTo(tx).stored.readAhead?.((rows) =>
-        Promise.allSettled(calls.map((operation) => operation.read(rows))),
-      )
+  const decideInGroup = database.group<Operation<unknown>>({
+    async load(tx, calls) {
+      const { stored, unit } = boundTo(tx)
+      await stored.load?.(calls, unit.rows)
     },
-    async decide(tx, operation) {
-      const { rows, add } = boundTo(tx).overlay
-      const facts = await operation.read(rows)
-      const { result, changes } = operation.decide(facts)
-      await add(changes)
+    decide(tx, operation) {
+      const { unit } = boundTo(tx)
+      const { result, changes } = operation.decide(unit.rows)
+      unit.add(changes)
       return result
     },
-    hasChanges: (tx) => boundTo(tx).overlay.hasChanges(),
+    hasChanges: (tx) => boundTo(tx).unit.hasChanges(),
     async write(tx) {
-      const { overlay, pending } = boundTo(tx)
+      const { unit, pending } = boundTo(tx)
       pending.leased = []
-      await overlay.write()
+      await unit.write()
     },
     end(tx, isCommitted) {
-      const { overlay, stored, pending } = boundTo(tx)
-      overlay.clear()
+      const { unit, stored, pending } = boundTo(tx)
+      unit.clear()
       stored.end(isCommitted)
       const notes = takeNotes(pending)
       if (isCommitted) notify(notes)
@@ -173,8 +169,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       return result
     },
 
-    // Operations of all types are run by the same code; F and R are those of this one.
-    decide: <F, R>(operation: Operation<F, R>) => decideInGroup<R>(operation as Operation<unknown, unknown>),
+    // Operations of all types are run by the same code; R is that of this one.
+    decide: <R>(operation: Operation<R>) => decideInGroup<R>(operation),
   }
 }
 
@@ -200,7 +196,7 @@ function convertingErrors(stores: Stores, convertError: (error: unknown) => unkn
 /** Everything that is created once per connection or transaction. */
 type Bound = {
   stores: Stores
-  overlay: Overlay
+  unit: UnitOfWork
   stored: StoredRows
   chains: AuditChains
   /** Notifications to send after the commit. */
@@ -248,7 +244,7 @@ function bindStores(
     outbox: OutboxNeeds
     ruleCache: RuleCache
   },
-): OverlaidStores {
+): UnitStores {
   return {
     accounts: createAccountStore(database, executor),
     analytics: createAnalyticsStore(database, executor),

@@ -3,7 +3,17 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** The time of a PostgreSQL server in milliseconds: not that at which its transaction began. */
-export const databaseTime = sql.raw('floor(extract(epoch from clock_timestamp()) * 1000)::bigint')
+const currentTime = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+export const databaseTime = sql.raw(currentTime)
+
+/** A setting of the transaction: statements that are sent together share one time. */
+const setting = 'otpd.now'
+
+/** Reads the time of a PostgreSQL server, and keeps it for `loadedAt`. */
+export const readLoadTime = sql.raw(`set_config('${setting}', (${currentTime})::text, true)`)
+
+/** The time that `readLoadTime` has read in this transaction. */
+export const loadedAt = sql.raw(`nullif(current_setting('${setting}', true), '')::bigint`)
 
 /**
  * Returns the time of a transaction in milliseconds. On PostgreSQL it is the database's, which all nodes share; `clock` is

@@ -1,9 +1,9 @@
-import { loadGuardFacts, type GuardFacts } from '../../src/domain/guard/facts.ts'
+import { namesOf, readGuardFacts, type GuardFacts } from '../../src/domain/guard/facts.ts'
 import { withGuard } from '../../src/domain/guard/fail-open.ts'
 import { createGuard, type Guard } from '../../src/domain/guard/guard.ts'
 import type { GuardJudge, GuardVerdict } from '../../src/domain/guard/judge.ts'
 import type { GuardChanges, GuardRows } from '../../src/domain/store/guard.ts'
-import type { Operation, RowReader } from '../../src/domain/store/operation.ts'
+import type { Operation, Rows } from '../../src/domain/store/operation.ts'
 import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
 import type { GuardSettings } from '../../src/domain/guard/settings.ts'
@@ -33,7 +33,7 @@ export function createGuardRows() {
     }
     return found
   }
-  const guard: GuardRows = { rows: find, furtherRows: find }
+  const guard: GuardRows = { rows: find }
   return { rows, guard }
 }
 
@@ -42,8 +42,8 @@ export function createMemoryGuardStore() {
   const { rows, guard } = createGuardRows()
   return {
     rows,
-    async decide<F, R>({ read, decide }: Operation<F, R>): Promise<R> {
-      const { result, changes } = decide(await read({ guard } as RowReader))
+    async decide<R>({ decide }: Operation<R>): Promise<R> {
+      const { result, changes } = decide({ guard } as Rows)
       for (const change of changes)
         if (change.kind === 'guard') for (const [key, row] of change.changes.rows) rows.set(key, row)
       return result
@@ -59,9 +59,13 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
   ): Promise<R> =>
     withGuard(guard, (judge) =>
       store.decide({
-        read: (rows) => loadGuardFacts(rows.guard, toKeys(judge)),
-        decide(facts) {
-          const { result, changes } = decide(judge, facts)
+        needs: () => ({}),
+        further(rows) {
+          const keys = toKeys(judge)
+          return keys && { guard: namesOf(rows.guard, keys) }
+        },
+        decide(rows) {
+          const { result, changes } = decide(judge, readGuardFacts(rows.guard, toKeys(judge)))
           return { result, changes: [{ kind: 'guard', changes }] }
         },
       }),

@@ -93,7 +93,7 @@ const recordedKind = (sent: Array<OutgoingMessage & { provider: string }>) =>
         if (digit === '8' && name === 'main')
           return Promise.resolve(refused(createFailure('geo_blocked', '21408')))
         if (digit === '9' && name === 'main') return Promise.resolve(uncertain('TIMEOUT'))
-        return Promise.resolve(accepted(`${name}-${message.requestId}-${message.attempt}`))
+        return Promise.resolve(accepted(`${name}-${message.requestId}-${sent.length}`))
       },
       readCallback({ body }) {
         const [messageId = '', status] = body.split(' ')

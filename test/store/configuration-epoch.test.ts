@@ -47,8 +47,8 @@ describe('credentials that are remembered', () => {
       revalidate: async (of: CallingApplication) =>
         unwrap(
           await service.store.decide({
-            read: (rows) => readRefusal(rows, of),
-            decide: (refusal) => ({ result: refusal, changes: [] }),
+            needs: () => ({ application: of }),
+            decide: (rows) => ({ result: readRefusal(rows, of), changes: [] }),
           }),
         ),
     }

@@ -142,11 +142,14 @@ test('a request is recorded for its lists when it is made, closed or deleted, an
     await store.write((tx) => tx.otpRequests.insert(createPendingRequest(start, ids)))
     const update = (changes: Partial<OtpRequest>) =>
       store.decide({
-        read: (rows) => rows.request('otp_1'),
-        decide: (request) => ({
-          result: undefined,
-          changes: request ? [{ kind: 'request', request: { ...request, ...changes }, isNew: false }] : [],
-        }),
+        needs: () => ({ request: 'otp_1' }),
+        decide(rows) {
+          const request = rows.request('otp_1')
+          return {
+            result: undefined,
+            changes: request ? [{ kind: 'request', request: { ...request, ...changes }, isNew: false }] : [],
+          }
+        },
       })
     const recorded = () =>
       file.query<{ changes: string }, []>('select changes from list_changes').all().length

@@ -1,7 +1,7 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CallingApplication } from '../../src/domain/model/application.ts'
-import type { Operation } from '../../src/domain/store/operation.ts'
+import type { Operation, Rows } from '../../src/domain/store/operation.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { eventChange } from '../../src/domain/log/events.ts'
 import { createStore } from '../../src/store/store.ts'
@@ -16,24 +16,36 @@ import { createTestService } from '../helpers/service.ts'
 
 const withoutIds = (value: unknown) => JSON.stringify(value).replace(/\b(dlv|evt|idn|otp)_\w{26}/g, '$1_')
 
+/** Freezes what a decision reads. */
+const freezeRows = (rows: Rows): Rows =>
+  Object.fromEntries(
+    Object.entries(rows).map(([name, read]) => [
+      name,
+      typeof read === 'function'
+        ? (...args: unknown[]) => deepFreeze((read as (...args: unknown[]) => unknown)(...args))
+        : { rows: (keys: readonly string[]) => deepFreeze(rows.guard.rows(keys)) },
+    ]),
+  ) as unknown as Rows
+
 /**
- * Checks each decision: it is no promise, changes nothing that it was given, and is made again from the same facts, but
+ * Checks each decision: it is no promise, changes nothing that it was given, and is made again from the same rows, but
  * for new ids.
  */
 function checkDecisions(store: Store): { store: Store; decided: () => number } {
   let count = 0
   const checked: Store = {
     ...store,
-    decide: <F, R>({ read, decide }: Operation<F, R>) =>
-      store.decide<F, R>({
-        read: async (rows) => deepFreeze(await read(rows)),
-        decide(facts) {
+    decide: <R>({ decide, ...operation }: Operation<R>) =>
+      store.decide<R>({
+        ...operation,
+        decide(rows) {
           count++
-          const decision = decide(facts)
+          const frozen = freezeRows(rows)
+          const decision = decide(frozen)
           for (const value of [decision, decision.result, ...decision.changes])
             if (typeof value === 'object' && value !== null && 'then' in value)
               throw new Error('a decision is a promise')
-          expect(withoutIds(decide(facts))).toBe(withoutIds(decision))
+          expect(withoutIds(decide(frozen))).toBe(withoutIds(decision))
           return deepFreeze(decision)
         },
       }),
@@ -42,7 +54,7 @@ function checkDecisions(store: Store): { store: Store; decided: () => number } {
 }
 
 describeEachDatabase('a decision', (database) => {
-  const clock = testClock()
+  let clock: ReturnType<typeof testClock>
   let application: CallingApplication
   let otp: operations.OtpOperations
   let decided: () => number
@@ -50,6 +62,7 @@ describeEachDatabase('a decision', (database) => {
 
   beforeAll(async () => {
     const service = await createTestService({ database: database(), plans: unlimitedPlans })
+    clock = service.clock
     const developer = await service.createDeveloper()
     const created = await service.createApplication(developer)
     const body = { appId: created.id, url: 'https://example.com/', events: ['*'] }
@@ -240,10 +253,12 @@ describe('a transaction that fails, on SQLite', () => {
     expect(await count()).toBe(2)
   })
 
-  test('because a call could not be read takes no other call with it', async () => {
-    const failing = store.decide<never, never>({
-      read: () => Promise.reject(new Error('cannot be read')),
-      decide: () => expect.unreachable(),
+  test('because a call could not be decided takes no other call with it', async () => {
+    const failing = store.decide<never>({
+      needs: () => ({}),
+      decide() {
+        throw new Error('cannot be decided')
+      },
     })
     const before = await count()
     const settled = await Promise.allSettled([
@@ -260,7 +275,7 @@ describe('a transaction that fails, on SQLite', () => {
     const request = createRequest(application.id)
     const admission = { subject: 'app_unknown', policy: 'otp-send', at: 1, seq: 1 } as const
     const failing = store.decide({
-      read: () => Promise.resolve(undefined),
+      needs: () => ({}),
       decide: () => ({
         result: undefined,
         changes: [
@@ -291,18 +306,18 @@ describe('a transaction that fails, on SQLite', () => {
 
   test('is none if a call changes the request that another one of its batch makes', async () => {
     const request = createRequest(application.id)
-    const decideOn = (read: Operation<typeof request | undefined, void>['read'], isNew: boolean) =>
-      store.decide<typeof request | undefined, void>({
-        read,
-        decide: (found) => ({
-          result: undefined,
-          changes: found ? [{ kind: 'request', request: found, isNew }] : [],
-        }),
+    const change = (find: (rows: Rows) => typeof request | undefined, isNew: boolean) =>
+      store.decide<void>({
+        needs: () => ({ request: request.id }),
+        decide(rows) {
+          const found = find(rows)
+          return { result: undefined, changes: found ? [{ kind: 'request', request: found, isNew }] : [] }
+        },
       })
     await Promise.all([
-      decideOn(() => Promise.resolve(request), true),
-      decideOn(async (rows) => {
-        const found = await rows.request(request.id)
+      change(() => request, true),
+      change((rows) => {
+        const found = rows.request(request.id)
         return found && { ...found, deliveryStatus: 'sent' }
       }, false),
     ])

@@ -95,8 +95,8 @@ describeEachDatabase('the records of phones', (database) => {
     await register()
     const hash = 'refused'.padEnd(24, 'r')
     const result = await store().decide({
-      read: async (rows) => (await rows.phone(hash, empty)).isNew,
-      decide: (isNew) => ({ result: isNew, changes: [] }),
+      needs: () => ({ phone: hash }),
+      decide: (rows) => ({ result: rows.phone(hash, empty).isNew, changes: [] }),
     })
     expect(result).toBe(true)
     const all = await store().read.phones.scan(-1, 1_000)

@@ -2,9 +2,9 @@ import { notAllowed } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import type { CredentialState } from '../store/applications.ts'
-import type { RowReader } from '../store/operation.ts'
+import type { Rows } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { andThen, type Awaitable } from '../model/awaitable.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 
 /** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {
@@ -69,9 +69,9 @@ export type AppAuth = {
  * @returns the refusal UNAUTHENTICATED or FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
 export const readRefusal = (
-  rows: Pick<RowReader, 'credentialState'>,
+  rows: Pick<Rows, 'credentialState'>,
   application: CallingApplication,
-): Awaitable<Rejected | undefined> => andThen(rows.credentialState(application), toRefusal)
+): Rejected | undefined => toRefusal(rows.credentialState(application))
 
 function toRefusal(state: CredentialState): Rejected | undefined {
   switch (state) {

@@ -1,6 +1,5 @@
 import { GuardFault, type GuardRow } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import { allowanceOf } from './allowances.ts'
 import { historyKey, type GuardKeys } from './row-keys.ts'
 import { hourOf, openSubject } from './subject.ts'
@@ -9,19 +8,37 @@ import { hourOf, openSubject } from './subject.ts'
 export type GuardFacts = { keys: GuardKeys; rows: ReadonlyMap<string, GuardRow> }
 
 /**
- * Reads what a call of the guard needs, and locks it: the subjects and the total in the order of their keys; then, for
- * few messages, the pool and the history of the country.
+ * Reads what a call of the guard needs: the subjects and the total; then, for few messages, the pool and the history of
+ * the country.
  *
  * @returns undefined without keys: the message is exempt
  * @throws GuardFault
  */
-export const loadGuardFacts = (
-  rows: GuardRows,
-  keys: GuardKeys | undefined,
-): Awaitable<GuardFacts | undefined> => (keys ? loadFacts(rows, keys) : undefined)
+export function readGuardFacts(rows: GuardRows, keys: GuardKeys | undefined): GuardFacts | undefined {
+  if (!keys) return undefined
+  try {
+    const subjects = subjectNames(keys)
+    if (subjects.length === 0) return { keys, rows: new Map() }
+    const found = rows.rows(subjects)
+    const further = furtherNames(keys, found)
+    return { keys, rows: further.length === 0 ? found : new Map([...found, ...rows.rows(further)]) }
+  } catch (error) {
+    throw new GuardFault(error)
+  }
+}
 
-async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> {
-  const { subjects, relay, total, challenge } = keys
+/** Names all rows that `readGuardFacts` may read, also after the changes of other calls. */
+export const namesOf = (rows: GuardRows, keys: GuardKeys): string[] => {
+  const names = firstNames(keys)
+  return [...names, ...historyNames(keys, rows.rows(names))]
+}
+
+/** Names those of them that do not follow from others. The pool pays once other calls have spent the country's own. */
+export const firstNames = (keys: GuardKeys): string[] =>
+  keys.subjects ? [...subjectNames(keys), keys.pool] : subjectNames(keys)
+
+/** Names the rows that are read at once: the subjects and the total. */
+function subjectNames({ subjects, relay, total, challenge }: GuardKeys): string[] {
   const wanted: string[] = []
   if (subjects) {
     wanted.push(subjects.country, subjects.prefix)
@@ -31,31 +48,27 @@ async function loadFacts(rows: GuardRows, keys: GuardKeys): Promise<GuardFacts> 
   if (relay !== undefined) wanted.push(relay)
   if (total !== undefined) wanted.push(total)
   if (challenge !== undefined) wanted.push(challenge)
-  if (wanted.length === 0) return { keys, rows: new Map() }
-  try {
-    const found = await rows.rows(wanted.toSorted())
-    const more = moreKeys(keys, found)
-    return more.length === 0
-      ? { keys, rows: found }
-      : { keys, rows: new Map([...found, ...(await rows.furtherRows(more))]) }
-  } catch (error) {
-    throw new GuardFault(error)
-  }
+  return wanted
 }
 
 /** Names the rows that depend on the country's: the pool if it may pay, and the history once an hour. */
-function moreKeys({ subjects, relay, pool, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
-  if (relay !== undefined && judgedAt !== undefined)
-    return openSubject(found.get(relay), judgedAt).about.hour === hourOf(judgedAt) ? [] : [historyKey(relay)]
-  const stored = subjects && found.get(subjects.country)
-  if (!subjects) return []
+function furtherNames(keys: GuardKeys, found: GuardFacts['rows']): string[] {
+  const { subjects, pool, judgedAt } = keys
+  if (!subjects) return historyNames(keys, found)
+  const stored = found.get(subjects.country)
   if (judgedAt === undefined) return stored?.windows[3]?.length ? [pool] : []
-  const { about, usage } = openSubject(stored, judgedAt)
-  const { unverified, evidence } = usage()
-  return [
-    ...(stored && about.hour !== hourOf(judgedAt) ? [historyKey(subjects.country)] : []),
-    ...(unverified >= allowanceOf('country', evidence) ? [pool] : []),
-  ]
+  const { unverified, evidence } = openSubject(stored, judgedAt).usage()
+  const isPoolNeeded = unverified >= allowanceOf('country', evidence)
+  return [...historyNames(keys, found), ...(isPoolNeeded ? [pool] : [])]
+}
+
+/** Names the history that takes up the last hour of the country, or of the messages that are relayed to it. */
+function historyNames({ subjects, relay, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
+  const name = relay ?? subjects?.country
+  if (name === undefined || judgedAt === undefined) return []
+  const stored = found.get(name)
+  const isDue = openSubject(stored, judgedAt).about.hour !== hourOf(judgedAt)
+  return isDue && (stored || relay !== undefined) ? [historyKey(name)] : []
 }
 
 export const noGuardChanges = (): GuardChanges => ({ rows: new Map(), decisions: new Map() })

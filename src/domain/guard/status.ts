@@ -130,7 +130,9 @@ async function readUsage(
     if (row.alertedAt > now - alertMs)
       usage.alerts.push({ developerId, country, until: new Date(row.alertedAt + alertMs).toISOString() })
   }
-  usage.allowances.sort((a, b) => b.unverified / b.allowance - a.unverified / a.allowance)
+  const share = ({ unverified, allowance }: CountryUsage) => unverified / allowance
+  const byName = (a: CountryUsage, b: CountryUsage) => (a.country < b.country ? -1 : 1)
+  usage.allowances.sort((a, b) => share(b) - share(a) || byName(a, b))
   return usage
 }
 

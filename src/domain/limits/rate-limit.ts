@@ -3,11 +3,11 @@ import type { RateLimitStore } from '../store/rate-limits.ts'
 import type { Stores } from '../store/store.ts'
 import {
   admissionLifetimeMs,
-  type Admission,
   type NewAdmission,
   type RateLimit,
   type RateState,
   type StoredPolicy,
+  type Usage,
 } from '../model/rate-limit.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function chargeRateLimit(
   now: number,
   reason: string,
 ): Promise<RateState | undefined> {
-  const result = admit(limit, await measure(tx, limit, now), now, reason)
+  const result = admit(limit, await tx.rateLimits.usage(limit, now), now, reason)
   if (result.refused) throw result.refused
   if (result.admission) await tx.rateLimits.insert([result.admission])
   return result.state
@@ -34,51 +34,11 @@ export async function chargeRateLimit(
 
 /** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
 export async function peekRateLimit(
-  tx: Parameters<typeof measure>[0],
+  tx: { rateLimits: Pick<RateLimitStore, 'usage'> },
   limit: RateLimit<StoredPolicy>,
   now: number,
 ): Promise<RateState | undefined> {
-  return toRateState(limit, await measure(tx, limit, now), now)
-}
-
-/** Usage of a limit at the time at which it was measured: everything that a decision needs. */
-export type Usage = {
-  /** Number of admissions in the window that ends now. */
-  used: number
-  newest: Admission | undefined
-  /**
-   * Time of the admission in the window whose expiry makes another call available: the oldest or, if the limit was
-   * lowered, a later one.
-   */
-  expiringAt: number | undefined
-  /** Whether later admissions were left out, which a clock that ran far ahead recorded. */
-  hasLater: boolean
-}
-
-const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLater: false }
-
-/** Reads the usage of a limit. Changes nothing. */
-export async function measure(
-  tx: { rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'> },
-  { subject, policy, limit, windowMs }: RateLimit<StoredPolicy>,
-  now: number,
-): Promise<Usage> {
-  if (limit === 0) return unused
-  const latest = await tx.rateLimits.newest(subject, policy, Number.MAX_SAFE_INTEGER)
-  if (!latest) return unused
-  // An admission from a clock that ran far ahead must not block the subject until that time.
-  const hasLater = latest.at > now + windowMs
-  const newest = hasLater ? await tx.rateLimits.newest(subject, policy, now) : latest
-  const windowStart = now - windowMs
-  if (!newest || newest.at <= windowStart) return { ...unused, newest, hasLater }
-  const oldest = (await tx.rateLimits.oldestAfter(subject, policy, windowStart, 0)) ?? newest
-  const used = newest.seq - oldest.seq + 1
-  // If the limit was lowered, more than one admission must leave the window first.
-  const expiring =
-    used > limit
-      ? ((await tx.rateLimits.oldestAfter(subject, policy, windowStart, used - limit)) ?? newest)
-      : oldest
-  return { used, newest, expiringAt: expiring.at, hasLater }
+  return toRateState(limit, await tx.rateLimits.usage(limit, now), now)
 }
 
 /** `admission` must be inserted in the transaction that read the usage. Without a limit it has neither of them. */

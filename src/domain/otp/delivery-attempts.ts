@@ -11,8 +11,8 @@ import {
   type MessageKey,
   type PlacedMessage,
 } from '../model/message.ts'
-import { readClosable } from './lifecycle.ts'
-import { isLeasedBy, settle, type SettleFacts } from './settle.ts'
+import { closableNeeds, readClosable } from './lifecycle.ts'
+import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
 import type { FairPlaces } from '../model/fair-places.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
@@ -87,12 +87,14 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           traceparent: pendingResult?.traceparent,
         })
     const settled = await store.decide({
-      read: async (rows): Promise<SettleFacts> => ({
-        now: rows.now(clock),
-        closable: await readClosable(rows, claim.requestId),
-        messages: await rows.messages(claim.requestId),
-      }),
-      decide(facts) {
+      needs: () => ({ request: claim.requestId, messages: [claim.requestId] }),
+      further: (rows) => closableNeeds(rows, claim.requestId),
+      decide(rows) {
+        const facts = {
+          now: rows.now(clock),
+          closable: readClosable(rows, claim.requestId),
+          messages: rows.messages(claim.requestId),
+        }
         const { result, changes } = settle(newId, facts, claim, dispatchResult)
         if (!pendingResult) return { result, changes }
         const answer = result.rejected ?? pendingResult.value

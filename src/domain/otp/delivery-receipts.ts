@@ -7,7 +7,7 @@ import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import { readClosable, type ClosableRequest } from './lifecycle.ts'
+import { closableNeeds, readClosable, type ClosableRequest } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** How long a receipt without a message is kept: longer than any attempt takes. */
@@ -34,13 +34,12 @@ export function createDeliveryReceipts(
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const isReopened = await store.decide({
-      read: async (rows) => ({
-        now: rows.now(clock),
-        closable: await readClosable(rows, key.requestId),
-        messages: await rows.messages(key.requestId),
-      }),
-      decide({ now, closable, messages }): Decision<boolean> {
-        const message = messages.find((one) => one.message === key.message)
+      needs: () => ({ request: key.requestId, messages: [key.requestId] }),
+      further: (rows) => closableNeeds(rows, key.requestId),
+      decide(rows): Decision<boolean> {
+        const now = rows.now(clock)
+        const closable = readClosable(rows, key.requestId)
+        const message = rows.messages(key.requestId).find((one) => one.message === key.message)
         if (!closable || !message) return { result: false, changes: [] }
         return applyReceipt({ newId, delivery }, { ...closable, message }, provider, receipt, now)
       },

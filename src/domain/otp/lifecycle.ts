@@ -5,31 +5,36 @@ import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
-import type { Change, Decision, RowReader, Subscriber } from '../store/operation.ts'
+import type { Change, Decision, Needs, Rows, Subscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
-import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 /** A request and the endpoints that hear of its end. */
 export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subscriber[] }
 
 /** Reads a request if it is the application's own. */
-export const readOwnRequest = (
-  rows: Pick<RowReader, 'request'>,
+export function readOwnRequest(
+  rows: Pick<Rows, 'request'>,
   { id: appId, traceparent }: Pick<CallingApplication, 'id' | 'traceparent'>,
   id: string,
-): Awaitable<OtpRequest | undefined> =>
-  andThen(isId('otp', id) ? rows.request(id) : undefined, (request) => {
-    if (request?.appId !== appId) return undefined
-    return request.traceparent === traceparent ? request : { ...request, traceparent }
-  })
+): OtpRequest | undefined {
+  const request = isId('otp', id) ? rows.request(id) : undefined
+  if (request?.appId !== appId) return undefined
+  return request.traceparent === traceparent ? request : { ...request, traceparent }
+}
 
 /** Reads a request with the endpoints that hear of its end. */
-export async function readClosable(
-  rows: Pick<RowReader, 'request' | 'subscribers'>,
+export function readClosable(
+  rows: Pick<Rows, 'request' | 'subscribers'>,
   id: string,
-): Promise<ClosableRequest | undefined> {
-  const request = await rows.request(id)
-  return request && { request, subscribers: await rows.subscribers(request.appId) }
+): ClosableRequest | undefined {
+  const request = rows.request(id)
+  return request && { request, subscribers: rows.subscribers(request.appId) }
+}
+
+/** Names the endpoints of `readClosable`, once the request is there. */
+export function closableNeeds(rows: Pick<Rows, 'request'>, id: string): Needs | undefined {
+  const request = rows.request(id)
+  return request && { subscribers: request.appId }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { eventChange } from '../log/events.ts'
 import { flaggedChanges } from '../guard/blocked.ts'
-import { loadGuardFacts } from '../guard/facts.ts'
+import { namesOf, readGuardFacts } from '../guard/facts.ts'
 import type { GuardJudge, GuardVerdict } from '../guard/judge.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
@@ -10,28 +10,42 @@ import type { NewId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, readRate } from './rate-limits.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, RowReader, Subscriber } from '../store/operation.ts'
+import type { Change, Needs, Rows, Subscriber } from '../store/operation.ts'
 
 /** Reads what the decisions about a message of either operation need. */
-export async function readMessageFacts(
+export function readMessageFacts(
   { plans }: Pick<OtpNeeds, 'plans'>,
-  rows: RowReader,
+  rows: Rows,
   guard: GuardJudge,
   application: CallingApplication,
   { message, sender }: { message: GuardedMessage; sender: Sender },
   now: number,
 ) {
-  const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(message, sender, now))
+  const guardFacts = readGuardFacts(rows.guard, guard.keysToJudge(message, sender, now))
   return {
     message,
     sender,
     guardFacts,
-    rate: await readRate(rows, otpRateLimit(plans, application, 'send'), now),
-    subscribers: await rows.subscribers(application.id),
+    rate: readRate(rows, otpRateLimit(plans, application, 'send'), now),
+    subscribers: rows.subscribers(application.id),
     // An alert goes to all of them; one can be raised only where the guard counts.
-    alertSubscribers: guardFacts?.keys.subjects
-      ? await rows.subscribersOfDeveloper(application.developerId)
-      : [],
+    alertSubscribers: guardFacts?.keys.subjects ? rows.subscribersOfDeveloper(application.developerId) : [],
+  }
+}
+
+/** Names the rows of `readMessageFacts`. */
+export function messageNeeds(
+  rows: Rows,
+  guard: GuardJudge,
+  application: CallingApplication,
+  { message, sender }: { message: GuardedMessage; sender: Sender },
+  now: number,
+): Needs {
+  const guardKeys = guard.keysToJudge(message, sender, now)
+  return {
+    guard: guardKeys && namesOf(rows.guard, guardKeys),
+    subscribers: application.id,
+    subscribersOfDeveloper: guardKeys?.subjects && application.developerId,
   }
 }
 

@@ -6,7 +6,7 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
-import { closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
+import { closableNeeds, closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
@@ -55,16 +55,15 @@ export function createOtpService(needs: OtpNeeds) {
     async cancel(application: CallingApplication, target: OtpTarget): Promise<OtpRequest> {
       const result = await onTarget(needs, application, target, (found) =>
         store.decide({
-          async read(rows) {
-            const refusal = await readRefusal(rows, application)
-            const request = await readOwnRequest(rows, application, found.requestId)
-            const subscribers = request ? await rows.subscribers(application.id) : []
-            return { now: rows.now(clock), refusal, closable: request && { request, subscribers } }
-          },
-          decide({ now, refusal, closable }): Decision<OtpRequest | Rejected | Moved> {
+          needs: () => ({ application, request: found.requestId, subscribers: application.id }),
+          decide(rows): Decision<OtpRequest | Rejected | Moved> {
+            const now = rows.now(clock)
+            const refusal = readRefusal(rows, application)
             if (refusal) return { result: refusal, changes: [] }
-            if (hasMoved(found, closable?.request, now)) return { result: moved, changes: [] }
-            if (!closable) return { result: reject(requestNotFound(found)), changes: [] }
+            const request = readOwnRequest(rows, application, found.requestId)
+            if (hasMoved(found, request, now)) return { result: moved, changes: [] }
+            if (!request) return { result: reject(requestNotFound(found)), changes: [] }
+            const closable = { request, subscribers: rows.subscribers(application.id) }
             return (
               refuseIfClosed(newId, closable, now) ??
               closeRequest(newId, closable, { status: 'canceled' }, now)
@@ -143,9 +142,11 @@ export function createOtpService(needs: OtpNeeds) {
 
   function expire(id: string): Promise<void> {
     return store.decide({
-      read: async (rows) => ({ now: rows.now(clock), closable: await readClosable(rows, id) }),
-      decide({ now, closable }): Decision<void> {
-        const closed = closable && refuseIfClosed(newId, closable, now)
+      needs: () => ({ request: id }),
+      further: (rows) => closableNeeds(rows, id),
+      decide(rows): Decision<void> {
+        const closable = readClosable(rows, id)
+        const closed = closable && refuseIfClosed(newId, closable, rows.now(clock))
         return { result: undefined, changes: closed?.changes ?? [] }
       },
     })

@@ -15,9 +15,8 @@ import { isVirtualPhone } from '../model/phone.ts'
 import { derivePseudonyms } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import type { RowReader } from '../store/operation.ts'
+import type { Needs, Rows } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
-import { andThen, type Awaitable } from '../model/awaitable.ts'
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
 export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>
@@ -57,50 +56,44 @@ type PhoneToLoad = Subscriber & { country: string | null }
  *
  * @throws MisplacedPhoneError its record is under another hash, or 0.1.0 may have kept budgets for it
  */
-export const readPhone = (
-  rows: PhoneReader,
-  keys: PhoneKeys,
-  subscriber: PhoneToLoad,
-): Awaitable<LoadedPhone> =>
-  andThen(readMovedPhone(rows, keys, subscriber), (loaded) =>
-    andThen(isElsewhere(rows, keys, subscriber, loaded), (isMisplaced) => {
-      if (isMisplaced) throw new MisplacedPhoneError(subscriber)
-      return loaded
-    }),
-  )
+export function readPhone(rows: PhoneRows, keys: PhoneKeys, subscriber: PhoneToLoad): LoadedPhone {
+  const loaded = readMovedPhone(rows, keys, subscriber)
+  if (isElsewhere(rows, keys, subscriber, loaded)) throw new MisplacedPhoneError(subscriber)
+  return loaded
+}
 
 /** Tells whether something is kept about a phone in a place from which `loadPhone` moves it. */
 function isElsewhere(
-  rows: PhoneReader,
+  rows: PhoneRows,
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
   { record, isNew }: LoadedPhone,
-): Awaitable<boolean> {
-  const oldHashes = () => oldPhoneHashes(keys, subscriber.phone)
-  const hasBudgets = record.lastSentAt === 0 && rows.hasCheckBudgets(oldHashes)
-  return andThen(hasBudgets, (has) => {
-    if (has || !isNew) return has
-    return andThen(otherHashes(rows, keys, subscriber), (hashes) => hashes.length > 0 && hasAny(rows, hashes))
-  })
-}
-
-async function hasAny(rows: PhoneReader, hashes: readonly string[]): Promise<boolean> {
-  for (const hash of hashes) if (await rows.hasPhone(hash)) return true
-  return false
+): boolean {
+  if (record.lastSentAt === 0 && rows.hasCheckBudgets(() => oldPhoneHashes(keys, subscriber.phone)))
+    return true
+  return isNew && otherHashes(rows.hasPseudonymSlots(), keys, subscriber).some(rows.hasPhone)
 }
 
 /** Reads the record of a phone that `loadPhone` has just put in its place. */
-export const readMovedPhone = (
-  rows: Pick<RowReader, 'phone'>,
+export function readMovedPhone(
+  rows: Pick<Rows, 'phone'>,
   keys: PhoneKeys,
   subscriber: PhoneToLoad,
-): Awaitable<LoadedPhone> =>
-  andThen(
-    rows.phone(hashSubscriber(keys, subscriber), emptyRecord(subscriber, subscriber.country)),
-    (loaded) => ({ ...loaded, record: upgradeContexts(keys, loaded.record) }),
-  )
+): LoadedPhone {
+  const loaded = rows.phone(hashSubscriber(keys, subscriber), emptyRecord(subscriber, subscriber.country))
+  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
+}
 
-type PhoneReader = Pick<RowReader, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 'hasCheckBudgets'>
+type PhoneRows = Pick<Rows, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 'hasCheckBudgets'>
+
+/** Names the other places in which `readPhone` looks, once it is known that it does. */
+export function otherPlaces(rows: PhoneRows, keys: PhoneKeys, subscriber: PhoneToLoad): Needs {
+  const { record, isNew } = readMovedPhone(rows, keys, subscriber)
+  return {
+    ...(record.lastSentAt === 0 && { oldPhones: oldPhoneHashes(keys, subscriber.phone) }),
+    ...(isNew && { otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, subscriber) }),
+  }
+}
 
 /**
  * Loads the record of a phone in an ordinary transaction, and locks it until the transaction ends. A phone that is seen
@@ -131,7 +124,7 @@ export async function findPhone(
   const newest = hashSubscriber(keys, subscriber)
   const found = await tx.phones.find(newest)
   if (found) return { hash: newest, record: found }
-  for (const hash of await otherHashes(tx.phones, keys, subscriber)) {
+  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, subscriber)) {
     const record = await tx.phones.find(hash)
     if (record) return { hash, record }
   }
@@ -145,7 +138,7 @@ async function takeOtherRecord(
   subscriber: Subscriber,
   record: PhoneRecord,
 ): Promise<PhoneRecord> {
-  for (const hash of await otherHashes(tx.phones, keys, subscriber)) {
+  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, subscriber)) {
     if (!(await tx.phones.find(hash))) continue
     const other = await tx.phones.load(hash, record)
     await tx.phones.delete(other)
@@ -155,15 +148,10 @@ async function takeOtherRecord(
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
-const otherHashes = (
-  phones: { hasPseudonymSlots(): Awaitable<boolean> },
-  keys: PhoneKeys,
-  subscriber: Subscriber,
-): Awaitable<string[]> =>
-  andThen(phones.hasPseudonymSlots(), (hasPseudonymSlots) => [
-    ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
-    ...(hasPseudonymSlots ? pseudonymHashes(keys, subscriber) : []),
-  ])
+const otherHashes = (hasPseudonymSlots: boolean, keys: PhoneKeys, subscriber: Subscriber): string[] => [
+  ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
+  ...(hasPseudonymSlots ? pseudonymHashes(keys, subscriber) : []),
+]
 
 /**
  * Lists the hashes of the records that identities of 0.1.0 got whose number was only a pseudonym: they are found when the

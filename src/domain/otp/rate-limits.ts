@@ -1,11 +1,11 @@
 import type { CallingApplication } from '../model/application.ts'
 import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
-import { admit, measure, type Usage } from '../limits/rate-limit.ts'
+import { admit } from '../limits/rate-limit.ts'
 import { afterSend, checkSendBudget, type SendBudgetMode } from '../limits/send-budget.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
-import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
-import type { Change, RowReader } from '../store/operation.ts'
+import type { RateLimit, RateState, StoredPolicy, Usage } from '../model/rate-limit.ts'
+import type { Change, Rows } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** Operations with a rate limit. A resend counts as a send. */
@@ -32,10 +32,10 @@ export type MeasuredLimit = { limit: RateLimit<StoredPolicy>; usage: Usage }
 
 /** Measures the rate of an application. */
 export const readRate = (
-  rows: Pick<RowReader, 'rateLimits'>,
+  rows: Pick<Rows, 'usage'>,
   limit: RateLimit<StoredPolicy>,
   now: number,
-): Promise<MeasuredLimit> => measure(rows, limit, now).then((usage) => ({ limit, usage }))
+): MeasuredLimit => ({ limit, usage: rows.usage(limit, now) })
 
 /** A call that its limits admit, with the changes that charge them. */
 export type Charged = { rate: RateState | undefined; changes: readonly Change[] }

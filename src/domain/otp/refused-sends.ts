@@ -39,11 +39,10 @@ export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decid
     if (!admits(requestId === null ? 'unknownPhone' : 'phone', subject)) return
     if (!admits('developer', developerId)) return
     await store.decide({
-      async read(rows) {
-        const request = requestId === null ? undefined : await rows.request(requestId)
-        return { now: rows.now(clock), request }
-      },
-      decide({ now, request }) {
+      needs: () => (requestId === null ? {} : { request: requestId }),
+      decide(rows) {
+        const now = rows.now(clock)
+        const request = requestId === null ? undefined : rows.request(requestId)
         const nextAt = now + retryAfterSeconds * 1000
         const { sends, isLogged } = countRefusal(request, { reason, nextAt }, now)
         const changes: Change[] = []

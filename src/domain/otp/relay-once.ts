@@ -8,9 +8,24 @@ import { indexHash, type Keys } from '../model/keys.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Channel } from '../model/request.ts'
-import type { Change, RowReader } from '../store/operation.ts'
+import type { Change, Rows } from '../store/operation.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import { minuteMs } from '../../shared/durations.ts'
+
+/** Characters of a code that another system made. */
+export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'
+
+export type RelayInput = {
+  phone: string
+  /** Made and checked by the caller; matches `relayedCodePattern`. */
+  code: string
+  channel?: Channel | undefined
+  locale?: string | undefined
+  /** End user's IP address. */
+  clientIp?: string | undefined
+}
+
+export type RelayResult = Relayed & { replayed: boolean; rate: RateState | undefined }
 
 /** A relayed message as its sender is answered. */
 export type Relayed = {
@@ -80,14 +95,13 @@ export const relayScopes = (
 export type EarlierRelay = { replayed: Relayed | Rejected } | Rejected | undefined
 
 /** Reads the result of an earlier call: with the same key, or with the same phone and code. */
-export async function readEarlierRelay(
-  rows: Pick<RowReader, 'idempotencyRecord'>,
+export function readEarlierRelay(
+  rows: Pick<Rows, 'idempotencyRecord'>,
   { repeat, call }: RelayScopes,
   now: number,
-): Promise<EarlierRelay> {
-  // Both are read before either is looked at: on PostgreSQL the first pass takes down what to read.
-  const ofRepeat = await rows.idempotencyRecord(repeat)
-  const ofCall = call && (await rows.idempotencyRecord(call))
+): EarlierRelay {
+  const ofRepeat = rows.idempotencyRecord(repeat)
+  const ofCall = call && rows.idempotencyRecord(call)
   if (call && ofCall) {
     const earlier = readEarlierResult<Relayed>(ofCall, call, now)
     if (earlier && isRejected(earlier)) return earlier

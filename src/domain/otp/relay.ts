@@ -1,7 +1,8 @@
 import { readRefusal } from '../apps/authentication.ts'
 import { alertChanges } from '../guard/alert.ts'
 import { destinationBlocked } from '../guard/blocked.ts'
-import { loadGuardFacts } from '../guard/facts.ts'
+import { namesOf, readGuardFacts } from '../guard/facts.ts'
+import type { GuardJudge } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
@@ -9,16 +10,14 @@ import { hashContexts } from '../model/context.ts'
 import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import { laneFor } from '../model/phone-record.ts'
+import { hashSubscriber, laneFor, type PhoneRecord } from '../model/phone-record.ts'
 import { invalidPhone, parsePhone, type Phone } from '../model/phone.ts'
-import type { RateState } from '../model/rate-limit.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
-import type { Channel } from '../model/request.ts'
-import type { Change, Decision } from '../store/operation.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import type { OtpNeeds, OtpTables } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
-import { hasPhoneBudgets } from './phones.ts'
+import { hasPhoneBudgets, otherPlaces, readMovedPhone } from './phones.ts'
 import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
 import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
@@ -29,40 +28,21 @@ import {
   readEarlierRelay,
   relayScopes,
   saveRelay,
-  type Relayed,
   type RelayDecision,
+  type RelayInput,
+  type RelayResult,
   type RelayScopes,
 } from './relay-once.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
-import { deliveryFailed } from './settle.ts'
+import { settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
 import { revertRelayedCount } from './undelivered.ts'
-
-/** Characters of a code that another system made. */
-export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */
 const dispatchMs = 4_000
 
-export type RelayInput = {
-  phone: string
-  /** Made and checked by the caller; matches `relayedCodePattern`. */
-  code: string
-  channel?: Channel | undefined
-  locale?: string | undefined
-  /** End user's IP address. */
-  clientIp?: string | undefined
-}
-
-export type RelayResult = Relayed & { replayed: boolean; rate: RateState | undefined }
-
-type RelayTables = OtpTables | 'applications' | 'changes' | 'leases' | 'relayedMessages' | 'webhookEndpoints'
-
-type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> & {
-  store: Store<RelayTables>
-  /** Applies a receipt that arrived before its message was stored. */
-  applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
-}
+type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> &
+  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | SettleTables | 'applications'> }
 
 export type OtpRelay = ReturnType<typeof createOtpRelay>
 
@@ -104,7 +84,7 @@ export function createOtpRelay(needs: RelayNeeds) {
       }
       const { message, channels, otpTtlSeconds, judged } = decided
       const dispatched = decided.dispatched ?? (await dispatch())
-      const result = await settle(scopes, message, channels, dispatched)
+      const result = await settleRelay(needs, scopes, message, channels, dispatched)
       if (isRejected(result)) {
         await revertRelayedCount(needs, judged.guarded, judged.sender)
         throw attachRate(result, rate)
@@ -143,36 +123,43 @@ export function createOtpRelay(needs: RelayNeeds) {
     const subscriber = { ...phone, developerId, environment }
     const { clientIp = null } = input
     const id = newId('msg')
+    const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
     return run(needs, ({ guard, readPhone }) => ({
-      async read(rows) {
+      needs: () => ({
+        application,
+        answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
+        phone: hashSubscriber(keys, subscriber),
+        limit: otpRateLimit(plans, application, 'send'),
+        subscribers: appId,
+        virtualPhone: phone.isVirtual ? phone.phone : undefined,
+      }),
+
+      further(rows) {
         const now = rows.now(clock)
-        const refusal = await readRefusal(rows, application)
-        const caller = await rows.caller(application)
-        const earlier = await readEarlierRelay(rows, scopes, now)
-        const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
-        const loaded = await readPhone(rows, keys, subscriber)
-        const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
-        const routes = delivery.routesFor({ environment, appId, ...phone })
-        const listed = { appId, ...phone, clientIp }
-        const listing = findListing(await rows.listRules(application), listed, now)
-        const origin = { ...subscriber, clientIp, createdAt: now, resends: 0, listing }
-        const message = { ...origin, provider: null }
-        const channels = chooseChannels(routes, { ...input, refused: guard.refusedChannels(message) })
-        const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
-        const provider = isInboxOnly ? inboxProvider : null
-        const guarded = { ...origin, provider, channels, isRelayed: true, appCountries: caller.countries }
-        const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
-        const guardFacts = await loadGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
-        const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
-        const subscribers = await rows.subscribers(appId)
-        const alertSubscribers = guardFacts?.keys.relay ? await rows.subscribersOfDeveloper(developerId) : []
-        const judged = { guarded, sender, guardFacts, alertSubscribers }
-        const loadedFacts = { refusal, caller, earlier, inboxOwnerId, loaded, channels, isInboxOnly }
-        return { ...loadedFacts, now, judged, rate, subscribers }
+        const { record } = readMovedPhone(rows, keys, subscriber)
+        const { guarded, sender } = describeMessage(rows, guard, record, now)
+        const guardKeys = guard.keysToJudge(guarded, sender, now)
+        return {
+          limit: otpRateLimit(plans, rows.caller(application), 'send'),
+          guard: guardKeys && namesOf(rows.guard, guardKeys),
+          subscribersOfDeveloper: guardKeys?.relay && developerId,
+          ...otherPlaces(rows, keys, subscriber),
+        }
       },
 
-      decide(facts): Decision<RelayDecision> {
-        const { now, refusal, caller, earlier, loaded, channels, judged, subscribers } = facts
+      decide(rows): Decision<RelayDecision> {
+        const now = rows.now(clock)
+        const refusal = readRefusal(rows, application)
+        const caller = rows.caller(application)
+        const earlier = readEarlierRelay(rows, scopes, now)
+        const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : developerId
+        const loaded = readPhone(rows, keys, subscriber)
+        const { guarded, sender, channels, isInboxOnly } = describeMessage(rows, guard, loaded.record, now)
+        const guardFacts = readGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
+        const rate = readRate(rows, otpRateLimit(plans, caller, 'send'), now)
+        const subscribers = rows.subscribers(appId)
+        const judged = { guarded, sender }
+        const alertSubscribers = guardFacts?.keys.relay ? rows.subscribersOfDeveloper(developerId) : []
         if (refusal) return end(refusal)
         if (earlier && isRejected(earlier)) return end(earlier)
         if (earlier) {
@@ -186,13 +173,12 @@ export function createOtpRelay(needs: RelayNeeds) {
           }
         }
         // Before the limits: invalid numbers are all refused alike.
-        if (facts.inboxOwnerId === undefined) return end(reject(invalidPhone()))
-        const { contexts } = judged.sender
+        if (inboxOwnerId === undefined) return end(reject(invalidPhone()))
         const lane = laneFor(loaded.record, { clientIp, contexts }, now)
         const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
-        const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
+        const charged = chargeSend(needs.sendBudget(), rate, usage, now)
         if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
-        const { rate, record } = charged
+        const { record } = charged
         const message: RelayedFacts = {
           id,
           developerId,
@@ -207,18 +193,18 @@ export function createOtpRelay(needs: RelayNeeds) {
         }
         const event = (...[type, detail]: [Parameters<typeof relayEventChange>[1], (string | null)?]) =>
           relayEventChange(newId, type, message, subscribers, now, detail)
-        const { verdict, changes: counts } = guard.judge(judged.guardFacts, judged.guarded, judged.sender)
+        const { verdict, changes: counts } = guard.judge(guardFacts, guarded, sender)
         const changes: Change[] = [
           ...charged.changes,
           { kind: 'phone', slot: loaded, record },
           { kind: 'guard', changes: counts },
-          ...alertChanges(newId, message, verdict.alert, judged.alertSubscribers, now),
+          ...alertChanges(newId, message, verdict.alert, alertSubscribers, now),
         ]
         if (verdict.blocked) {
           const result = reject(destinationBlocked({ id }))
           const detail = `blocked ${verdict.violatedRules.join(' ')}`
           return {
-            result: { kind: 'ended', result, replayed: false, rate, alert: verdict.alert },
+            result: { kind: 'ended', result, replayed: false, rate: charged.rate, alert: verdict.alert },
             changes: [...changes, event('message.undelivered', detail), ...saveRelay(scopes, result, now)],
           }
         }
@@ -228,54 +214,34 @@ export function createOtpRelay(needs: RelayNeeds) {
         const dispatched =
           environment === 'test' || phone.isVirtual
             ? heldBack(message.channel)
-            : facts.isInboxOnly || channels.length === 0
+            : isInboxOnly || channels.length === 0
               ? noRoute
               : undefined
         const call = { message, channels, otpTtlSeconds: caller.otpTtlSeconds, dispatched }
         return {
-          result: { kind: 'dispatch', ...call, judged, rate, alert: verdict.alert },
+          result: { kind: 'dispatch', ...call, judged, rate: charged.rate, alert: verdict.alert },
           changes: [...changes, ...claimRelay(scopes, now)],
         }
       },
     }))
 
+    function describeMessage(rows: Rows, guard: GuardJudge, record: PhoneRecord, now: number) {
+      const routes = delivery.routesFor({ environment, appId, ...phone })
+      const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
+      const origin = { ...subscriber, clientIp, createdAt: now, resends: 0, listing }
+      const refused = guard.refusedChannels({ ...origin, provider: null })
+      const channels = chooseChannels(routes, { ...input, refused })
+      const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
+      const provider = isInboxOnly ? inboxProvider : null
+      const appCountries = rows.caller(application).countries
+      const guarded = { ...origin, provider, channels, isRelayed: true, appCountries }
+      const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
+      return { guarded, sender, channels, isInboxOnly }
+    }
+
     /** Refuses the call before anything is charged. */
     function end(result: Rejected, refusedSend?: RefusedSend): Decision<RelayDecision> {
       return { result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend }, changes: [] }
     }
-  }
-
-  /** Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. */
-  async function settle(
-    scopes: RelayScopes,
-    message: RelayedFacts,
-    channels: readonly Channel[],
-    dispatched: DispatchResult,
-  ): Promise<Relayed | Rejected> {
-    const { id, phone, appId } = message
-    const isOut = dispatched.kind === 'accepted' || dispatched.kind === 'uncertain'
-    const messageId = dispatched.kind === 'accepted' ? dispatched.messageId : null
-    const failure = dispatched.kind === 'accepted' ? null : (dispatched.failure?.class ?? null)
-    const candidate = isOut ? dispatched.candidate : undefined
-    const status = dispatched.kind === 'accepted' ? ('sent' as const) : ('unknown' as const)
-    const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
-    const result = candidate
-      ? { id, phone, channel: candidate.channel, status }
-      : deliveryFailed({ id }, failure, { channels, country: message.country })
-    await store.write(async (tx) => {
-      const now = await tx.leases.now()
-      const subscribers = await tx.webhookEndpoints.subscribers(appId)
-      if (candidate) {
-        const { traceparent: _, ...stored } = sentBy
-        await tx.relayedMessages.insert({ ...stored, provider: candidate.provider, messageId, status })
-      }
-      const type = candidate ? 'message.sent' : 'message.undelivered'
-      await tx.changes.apply([
-        relayEventChange(newId, type, sentBy, subscribers, now, failure),
-        ...saveRelay(scopes, result, now),
-      ])
-    })
-    if (candidate) await needs.applyEarlyReceipt(id, candidate.provider, messageId)
-    return result
   }
 }

@@ -28,13 +28,14 @@ import {
   type Channel,
   type OtpRequest,
 } from '../model/request.ts'
-import { invalidPhone, parsePhone } from '../model/phone.ts'
-import { hasPhoneBudgets, laneOf } from './phones.ts'
+import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
+import { hasPhoneBudgets, laneOf, otherPlaces, readMovedPhone } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
-import { readMessageFacts, sentChanges } from './message-facts.ts'
-import { run } from './run.ts'
+import { messageNeeds, readMessageFacts, sentChanges } from './message-facts.ts'
+import { run, type Attempt } from './run.ts'
 import { deliveryFailed } from './settle.ts'
 import {
+  earlierRequest,
   readEarlierSend,
   refuseByChallenge,
   refuseByLimit,
@@ -44,7 +45,10 @@ import {
   type Replay,
 } from './send-once.ts'
 import { moved, onTarget, requestNotFound, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
-import type { Change, Decision } from '../store/operation.ts'
+import type { GuardJudge } from '../guard/judge.ts'
+import { hashSubscriber } from '../model/phone-record.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
+import type { LoadedPhone } from '../store/phones.ts'
 
 /** Sends codes once more. */
 export function createOtpResend(needs: OtpNeeds) {
@@ -103,53 +107,28 @@ export function createOtpResend(needs: OtpNeeds) {
     scope: IdempotencyScope | undefined,
   ): Promise<Outcome | Replay | Moved> {
     return run(needs, ({ guard, readPhone }) => ({
-      async read(rows) {
+      needs: () => ({ application, answers: scope ? [scope] : [], request: found.requestId }),
+
+      further(rows) {
         const now = rows.now(clock)
-        const refusal = await readRefusal(rows, application)
-        const caller = await rows.caller(application)
-        const earlier = await readEarlierSend(rows, scope, now)
-        const existing = await readOwnRequest(rows, application, found.requestId)
-        if (!existing || !isLiving(existing, now)) {
-          const rate = await readRate(rows, otpRateLimit(plans, caller, 'send'), now)
-          const subscribers = existing ? await rows.subscribers(application.id) : []
-          const closed = existing && { request: existing, subscribers }
-          return { isPending: false as const, now, refusal, earlier, rate, closed }
-        }
+        const limit = otpRateLimit(plans, rows.caller(application), 'send')
+        const messages = earlierRequest(rows, scope, now)
+        const existing = readOwnRequest(rows, application, found.requestId)
+        if (!existing) return { limit, messages }
         requireReadablePhone(existing)
-        const messages = await rows.messages(existing.id)
-        const destination = toDestination(existing)
-        const { phone, isVirtual } = destination
-        const inboxOwnerId = isVirtual ? await rows.findVirtualPhoneOwner(phone) : application.developerId
-        const loaded = await readPhone(rows, keys, existing)
-        const { numberType } = parsePhone(phone)
-        const listing = findListing(await rows.listRules(application), existing, now)
-        const channels = [choice.channel ?? existing.channel]
-        const message = {
-          ...existing,
-          numberType,
-          channels,
-          listing,
-          appCountries: caller.countries,
-          challenge: choice.answer,
+        const { message, sender } = describeMessage(rows, existing, readMovedPhone(rows, keys, existing), now)
+        return {
+          limit,
+          messages: [existing.id, ...messages],
+          phone: hashSubscriber(keys, existing),
+          ...messageNeeds(rows, guard, application, { message, sender }, now),
+          virtualPhone: isVirtualPhone(existing.phone) ? existing.phone : undefined,
+          ...otherPlaces(rows, keys, existing),
         }
-        const refused = guard.refusedChannels(message)
-        const sender = withListing(senderOf(loaded.record, existing), listing)
-        const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-        const pending = {
-          ...facts,
-          refused,
-          now,
-          refusal,
-          earlier,
-          messages,
-          destination,
-          inboxOwnerId,
-          loaded,
-        }
-        return { isPending: true as const, ...pending, request: existing }
       },
 
-      decide(facts): Decision<Outcome | Replay | Moved> {
+      decide(rows): Decision<Outcome | Replay | Moved> {
+        const facts = read(rows, guard, readPhone)
         const { now, refusal, earlier } = facts
         if (refusal) return refuseSend(refusal)
         if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
@@ -238,5 +217,47 @@ export function createOtpResend(needs: OtpNeeds) {
         return saveOutcome({ result, changes }, scope, now)
       },
     }))
+
+    function describeMessage(rows: Rows, existing: OtpRequest, { record }: LoadedPhone, now: number) {
+      const listing = findListing(rows.listRules(application), existing, now)
+      const { numberType } = parsePhone(existing.phone)
+      const channels = [choice.channel ?? existing.channel]
+      const appCountries = rows.caller(application).countries
+      const message = { ...existing, numberType, channels, listing, appCountries, challenge: choice.answer }
+      return { message, sender: withListing(senderOf(record, existing), listing) }
+    }
+
+    function read(rows: Rows, guard: GuardJudge, readPhone: Attempt['readPhone']) {
+      const now = rows.now(clock)
+      const refusal = readRefusal(rows, application)
+      const caller = rows.caller(application)
+      const earlier = readEarlierSend(rows, scope, now)
+      const existing = readOwnRequest(rows, application, found.requestId)
+      if (!existing || !isLiving(existing, now)) {
+        const rate = readRate(rows, otpRateLimit(plans, caller, 'send'), now)
+        const subscribers = existing ? rows.subscribers(application.id) : []
+        const closed = existing && { request: existing, subscribers }
+        return { isPending: false as const, now, refusal, earlier, rate, closed }
+      }
+      requireReadablePhone(existing)
+      const destination = toDestination(existing)
+      const { phone, isVirtual } = destination
+      const loaded = readPhone(rows, keys, existing)
+      const { message, sender } = describeMessage(rows, existing, loaded, now)
+      const facts = readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
+      return {
+        ...facts,
+        isPending: true as const,
+        refused: guard.refusedChannels(message),
+        now,
+        refusal,
+        earlier,
+        messages: rows.messages(existing.id),
+        destination,
+        inboxOwnerId: isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId,
+        loaded,
+        request: existing,
+      }
+    }
   }
 }

@@ -11,9 +11,9 @@ export type Attempt = { guard: GuardJudge; readPhone: typeof readPhone }
  * Runs an operation that reads a phone and may ask the guard. If the guard itself fails, it runs again without it (fail
  * open); if what is kept about the phone is elsewhere, that is moved first, in a transaction of its own.
  */
-export function run<F, R>(
+export function run<R>(
   { store, keys, guard }: Pick<OtpNeeds, 'store' | 'keys' | 'guard'>,
-  toOperation: (attempt: Attempt) => Operation<F, R>,
+  toOperation: (attempt: Attempt) => Operation<R>,
 ): Promise<R> {
   return withGuard(guard, async (judge) => {
     try {

@@ -12,8 +12,7 @@ import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, Decision, RowReader } from '../store/operation.ts'
-import type { Awaitable } from '../model/awaitable.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
 
 /** The outcome of a new send: a request whose message goes out, or a refusal. */
 export type Outcome = {
@@ -39,19 +38,30 @@ export const readEarlierSend = (
   rows: EarlierRows,
   scope: IdempotencyScope | undefined,
   now: number,
-): Awaitable<EarlierSend> => (scope ? readEarlier(rows, scope, now) : undefined)
+): EarlierSend => (scope ? readEarlier(rows, scope, now) : undefined)
 
-type EarlierRows = Pick<RowReader, 'idempotencyRecord' | 'messages'>
+/** Names the request of the earlier call, once its answer is there. */
+export function earlierRequest(
+  rows: Pick<Rows, 'idempotencyRecord'>,
+  scope: IdempotencyScope | undefined,
+  now: number,
+): string[] {
+  const record = scope && rows.idempotencyRecord(scope)
+  const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
+  return !earlier || isRejected(earlier) || isRejected(earlier.value) ? [] : [earlier.value.requestId]
+}
 
-async function readEarlier(rows: EarlierRows, scope: IdempotencyScope, now: number): Promise<EarlierSend> {
-  const record = await rows.idempotencyRecord(scope)
+type EarlierRows = Pick<Rows, 'idempotencyRecord' | 'messages'>
+
+function readEarlier(rows: EarlierRows, scope: IdempotencyScope, now: number): EarlierSend {
+  const record = rows.idempotencyRecord(scope)
   const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
   if (!earlier || isRejected(earlier)) return earlier
   const { value, isPending } = earlier
   if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
   const { requestId, phone } = value
   const country = tryParsePhone(phone)?.country ?? null
-  const message = (await rows.messages(requestId)).find((one: Message) => one.message === value.message)
+  const message = rows.messages(requestId).find((one: Message) => one.message === value.message)
   const attempt = firstAttemptResult({ requestId, country }, message, now)
   return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
 }

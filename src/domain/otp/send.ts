@@ -10,20 +10,21 @@ import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
-import { laneFor } from '../model/phone-record.ts'
+import { emptyRecord, hashSubscriber, laneFor } from '../model/phone-record.ts'
 import { isLiving } from '../model/request.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
-import { chargeSend } from './rate-limits.ts'
+import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
 import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
-import { hasPhoneBudgets, withRequest } from './phones.ts'
+import { hasPhoneBudgets, otherPlaces, readMovedPhone, withRequest } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
-import { readMessageFacts, sentChanges } from './message-facts.ts'
-import { run } from './run.ts'
+import { messageNeeds, readMessageFacts, sentChanges } from './message-facts.ts'
+import { run, type Attempt } from './run.ts'
 import { refusedSendTo } from './refused-sends.ts'
 import {
+  earlierRequest,
   readEarlierSend,
   refuseByChallenge,
   refuseByLimit,
@@ -33,7 +34,10 @@ import {
   type Replay,
 } from './send-once.ts'
 import { moved, type Moved } from './target.ts'
-import type { Change, Decision } from '../store/operation.ts'
+import { firstNames } from '../guard/facts.ts'
+import type { GuardJudge } from '../guard/judge.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
+import type { LoadedPhone } from '../store/phones.ts'
 
 /** The façade that a code is made for, and the newest request of the phone when the façade looked. */
 export type Origin = {
@@ -48,7 +52,7 @@ export type Origin = {
  * limits, builds the message and asks the guard; then, once that is committed, the first attempt at delivery.
  */
 export function createOtpSend(needs: OtpNeeds) {
-  const { clock, newId, keys, delivery, attempts } = needs
+  const { clock, newId, keys, plans, delivery, attempts } = needs
   const completeSend = createSendCompletion(needs)
 
   return {
@@ -124,55 +128,49 @@ export function createOtpSend(needs: OtpNeeds) {
     const subscriber = { ...phone, developerId, environment }
     const { clientIp = null, deviceId = null } = input
     const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
+    const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
     return run(needs, ({ guard, readPhone }) => ({
-      async read(rows) {
-        const now = rows.now(clock)
-        const refusal = await readRefusal(rows, application)
-        const caller = await rows.caller(application)
-        const earlier = await readEarlierSend(rows, scope, now)
-        const replaced = madeFor?.replaces
-          ? await readOwnRequest(rows, application, madeFor.replaces)
-          : undefined
-        const inboxOwnerId = phone.isVirtual ? await rows.findVirtualPhoneOwner(phone.phone) : developerId
-        const loaded = await readPhone(rows, keys, subscriber)
-        const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
-        const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
-        const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
-        const listed = { appId: application.id, ...phone, clientIp }
-        const listing = findListing(await rows.listRules(application), listed, now)
-        const channels = chooseChannels(routes, {
-          ...input,
-          refused: guard.refusedChannels({ ...phone, ...origin, provider: null, listing }),
-        })
-        const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
-        const message = {
-          ...phone,
-          ...origin,
-          provider: delivered.provider,
-          channels,
-          listing,
-          appCountries: caller.countries,
+      needs() {
+        const origin = {
+          ...subscriber,
+          clientIp,
+          createdAt: clock.now(),
+          resends: 0,
+          provider: null,
           challenge,
         }
-        const sender = withListing(senderOf(loaded.record, { contexts, createdAt: now }), listing)
-        const facts = await readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-        return {
-          ...facts,
-          now,
-          caller,
-          refusal,
-          earlier,
-          replaced,
-          inboxOwnerId,
-          loaded,
+        const stranger = senderOf(emptyRecord(subscriber, phone.country), {
           contexts,
-          channels,
-          delivered,
+          createdAt: origin.createdAt,
+        })
+        const guardKeys = guard.keysToJudge(origin, stranger, origin.createdAt)
+        return {
+          application,
+          answers: scope ? [scope] : [],
+          ...(madeFor?.replaces !== undefined && { request: madeFor.replaces }),
+          phone: hashSubscriber(keys, subscriber),
+          guard: guardKeys && firstNames(guardKeys),
+          limit: otpRateLimit(plans, application, 'send'),
+          subscribers: application.id,
+          subscribersOfDeveloper: guardKeys?.subjects && developerId,
+          virtualPhone: phone.isVirtual ? phone.phone : undefined,
         }
       },
 
-      decide(facts): Decision<Outcome | Replay | Moved> {
-        const { now, caller, refusal, earlier, inboxOwnerId, loaded, contexts, channels, delivered } = facts
+      further(rows) {
+        const now = rows.now(clock)
+        const loaded = readMovedPhone(rows, keys, subscriber)
+        return {
+          limit: otpRateLimit(plans, rows.caller(application), 'send'),
+          messages: earlierRequest(rows, scope, now),
+          ...messageNeeds(rows, guard, application, describeMessage(rows, guard, loaded, now), now),
+          ...otherPlaces(rows, keys, subscriber),
+        }
+      },
+
+      decide(rows): Decision<Outcome | Replay | Moved> {
+        const facts = read(rows, guard, readPhone)
+        const { now, caller, refusal, earlier, inboxOwnerId, loaded, channels, delivered } = facts
         if (refusal) return refuseSend(refusal)
         if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
         if (madeFor && loaded.record.newestRequest !== madeFor.newestRequest)
@@ -233,6 +231,42 @@ export function createOtpSend(needs: OtpNeeds) {
         return saveOutcome({ result, changes }, scope, now)
       },
     }))
+
+    function describeMessage(rows: Rows, guard: GuardJudge, { record }: LoadedPhone, now: number) {
+      const routes = delivery.routesFor({ environment, appId: application.id, ...phone })
+      const origin = { developerId, environment, clientIp, createdAt: now, resends: 0 }
+      const listed = { appId: application.id, ...phone, clientIp }
+      const listing = findListing(rows.listRules(application), listed, now)
+      const channels = chooseChannels(routes, {
+        ...input,
+        refused: guard.refusedChannels({ ...phone, ...origin, provider: null, listing }),
+      })
+      const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
+      const appCountries = rows.caller(application).countries
+      const { provider } = delivered
+      const message = { ...phone, ...origin, provider, channels, listing, appCountries, challenge }
+      const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
+      return { message, sender, channels, delivered }
+    }
+
+    function read(rows: Rows, guard: GuardJudge, readPhone: Attempt['readPhone']) {
+      const now = rows.now(clock)
+      const caller = rows.caller(application)
+      const loaded = readPhone(rows, keys, subscriber)
+      const message = describeMessage(rows, guard, loaded, now)
+      return {
+        ...readMessageFacts(needs, rows, guard, caller, message, now),
+        now,
+        caller,
+        refusal: readRefusal(rows, application),
+        earlier: readEarlierSend(rows, scope, now),
+        replaced: madeFor?.replaces ? readOwnRequest(rows, application, madeFor.replaces) : undefined,
+        inboxOwnerId: phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : developerId,
+        loaded,
+        channels: message.channels,
+        delivered: message.delivered,
+      }
+    }
   }
 
   function newCodeSalt(): string {

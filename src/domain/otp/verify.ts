@@ -5,11 +5,11 @@ import { ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
-import { loadGuardFacts } from '../guard/facts.ts'
+import { namesOf, readGuardFacts } from '../guard/facts.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
-import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
+import { hashSubscriber, laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
 import { hashContexts } from '../model/context.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import { formatAttempt } from '../model/request-history.ts'
@@ -19,7 +19,7 @@ import { closeRequest, readOwnRequest, refuseIfClosed, type ClosableRequest } fr
 import { requireReadablePhone, type OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import { hasPhoneBudgets, laneOf } from './phones.ts'
+import { hasPhoneBudgets, laneOf, otherPlaces, readMovedPhone } from './phones.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
 import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
@@ -150,28 +150,40 @@ export function createOtpVerify(needs: OtpNeeds) {
   function check(application: CallingApplication, target: OtpTarget, code: string): Promise<CheckResult> {
     return onTarget(needs, application, target, (found) =>
       run(needs, ({ guard, readPhone }) => ({
-        async read(rows) {
+        needs: () => ({ application, request: found.requestId }),
+
+        further(rows) {
+          const limit = otpRateLimit(plans, rows.caller(application), 'verify')
+          const request = readOwnRequest(rows, application, found.requestId)
+          if (!request) return { limit }
+          requireReadablePhone(request)
           const now = rows.now(clock)
-          const refusal = await readRefusal(rows, application)
-          const request = await readOwnRequest(rows, application, found.requestId)
+          const { record } = readMovedPhone(rows, keys, request)
+          const listing = findListing(rows.listRules(application), request, now)
+          const sender = withListing(senderOf(record, request), listing)
+          const guardKeys = guard.keysToConvert(request, sender, now)
+          return {
+            limit,
+            phone: hashSubscriber(keys, request),
+            guard: guardKeys && namesOf(rows.guard, guardKeys),
+            subscribers: application.id,
+            ...otherPlaces(rows, keys, request),
+          }
+        },
+
+        decide(rows): Decision<CheckResult | Moved> {
+          const now = rows.now(clock)
+          const refusal = readRefusal(rows, application)
+          const request = readOwnRequest(rows, application, found.requestId)
           if (request) requireReadablePhone(request)
-          const phone = request && (await readPhone(rows, keys, request))
-          const listing = request && findListing(await rows.listRules(application), request, now)
+          const phone = request && readPhone(rows, keys, request)
+          const listing = request && findListing(rows.listRules(application), request, now)
           const sender = phone && listing && withListing(senderOf(phone.record, request), listing)
           const lane = phone && request && laneOfCheck(phone.record, request, target, now)
           const guardKeys = sender && guard.keysToConvert(request, sender, now)
-          const guardFacts = await loadGuardFacts(rows.guard, guardKeys)
-          const rate = await readRate(
-            rows,
-            otpRateLimit(plans, await rows.caller(application), 'verify'),
-            now,
-          )
-          const subscribers = request ? await rows.subscribers(application.id) : []
-          return { now, refusal, request, phone, sender, lane, guardFacts, rate, subscribers }
-        },
-
-        decide(facts): Decision<CheckResult | Moved> {
-          const { now, refusal, request, phone, sender, lane, guardFacts, rate, subscribers } = facts
+          const guardFacts = readGuardFacts(rows.guard, guardKeys)
+          const rate = readRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
+          const subscribers = request ? rows.subscribers(application.id) : []
           const refuse = (rejected: Rejected) => ({
             result: { rate: undefined, request, result: rejected },
             changes: [],

@@ -1,3 +1,4 @@
+import type { Awaitable } from '../model/awaitable.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
 
 /**
@@ -12,9 +13,9 @@ export type CheckBudgetStore = {
    */
   take(developerId: string, phoneHashes: readonly string[]): Promise<CheckBudget[]>
   /** Tells whether no budget is left. */
-  isEmpty(): Promise<boolean>
+  isEmpty(): Awaitable<boolean>
   /** Tells whether there is a budget of a phone in any application. */
-  exists(phoneHashes: readonly string[]): Promise<boolean>
+  exists(phoneHashes: readonly string[]): Awaitable<boolean>
   deleteByPhone(phoneHashes: readonly string[]): Promise<void>
   /** @returns how many */
   deleteByApplication(appId: string): Promise<number>

@@ -1,3 +1,4 @@
+import type { Awaitable } from '../model/awaitable.ts'
 import type { Developer, DeveloperChanges } from '../model/developer.ts'
 
 export type DeveloperStore = {
@@ -14,6 +15,8 @@ export type DeveloperStore = {
     sessionId: string | null,
   ): Promise<{ developer: Developer; hasSession: boolean } | undefined>
   findByVirtualPhone(phone: string): Promise<Developer | undefined>
+  /** Finds the id of the developer with a virtual phone number. */
+  findVirtualPhoneOwner(phone: string): Awaitable<string | undefined>
   /** Several may match: one person may have two subjects at an external provider. */
   findByEmail(email: string): Promise<Developer[]>
   /** Lists all, oldest first. */

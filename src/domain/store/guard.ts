@@ -9,16 +9,12 @@ export type GuardChanges = {
   decisions: Map<string, GuardDecisions & { hour: number }>
 }
 
-/** Reads rows by their keys. They are locked until the transaction ends, also if they do not exist yet. */
-export type GuardRows = {
-  /** @param keys in their order, which is the lock order */
-  rows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>>
-  /** As `rows`, for keys that follow from rows: few calls need them, so none are locked in advance. */
-  furtherRows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>>
-}
+/** The rows of an operation, by their keys. They are locked until the transaction ends, also if they do not exist yet. */
+export type GuardRows = { rows(keys: readonly string[]): ReadonlyMap<string, GuardRow> }
 
 /** Stores what the guard counts. Prefixes, networks and devices appear only as keyed hashes. */
-export type GuardStore = GuardRows & {
+export type GuardStore = {
+  rows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>>
   /**
    * Writes rows whole, and adds decisions, in the order of their keys. The caller has read the rows in this transaction.
    *

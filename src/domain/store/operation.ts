@@ -6,61 +6,87 @@ import type { NewLogEntry } from '../model/log-entry.ts'
 import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
-import type { NewAdmission } from '../model/rate-limit.ts'
+import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { BreakdownChanges, BreakdownKey, CountChanges } from './analytics.ts'
 import type { CredentialState } from './applications.ts'
 import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
 import type { LoadedPhone, PhoneSlot } from './phones.ts'
-import type { RateLimitStore } from './rate-limits.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /**
- * A change of an OTP request, in two halves. `read` loads the facts, and on PostgreSQL locks their rows; it decides
- * nothing. `decide` is synchronous and pure but for new ids: it turns the facts into a result and changes by
- * the rules. Calls that run at the same time share one transaction, and each sees the changes of those before
- * it. Either half may run again before the commit.
+ * A call that reads rows, decides, and changes rows (a unit of work). Calls that run at the same time share one transaction,
+ * and each sees the changes of those before it. All of it may run again before the commit.
  */
-export type Operation<Facts, Result> = {
-  read(rows: RowReader): Awaitable<Facts>
-  decide(facts: Facts): Decision<Result>
+export type Operation<Result> = {
+  /**
+   * Names the rows that it decides on. PostgreSQL reads and locks those of all calls at once; SQLite reads each when the
+   * decision asks for it, and does not call this.
+   */
+  needs(): Needs
+  /** Names the rows that follow from others. Called when those named so far are there, until it names no further ones. */
+  further?(rows: Rows): Needs | undefined
+  /** Decides by the rules. Synchronous, and pure but for new ids. What it throws fails this call alone. */
+  decide(rows: Rows): Decision<Result>
 }
 
 /** Result of a call, and the changes that it makes. A refusal is a result (`Rejected`), with or without changes. */
 export type Decision<Result> = { result: Result; changes: readonly Change[] }
 
+/** Keys of rows, as data. */
+export type Needs = {
+  application?: Pick<CallingApplication, 'id' | 'developerId'>
+  answers?: readonly IdempotencyScope[]
+  request?: string
+  /** Ids of the requests that they belong to. */
+  messages?: readonly string[]
+  /** Hash of a phone. */
+  phone?: string | undefined
+  /** Keys of rows of the guard. */
+  guard?: readonly string[] | undefined
+  limit?: RateLimit<StoredPolicy>
+  /** Id of an application. */
+  subscribers?: string
+  /** Id of a developer. */
+  subscribersOfDeveloper?: string | undefined
+  virtualPhone?: string | undefined
+  /** Other hashes under which a phone may have a record. */
+  otherPhones?: readonly string[]
+  /** Hashes under which 0.1.0 may have kept budgets of a phone. */
+  oldPhones?: readonly string[]
+}
+
 /**
- * Reads the rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL a row
- * is locked until the transaction ends. Lock order: the order of these methods.
+ * The rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL they are those
+ * that were named, and locked until the transaction ends. Lock order: the order of these methods.
  */
-export type RowReader = {
+export type Rows = {
   /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */
   now(clock: Clock): number
   /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
-  credentialState(application: CallingApplication): Awaitable<CredentialState>
+  credentialState(application: CallingApplication): CredentialState
   /** Returns the caller with its plan and settings as they are now, if they can have changed unnoticed. */
-  caller(application: CallingApplication): Awaitable<CallingApplication>
+  caller(application: CallingApplication): CallingApplication
   /** Returns the rules of the developer of an application, as they are now. Not locked. */
-  listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): Awaitable<readonly ListRule[]>
-  idempotencyRecord(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
-  request(id: string): Awaitable<OtpRequest | undefined>
+  listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): readonly ListRule[]
+  idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
+  request(id: string): OtpRequest | undefined
   /** Messages of one request, oldest first. */
-  messages(requestId: string): Awaitable<readonly Message[]>
+  messages(requestId: string): readonly Message[]
   /** @param ifMissing returned if there is no record */
-  phone(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
+  phone(hash: string, ifMissing: PhoneRecord): LoadedPhone
   readonly guard: GuardRows
 
   // Read without a lock.
-  readonly rateLimits: Pick<RateLimitStore, 'newest' | 'oldestAfter'>
+  usage(limit: RateLimit<StoredPolicy>, now: number): Usage
   /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
-  subscribers(appId: string): Awaitable<readonly Subscriber[]>
-  subscribersOfDeveloper(developerId: string): Awaitable<readonly Subscriber[]>
-  hasPhone(hash: string): Awaitable<boolean>
+  subscribers(appId: string): readonly Subscriber[]
+  subscribersOfDeveloper(developerId: string): readonly Subscriber[]
+  virtualPhoneOwner(phone: string): string | undefined
+  hasPhone(hash: string): boolean
   /** See `PhoneStore` and `CheckBudgetStore`. */
-  hasPseudonymSlots(): Awaitable<boolean>
-  hasCheckBudgets(toPhoneHashes: () => readonly string[]): Awaitable<boolean>
-  findVirtualPhoneOwner(phone: string): Awaitable<string | undefined>
+  hasPseudonymSlots(): boolean
+  hasCheckBudgets(toPhoneHashes: () => readonly string[]): boolean
 }
 
 /** A webhook endpoint, enabled or disabled. */

@@ -1,17 +1,10 @@
-import type { Admission, NewAdmission, StoredPolicy } from '../model/rate-limit.ts'
+import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 
 /** The sliding-window log of admissions: in memory on SQLite, rows on PostgreSQL. */
 export type RateLimitStore = {
-  /** Finds the newest admission up to `until`. */
-  newest(subject: string, policy: StoredPolicy, until: number): Awaitable<Admission | undefined>
-  /** Finds the oldest admission later than `after`, or the one that is `skip` places newer. */
-  oldestAfter(
-    subject: string,
-    policy: StoredPolicy,
-    after: number,
-    skip: number,
-  ): Awaitable<Admission | undefined>
+  /** Measures a limit in the window that ends at a time. Changes nothing. */
+  usage(limit: RateLimit<StoredPolicy>, now: number): Awaitable<Usage>
   insert(admissions: readonly NewAdmission[]): Awaitable<void>
   /** Deletes a subject's admissions under every policy. @returns how many */
   forget(subject: string): Promise<number>

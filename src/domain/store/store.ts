@@ -99,7 +99,7 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    * Runs an operation and resolves with its result once its changes are durable. Operations that run at the same time
    * share a transaction; each sees the changes of those before it.
    *
-   * @throws UNAVAILABLE as `write`; what `read` threw
+   * @throws UNAVAILABLE as `write`; what `decide` threw
    */
-  decide<F, R>(operation: Operation<F, R>): Promise<R>
+  decide<R>(operation: Operation<R>): Promise<R>
 }

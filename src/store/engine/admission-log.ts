@@ -1,10 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import {
-  storedPolicies,
-  type Admission,
-  type NewAdmission,
-  type StoredPolicy,
-} from '../../domain/model/rate-limit.ts'
+import type { Admissions } from '../../domain/model/rate-limit.ts'
+import { storedPolicies, type NewAdmission, type StoredPolicy } from '../../domain/model/rate-limit.ts'
 import {
   admissionAt,
   count,
@@ -26,11 +22,8 @@ const prunedRows = 64
 /** A change of the running batch. `at` is undefined if all admissions are forgotten. */
 type Change = { key: number; at: number | undefined; expiredUntil: number }
 
-/** Reads the log: with the changes of the running batch, or only what is committed. */
-export type AdmissionView = {
-  newest(subject: string, policy: StoredPolicy, until: number): Admission | undefined
-  oldestAfter(subject: string, policy: StoredPolicy, after: number, skip: number): Admission | undefined
-}
+/** Finds the admissions of a limiter: with the changes of the running batch, or only what is committed. */
+export type AdmissionView = (subject: string, policy: StoredPolicy) => Admissions
 
 export type AdmissionLog = ReturnType<typeof createAdmissionLog>
 
@@ -130,23 +123,18 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
     pending.clear()
   }
 
-  const view = (changesOf: (key: number) => PendingWindow | undefined): AdmissionView => {
-    const read = (subject: string, policy: StoredPolicy) => {
+  const view =
+    (changesOf: (key: number) => PendingWindow | undefined): AdmissionView =>
+    (subject, policy) => {
       catchUp()
       const key = toKey(subject, policy)
-      return { window: windows.get(key) ?? emptyWindow, changes: changesOf(key) }
+      const window = windows.get(key) ?? emptyWindow
+      const changes = changesOf(key)
+      return {
+        newest: (until) => admissionAt(window, changes, countUntil(window, changes, until) - 1),
+        oldestAfter: (after, skip) => admissionAt(window, changes, countUntil(window, changes, after) + skip),
+      }
     }
-    return {
-      newest(subject, policy, until) {
-        const { window, changes } = read(subject, policy)
-        return admissionAt(window, changes, countUntil(window, changes, until) - 1)
-      },
-      oldestAfter(subject, policy, after, skip) {
-        const { window, changes } = read(subject, policy)
-        return admissionAt(window, changes, countUntil(window, changes, after) + skip)
-      },
-    }
-  }
 
   const participant: TransactionParticipant = {
     onJob() {

@@ -22,10 +22,10 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R
 
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
-  /** Reads what the calls will need, in few round trips. On PostgreSQL only. */
-  readAhead?(tx: QueryExecutor, calls: readonly C[]): Promise<void>
-  /** Reads what a call needs and keeps what it changes. Writes nothing; a throw fails this call alone. */
-  decide(tx: QueryExecutor, call: C): Promise<unknown>
+  /** Reads what the calls need, in few round trips. On PostgreSQL only. */
+  load(tx: QueryExecutor, calls: readonly C[]): Promise<void>
+  /** Decides a call and keeps what it changes. Writes nothing; a throw fails this call alone. */
+  decide(tx: QueryExecutor, call: C): unknown
   /** Tells whether the calls since the last end changed anything. */
   hasChanges(tx: QueryExecutor): boolean
   /** Writes what the calls since the last end changed. */

@@ -1,5 +1,5 @@
 import type { CallGroup, QueryExecutor } from './database.ts'
-import { driverCode, unavailable } from './errors.ts'
+import { unavailable } from './errors.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
 
@@ -98,17 +98,15 @@ export function createGroups(
     type Outcome = { value: unknown } | { error: unknown }
 
     async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Outcome[]> {
-      await calls.readAhead?.(
+      await calls.load(
         tx,
         group.map(({ call }) => call),
       )
       const outcomes: Outcome[] = []
       for (const { call } of group) {
         try {
-          outcomes.push({ value: await calls.decide(tx, call) })
+          outcomes.push({ value: calls.decide(tx, call) })
         } catch (error) {
-          // An error of the database has ended the transaction.
-          if (driverCode(error) !== undefined) throw error
           outcomes.push({ error })
         }
       }

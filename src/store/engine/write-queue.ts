@@ -1,4 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
+import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { CallGroup, QueryExecutor } from './database.ts'
 import { createCommitFlusher } from './commit-flusher.ts'
 import type { DiskSync } from './disk-sync.ts'
@@ -21,7 +22,7 @@ const busyTimeoutMs = 3_000
 type BatchResult = { kind: 'done' | 'retry' | 'split' } | { kind: 'failed'; error: unknown }
 
 type Job = {
-  body: (tx: QueryExecutor) => Promise<unknown>
+  body: (tx: QueryExecutor) => Awaitable<unknown>
   /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
   group: CallGroup | undefined
   /** Whether it runs in a transaction of its own. */
@@ -101,10 +102,10 @@ export function createWriteQueue(
   /** See `Database.group`. */
   function group<C>(calls: CallGroup<C>) {
     // Calls of all types are run by the same code; a call's R resolves its own promise only.
-    return <R>(call: C) => enqueue((tx) => calls.decide(tx, call) as Promise<R>, calls as CallGroup)
+    return <R>(call: C) => enqueue((tx) => calls.decide(tx, call) as R, calls as CallGroup)
   }
 
-  function enqueue<T>(body: (tx: QueryExecutor) => Promise<T>, group: CallGroup | undefined): Promise<T> {
+  function enqueue<T>(body: (tx: QueryExecutor) => Awaitable<T>, group: CallGroup | undefined): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     if (isPoisoned || waiting.length >= waitingMax) {
       reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
@@ -227,7 +228,7 @@ export function createWriteQueue(
       if (!job.group) continue
       groups.add(job.group)
       try {
-        job.outcome = { value: await job.body(tx) }
+        job.outcome = { value: job.body(tx) }
       } catch (error) {
         if (!connection.inTransaction) return { kind: 'failed', error }
         job.outcome = { error }

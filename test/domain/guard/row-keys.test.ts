@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { loadGuardFacts } from '../../../src/domain/guard/facts.ts'
+import { readGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuardRowKeys, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import type { GuardRow } from '../../../src/domain/model/guard.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
@@ -36,7 +36,7 @@ function recordingRows(stored?: GuardRow) {
     asked.push(names)
     return new Map(stored && names.includes('dev_1 NL') ? [['dev_1 NL', stored]] : [])
   }
-  return { asked, rows: { rows, furtherRows: rows } }
+  return { asked, rows: { rows } }
 }
 
 const hash = expect.stringMatching(/^[\w-]{16}$/)
@@ -44,10 +44,9 @@ const subjects = ['dev_1 NL', 'device', 'total 20000']
 
 test('a message of a stranger reads its country, prefix, network, device and the total, in their order', async () => {
   const { asked, rows } = recordingRows(country(1, 0))
-  await loadGuardFacts(rows, keys.keysToJudge(message, home, now))
+  readGuardFacts(rows, keys.keysToJudge(message, home, now))
   const [first = []] = asked
   expect(asked).toHaveLength(1)
-  expect(first).toEqual(first.toSorted())
   expect(first.filter((key) => !subjects.includes(key))).toEqual([hash, hash])
   expect(first).toEqual(expect.arrayContaining(subjects))
 })
@@ -62,15 +61,15 @@ test.each<[string, GuardRow | undefined, string[]]>([
   ],
 ])('and %s', async (_, stored, further) => {
   const { asked, rows } = recordingRows(stored)
-  await loadGuardFacts(rows, keys.keysToJudge(message, home, now))
+  readGuardFacts(rows, keys.keysToJudge(message, home, now))
   expect(asked.slice(1)).toEqual(further.length > 0 ? [further] : [])
 })
 
 test('a known phone reads the total alone, and a forbidden country nothing', async () => {
   const { asked, rows } = recordingRows()
-  await loadGuardFacts(rows, keys.keysToJudge(message, known, now))
+  readGuardFacts(rows, keys.keysToJudge(message, known, now))
   expect(asked.splice(0)).toEqual([['total 20000']])
-  await loadGuardFacts(rows, keys.keysToJudge({ ...message, country: 'CU' }, home, now))
+  readGuardFacts(rows, keys.keysToJudge({ ...message, country: 'CU' }, home, now))
   expect(asked).toEqual([])
 })
 
@@ -80,7 +79,7 @@ test('a verified code reads its subjects, and the pool if that paid for messages
     [country(1, 30, 10), [['dev_1 pool']]],
   ] as const) {
     const { asked, rows } = recordingRows(stored)
-    await loadGuardFacts(rows, keys.keysToConvert(message, home, now))
+    readGuardFacts(rows, keys.keysToConvert(message, home, now))
     expect(asked[0]).toHaveLength(4)
     expect(asked.slice(1)).toEqual([...further])
   }

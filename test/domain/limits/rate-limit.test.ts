@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { admit, chargeRateLimit, measure, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { admit, chargeRateLimit, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import type { RateLimit, StoredPolicy } from '../../../src/domain/model/rate-limit.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -169,7 +169,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
 
   test('decides without a promise', async () => {
     const limit = minute(await newSubject(), 1)
-    const usage = await write((tx) => measure(tx, limit, start))
+    const usage = await write(async (tx) => tx.rateLimits.usage(limit, start))
     const result = admit(limit, usage, start, 'APP_RATE')
     expect(result).not.toHaveProperty('then')
     expect(result).toMatchObject({

@@ -10,8 +10,8 @@ const admission = { at: 1, seq: 1 }
 const newAdmission = { policy: 'otp-send', ...admission, replacesLater: false, expiredUntil: 0 } as const
 
 describeEachDatabase('a refusal of a transaction', (database) => {
-  const findAdmission = (store: Store, subject: string) =>
-    store.read.rateLimits.newest(subject, 'otp-send', Number.MAX_SAFE_INTEGER)
+  const findAdmission = async (store: Store, subject: string) =>
+    (await store.read.rateLimits.usage({ subject, policy: 'otp-send', limit: 1, windowMs: 10 }, 1)).newest
 
   test('that is returned commits what was written', async () => {
     const store = createStore(database(), { keys: testKeys })

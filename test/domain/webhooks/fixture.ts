@@ -98,10 +98,10 @@ export async function createWebhookFixture(
         appId,
       )
       await store.decide({
-        read: (rows) => rows.subscribers(appId),
-        decide: (subscribers) => ({
+        needs: () => ({ subscribers: appId }),
+        decide: (rows) => ({
           result: undefined,
-          changes: [eventChange(newId, type, request, subscribers, now)],
+          changes: [eventChange(newId, type, request, rows.subscribers(appId), now)],
         }),
       })
       const { events } = database.tables

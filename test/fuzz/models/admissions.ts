@@ -1,11 +1,12 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { admit, measure, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { admit, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import {
+  measure,
   admissionLifetimeMs,
   storedPolicies,
-  type Admission,
   type NewAdmission,
+  type Usage,
   type RateLimit,
   type StoredPolicy,
 } from '../../../src/domain/model/rate-limit.ts'
@@ -54,18 +55,14 @@ const toLimit = (subject: string, policy: StoredPolicy, limit: number): RateLimi
   windowMs: admissionLifetimeMs,
 })
 
-/** The queries of the domain, on the plain list. */
-const plainQueries = ({ admissions }: State) => {
-  const of = (subject: string, policy: StoredPolicy) =>
-    admissions.filter((one) => one.subject === subject && one.policy === policy)
-  return {
-    rateLimits: {
-      newest: async (subject: string, policy: StoredPolicy, until: number): Promise<Admission | undefined> =>
-        of(subject, policy).findLast(({ at }) => at <= until),
-      oldestAfter: async (subject: string, policy: StoredPolicy, after: number, skip: number) =>
-        of(subject, policy).filter(({ at }) => at > after)[skip] as Admission | undefined,
-    },
+/** Measures a limit by the plain list. */
+function plainUsage({ admissions, now }: State, limit: RateLimit<StoredPolicy>): Usage {
+  const own = admissions.filter(({ subject, policy }) => subject === limit.subject && policy === limit.policy)
+  const found = {
+    newest: (until: number) => own.findLast(({ at }) => at <= until),
+    oldestAfter: (after: number, skip: number) => own.filter(({ at }) => at > after)[skip],
   }
+  return measure(found, limit, now)
 }
 
 export const admissionModel = defineBodyModel<Call, State>({
@@ -86,7 +83,7 @@ export const admissionModel = defineBodyModel<Call, State>({
     if (call.kind === 'delete expired')
       return void (await tx.rateLimits.deleteOldest(now - admissionLifetimeMs, call.rows))
     const limit = toLimit(call.subject, call.policy, call.limit)
-    const result = admit(limit, await measure(tx, limit, now), now, 'TEST')
+    const result = admit(limit, await tx.rateLimits.usage(limit, now), now, 'TEST')
     if (result.refused) return result.refused.rate
     if (result.admission) await tx.rateLimits.insert([result.admission])
     return result.state
@@ -97,7 +94,7 @@ export const admissionModel = defineBodyModel<Call, State>({
       state.admissions = state.admissions.filter(({ subject }) => subject !== call.subject)
     if (call.kind !== 'charge') return undefined
     const limit = toLimit(call.subject, call.policy, call.limit)
-    const result = admit(limit, await measure(plainQueries(state), limit, state.now), state.now, 'TEST')
+    const result = admit(limit, plainUsage(state, limit), state.now, 'TEST')
     if (result.refused) return result.refused.rate
     if (result.admission) state.admissions.push(result.admission)
     return result.state
@@ -107,8 +104,9 @@ export const admissionModel = defineBodyModel<Call, State>({
     for (const subject of subjects) {
       for (const policy of storedPolicies) {
         const limit = toLimit(subject, policy, 3)
+        const rateLimits = { usage: () => plainUsage(state, limit) }
         expect(await peekRateLimit(store.read, limit, state.now)).toEqual(
-          await peekRateLimit(plainQueries(state), limit, state.now),
+          await peekRateLimit({ rateLimits }, limit, state.now),
         )
       }
     }

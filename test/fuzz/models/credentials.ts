@@ -257,7 +257,10 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
     const caller = callers[pick % callers.length]
     if (!caller) return
     const refusal = store
-      .decide({ read: (rows) => readRefusal(rows, caller), decide: (result) => ({ result, changes: [] }) })
+      .decide({
+        needs: () => ({ application: caller }),
+        decide: (rows) => ({ result: readRefusal(rows, caller), changes: [] }),
+      })
       .then(unwrap)
     expect(await refusal.then(() => undefined, toRefusal)).toEqual(answers[expectedRefusal(state, caller)])
   },

@@ -108,15 +108,15 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
           return body({ ...tx, leases: { ...tx.leases, now: async () => clock.now() } })
         })
       }),
-    decide: <F, R>(operation: Operation<F, R>) =>
+    decide: <R>(operation: Operation<R>) =>
       held(() => {
         const index = ranAt.push(0) - 1
         return store.decide({
-          read(rows) {
+          ...operation,
+          decide(rows) {
             beginTransaction(index)
-            return operation.read(rows)
+            return operation.decide(rows)
           },
-          decide: (facts: F) => operation.decide(facts),
         })
       }),
   }

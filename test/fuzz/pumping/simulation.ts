@@ -1,4 +1,4 @@
-import { loadGuardFacts } from '../../../src/domain/guard/facts.ts'
+import { readGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { openSubject } from '../../../src/domain/guard/subject.ts'
@@ -84,7 +84,7 @@ export function createSimulation(
             sender: senderOf(told),
           }
       const sender = { ...request.sender, sentAt: sentAt.get(request.phone) ?? 0 }
-      const facts = await loadGuardFacts(stored, guard.keysToJudge(request, sender, now))
+      const facts = readGuardFacts(stored, guard.keysToJudge(request, sender, now))
       const { verdict, changes } = guard.judge(facts, request, sender)
       apply(changes)
       if (!verdict.blocked) sentAt.set(request.phone, now)
@@ -96,7 +96,7 @@ export function createSimulation(
       const { phone } = request
       const record = phones.get(phone) ?? unknown
       const sender = { ...request.sender, ...record }
-      const facts = await loadGuardFacts(stored, guard.keysToConvert(request, sender, now))
+      const facts = readGuardFacts(stored, guard.keysToConvert(request, sender, now))
       apply(guard.convert(facts, request, sender, now))
       const network = facts?.keys.subjects?.network
       const from = [...sender.contexts, ...(network ? [network] : [])]

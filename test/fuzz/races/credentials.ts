@@ -35,9 +35,9 @@ export const credentialRaces: Race[] = revocations.flatMap(
         /** Runs an operation that, like all of them, checks the caller again inside its transaction. */
         const runOperation = (caller: CallingApplication) =>
           service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
-            const credentialState = ({ id, credentialsVersion, epoch }: CallingApplication) =>
-              tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)
-            if (await readRefusal({ credentialState }, caller)) return 'refused'
+            const { id, credentialsVersion, epoch } = caller
+            const state = await tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)
+            if (readRefusal({ credentialState: () => state }, caller)) return 'refused'
             await tx.developers.find(caller.developerId)
             const now = await tx.applications.find(caller.developerId, caller.id)
             const isAuthorized =

@@ -1,7 +1,7 @@
-import { sql, type SQL } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
-import { admissionLifetimeMs, type Admission, type StoredPolicy } from '../domain/model/rate-limit.ts'
+import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
 import { selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -10,19 +10,17 @@ import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import { isUnused, openRecord } from './phone-rows.ts'
-import { databaseTime } from './transaction-time.ts'
+import { createUsageQuery } from './rate-limit-rows.ts'
+import { readLoadTime } from './transaction-time.ts'
 import { parseSubscriber } from './webhook-endpoints.ts'
 
-/** The newest admission of a limiter, and the oldest in the window that ends at the time of the calls. */
-export type LimiterHeads = { newest: Admission; oldest: Admission | undefined }
-
-export type GroupedQueries = ReturnType<typeof createGroupedQueries>
+export type LoadQueries = ReturnType<typeof createLoadQueries>
 
 /**
  * Creates the queries that read the rows of many calls at once, on PostgreSQL. Those of rows that calls change lock them,
  * in the order of their keys.
  */
-export function createGroupedQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
+export function createLoadQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
   const { tables, admissionTable } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules } = tables
@@ -73,24 +71,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
       .from(idempotencyKeys)
       .where(sql`(${caller}, ${route}, ${key}) in (${scopes})`)
   })
-  const { subject, policy, at, seq } = admissionTable
-  /** The first admission of a limiter in an order. */
-  const head = (condition: SQL, order: SQL) =>
-    sql`(select array[${at}, ${seq}] from ${admissionTable}
-      where ${subject} = limiters.subject and ${policy} = limiters.policy${condition}
-      order by ${at} ${order}, ${seq} ${order} limit 1)`
-  const findHeads = database.prepare(() =>
-    executor
-      .select({
-        subject: sql<string>`limiters.subject`,
-        policy: sql<StoredPolicy>`limiters.policy`,
-        newest: sql<string[] | null>`${head(sql``, sql`desc`)}`,
-        oldest: sql<
-          string[] | null
-        >`${head(sql` and ${at} > ${currentTime} - ${sql.raw(String(admissionLifetimeMs))}`, sql`asc`)}`,
-      })
-      .from(sql`unnest(${texts('subjects')}, ${texts('policies')}) as limiters(subject, policy)`),
-  )
+  const readUsages = createUsageQuery(database, executor, admissionTable)
   const subscribers = (owner: SQLiteColumn) =>
     database.prepare(() =>
       executor
@@ -103,7 +84,7 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
   const subscribersOfDevelopers = subscribers(endpoints.developerId)
   const readTime = database.prepare(() =>
     executor
-      .select({ now: sql<string>`${takeTime}` })
+      .select({ now: sql<string>`${readLoadTime}` })
       .from(counters)
       .where(sql`${counters.name} = 'event_seq'`),
   )
@@ -145,27 +126,17 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
       return new Map(rows.map((row) => [idempotencyRow(row), openAnswer(sealing, row, row)]))
     },
 
-    /** Heads of limiters, in the order in which they were asked for, at the time that `time` last read. */
-    async heads(limiters: ReadonlyArray<{ subject: string; policy: StoredPolicy }>) {
-      const rows = await findHeads({
-        subjects: limiters.map((limiter) => limiter.subject),
-        policies: limiters.map((limiter) => limiter.policy),
-      })
-      return new Map(
-        rows.flatMap((row): Array<[string, LimiterHeads]> => {
-          const newest = toAdmission(row.newest)
-          return newest
-            ? [[limiterKey(row.subject, row.policy), { newest, oldest: toAdmission(row.oldest) }]]
-            : []
-        }),
-      )
+    /** Usages of limits by `limitKey`. @param now undefined: the time that `time` last read */
+    async usages(limits: ReadonlyArray<RateLimit<StoredPolicy>>, now: number | undefined) {
+      const usages = await readUsages(limits, now ?? null)
+      return new Map(usages.map((usage, index) => [limitKey(limits[index] as RateLimit), usage]))
     },
 
     subscribers: async (ids: readonly string[]) => groupByOwner(await subscribersOfApplications({ ids })),
     subscribersOfDevelopers: async (ids: readonly string[]) =>
       groupByOwner(await subscribersOfDevelopers({ ids })),
 
-    /** Reads the time of the database, in milliseconds, and keeps it for `heads` of this transaction. */
+    /** Reads the time of the database, in milliseconds, and keeps it for the usages of this transaction. */
     async time(): Promise<number> {
       const [row] = await readTime()
       return Number(row?.now)
@@ -173,7 +144,10 @@ export function createGroupedQueries(database: Database, executor: QueryExecutor
   }
 }
 
-export const limiterKey = (subject: string, policy: string) => `${policy} ${subject}`
+export const limiterKey = ({ subject, policy }: { subject: string; policy: string }) => `${policy} ${subject}`
+
+/** One limiter may be measured by two limits, if the plan changed a moment ago. */
+export const limitKey = (limit: RateLimit) => `${limiterKey(limit)} ${limit.limit}`
 
 const texts = (name: string) => sql`${sql.placeholder(name)}::text[]`
 
@@ -181,15 +155,6 @@ const isAny = (column: SQLiteColumn, name: string) => sql`${column} = any(${text
 
 /** Ends an `order by`, and locks the rows in that order. */
 const locking = (column: SQLiteColumn) => sql`${column} for no key update`
-
-/** A setting of the transaction: statements that are sent together share one time. */
-const timeSetting = 'otpd.now'
-const takeTime = sql`set_config(${sql.raw(`'${timeSetting}'`)}, ${databaseTime}::text, true)`
-const currentTime = sql.raw(`current_setting('${timeSetting}')::bigint`)
-
-/** The driver returns 64-bit integers as text. */
-const toAdmission = (head: readonly string[] | null): Admission | undefined =>
-  head === null ? undefined : { at: Number(head[0]), seq: Number(head[1]) }
 
 const groupByOwner = (rows: ReadonlyArray<{ owner: unknown; id: string; events: string }>) => {
   const byOwner = new Map<string, Array<ReturnType<typeof parseSubscriber>>>()

@@ -7,31 +7,30 @@ import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import { formatEntry, formatTry } from '../domain/model/request-history.ts'
-import type { Change, NewEvent, RowReader } from '../domain/store/operation.ts'
+import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
-import type { StoredRows } from './row-reader.ts'
+import type { StoredRows } from './stored-rows.ts'
 import { compareKeys, inKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './guard.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores that operations read and write. */
-export type OverlaidStores = Omit<Stores, 'changes'>
+export type UnitStores = Omit<Stores, 'changes'>
 
-export type Overlay = ReturnType<typeof createOverlay>
+export type UnitOfWork = ReturnType<typeof createUnitOfWork>
 
 type Changed<T> = { value: T; isNew: boolean }
 
 /**
- * Creates the overlay of a transaction: the changes that its operations decided on, by the keys of their rows. Operations
- * read through it, and `write` brings it to the database, table by table, each row once and in the order of keys, so that
- * the calls of a batch write few pages.
+ * Creates the unit of work of a transaction: the changes that its calls decided on, by the keys of their rows. Calls read
+ * through it, so that each sees the changes of those before, and `write` brings it to the database, table by table, each
+ * row once and in the order of keys, so that few pages are written.
  *
  * @param stored reads rows as they were before these changes
  * @param tx writes within the transaction
  */
-export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: OverlaidStores) {
+export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: UnitStores) {
   const requests = new Map<string, Changed<OtpRequest>>()
   /** Requests that were read, as they are stored. */
   const readRequests = new Map<string, OtpRequest>()
@@ -46,7 +45,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
   let hasChanges = false
-  const rows: RowReader = {
+  const rows: Rows = {
     ...stored.rows,
 
     idempotencyRecord(scope) {
@@ -55,11 +54,17 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       return stored.rows.idempotencyRecord(scope)
     },
 
-    request: (id) => requests.get(id)?.value ?? loadRequest(id),
+    request(id) {
+      const own = requests.get(id)
+      if (own) return own.value
+      const request = readRequests.get(id) ?? stored.rows.request(id)
+      if (request) readRequests.set(id, request)
+      return request
+    },
 
-    async messages(requestId) {
+    messages(requestId) {
       const own = messages.get(requestId)
-      const others = requests.get(requestId)?.isNew ? [] : await stored.rows.messages(requestId)
+      const others = requests.get(requestId)?.isNew ? [] : stored.rows.messages(requestId)
       if (!own) return others
       const unchanged = others.filter(({ message }) => !own.has(message))
       return [...unchanged, ...[...own.values()].map(({ value }) => value)].toSorted(
@@ -71,25 +76,20 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
       const own = phones.get(hash)
       return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
     },
+
     guard: withPendingChanges(stored.rows.guard, guard),
   }
 
-  const loadRequest = (id: string): Awaitable<OtpRequest | undefined> =>
-    andThen(stored.rows.request(id), (request) => {
-      if (request) readRequests.set(id, request)
-      return request
-    })
-
-  async function add(changes: readonly Change[]): Promise<void> {
+  /** Adds the changes of a decision. */
+  function add(changes: readonly Change[]): void {
     if (changes.length > 0) hasChanges = true
     // Before all others, because only these can fail: a call that fails must leave nothing.
     for (const change of changes) {
       if (change.kind !== 'admission') continue
-      if (!stored.noteAdmission) await tx.rateLimits.insert([change.admission])
-      else {
+      if (stored.noteAdmission) {
         stored.noteAdmission(change.admission)
         admissions.push(change.admission)
-      }
+      } else void tx.rateLimits.insert([change.admission])
     }
     for (const change of changes) {
       switch (change.kind) {
@@ -143,7 +143,7 @@ export function createOverlay(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>
     breakdown.set(text, { key, counts: sum(breakdown.get(text)?.counts, changes) })
   }
 
-  /** Writes what was added since the last `clear`. Lock order: that of `RowReader`, then counts, then events. */
+  /** Writes what was added since the last `clear`. Lock order: that of `Rows`, then counts, then events. */
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined

@@ -1,0 +1,52 @@
+import type { DispatchResult } from '../model/delivery.ts'
+import type { NewId } from '../model/ids.ts'
+import type { Rejected } from '../model/rejected.ts'
+import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
+import type { Channel } from '../model/request.ts'
+import type { Store } from '../store/store.ts'
+import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
+import { deliveryFailed } from './settle.ts'
+
+export type SettleTables = 'changes' | 'leases' | 'relayedMessages' | 'webhookEndpoints'
+
+export type SettleNeeds = {
+  store: Store<SettleTables>
+  newId: NewId
+  /** Applies a receipt that arrived before its message was stored. */
+  applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
+}
+
+/** Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. */
+export async function settleRelay(
+  { store, newId, applyEarlyReceipt }: SettleNeeds,
+  scopes: RelayScopes,
+  message: RelayedFacts,
+  channels: readonly Channel[],
+  dispatched: DispatchResult,
+): Promise<Relayed | Rejected> {
+  const { id, phone, appId } = message
+  const isOut = dispatched.kind === 'accepted' || dispatched.kind === 'uncertain'
+  const messageId = dispatched.kind === 'accepted' ? dispatched.messageId : null
+  const failure = dispatched.kind === 'accepted' ? null : (dispatched.failure?.class ?? null)
+  const candidate = isOut ? dispatched.candidate : undefined
+  const status = dispatched.kind === 'accepted' ? ('sent' as const) : ('unknown' as const)
+  const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
+  const result = candidate
+    ? { id, phone, channel: candidate.channel, status }
+    : deliveryFailed({ id }, failure, { channels, country: message.country })
+  await store.write(async (tx) => {
+    const now = await tx.leases.now()
+    const subscribers = await tx.webhookEndpoints.subscribers(appId)
+    if (candidate) {
+      const { traceparent: _, ...stored } = sentBy
+      await tx.relayedMessages.insert({ ...stored, provider: candidate.provider, messageId, status })
+    }
+    const type = candidate ? 'message.sent' : 'message.undelivered'
+    await tx.changes.apply([
+      relayEventChange(newId, type, sentBy, subscribers, now, failure),
+      ...saveRelay(scopes, result, now),
+    ])
+  })
+  if (candidate) await applyEarlyReceipt(id, candidate.provider, messageId)
+  return result
+}

@@ -1,0 +1,252 @@
+import type { Awaitable } from '../domain/model/awaitable.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { GuardRow } from '../domain/model/guard.ts'
+import type { ListRule } from '../domain/model/list-rule.ts'
+import type { IdempotencyScope } from '../domain/model/idempotency.ts'
+import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
+import { withAdmission } from '../domain/model/rate-limit.ts'
+import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
+import type { Needs, Rows } from '../domain/store/operation.ts'
+import type { Stores } from '../domain/store/store.ts'
+import { toCredentialState } from './applications.ts'
+import { compareKeys } from './engine/key-order.ts'
+import { idempotencyRow } from './idempotency.ts'
+import { limiterKey, limitKey, type LoadQueries } from './load-queries.ts'
+import type { StoredRows } from './stored-rows.ts'
+
+/**
+ * Creates the rows of PostgreSQL. Those that the calls of a group need are locked and read together, table by table in the
+ * lock order and in the order of keys, so that groups do not wait for each other in a ring.
+ *
+ * @param clock time of limits in tests; undefined: the database's
+ */
+export function createLoadedRows(
+  queries: LoadQueries,
+  tx: Pick<Stores, 'checkBudgets' | 'developers' | 'listRules' | 'phones'>,
+  clock: Clock | undefined,
+): StoredRows {
+  const credentials = createTable(queries.credentials)
+  const requests = createTable(queries.requests)
+  const messages = createTable(queries.messages)
+  const phones = createTable(queries.phones)
+  const guardRows = createTable(queries.guardRows)
+  const answers = createTable<IdempotencyRecord, IdempotencyScope>((_, scopes) => queries.answers(scopes))
+  const usages = createTable<Usage, RateLimit<StoredPolicy>>((_, limits) =>
+    queries.usages(limits, clock?.now()),
+  )
+  const subscribers = createTable(queries.subscribers)
+  const subscribersOfDevelopers = createTable(queries.subscribersOfDevelopers)
+  const rules = new Map<string, readonly ListRule[]>()
+  /** Developers whose rules are to be loaded, by their applications. */
+  const developerIds = new Map<string, string>()
+  const owners = createTable((numbers) =>
+    readEach(numbers, (phone) => tx.developers.findVirtualPhoneOwner(phone)),
+  )
+  const otherPhones = createTable((hashes) => readEach(hashes, (hash) => tx.phones.find(hash)))
+  const oldBudgets = createTable<boolean, readonly string[]>((keys, hashes) =>
+    readEach(keys, (_, index) => tx.checkBudgets.exists(hashes[index] ?? [])),
+  )
+  // In the lock order.
+  const locked = [messages, phones, guardRows]
+  const unlocked = [answers, usages, subscribers, subscribersOfDevelopers]
+  const rare = [owners, otherPhones, oldBudgets]
+  const all = [credentials, requests, ...locked, ...unlocked, ...rare]
+  /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
+  let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
+  /** Time of the database when the rows were read. */
+  let databaseTime: number | undefined
+  /** The same by the calls' clock. */
+  let groupTime: number | undefined
+  /** Whether calls decide, and so read only what was named. */
+  let isDeciding = false
+
+  /** Returns a row that was loaded. @throws while calls decide, for one that no need named: an error of the operation */
+  function get<V>(table: Loaded<V>, key: string): V | undefined {
+    if (isDeciding && !table.has(key)) throw new Error('an operation reads a row that it did not name')
+    return table.get(key)
+  }
+
+  const rows: Rows = {
+    now(callerClock) {
+      if (databaseTime === undefined) return callerClock.now()
+      return (groupTime ??= callerClock.follow?.(databaseTime) ?? callerClock.now())
+    },
+    credentialState: ({ id, credentialsVersion }) =>
+      toCredentialState(get(credentials, id), credentialsVersion),
+    caller(application) {
+      const row = get(credentials, application.id)
+      if (!row) return application
+      const { plan, otpTtlSeconds, countries } = row
+      return { ...application, plan, otpTtlSeconds, countries }
+    },
+    listRules: ({ developerId }) => rules.get(developerId) ?? [],
+    idempotencyRecord: (scope) => get(answers, idempotencyRow(scope)),
+    request: (id) => get(requests, id),
+    messages: (id) => get(messages, id) ?? [],
+    phone: (hash, ifMissing) => get(phones, hash) ?? { hash, row: undefined, record: ifMissing, isNew: true },
+    guard: {
+      rows: (keys) =>
+        new Map(
+          keys.flatMap((key): Array<[string, GuardRow]> => {
+            const row = get(guardRows, key)
+            return row ? [[key, row]] : []
+          }),
+        ),
+    },
+    usage: (limit) =>
+      get(usages, limitKey(limit)) ?? { used: 0, newest: undefined, expiringAt: undefined, hasLater: false },
+    subscribers: (appId) => get(subscribers, appId) ?? [],
+    subscribersOfDeveloper: (developerId) => get(subscribersOfDevelopers, developerId) ?? [],
+    virtualPhoneOwner: (phone) => get(owners, phone),
+    hasPhone: (hash) => get(otherPhones, hash) !== undefined,
+    hasPseudonymSlots: () => legacy?.hasPseudonymSlots ?? false,
+    hasCheckBudgets: (toPhoneHashes) =>
+      legacy?.hasBudgets === true && get(oldBudgets, toPhoneHashes().join()) === true,
+  }
+
+  function name(needs: Needs): void {
+    if (needs.application && credentials.want(needs.application.id))
+      developerIds.set(needs.application.id, needs.application.developerId)
+    for (const scope of needs.answers ?? []) answers.want(idempotencyRow(scope), scope)
+    if (needs.request !== undefined) requests.want(needs.request)
+    for (const id of needs.messages ?? []) messages.want(id)
+    if (needs.phone !== undefined) phones.want(needs.phone)
+    for (const key of needs.guard ?? []) guardRows.want(key)
+    if (needs.limit) usages.want(limitKey(needs.limit), needs.limit)
+    if (needs.subscribers !== undefined) subscribers.want(needs.subscribers)
+    if (needs.subscribersOfDeveloper !== undefined) subscribersOfDevelopers.want(needs.subscribersOfDeveloper)
+    if (needs.virtualPhone !== undefined) owners.want(needs.virtualPhone)
+    if (legacy?.hasBudgets && needs.oldPhones) oldBudgets.want(needs.oldPhones.join(), needs.oldPhones)
+    for (const hash of needs.otherPhones ?? []) otherPhones.want(hash)
+  }
+
+  /**
+   * Reads what is wanted, in one round trip but for what is rare: in the lock order, then the time, which a lock that is
+   * waited for makes later, and last what depends on it.
+   *
+   * @param isFollowed whether all calls name further rows; then applications and requests need no time
+   */
+  async function loadWanted(isFollowed: boolean): Promise<void> {
+    const isTimed = !isFollowed || [...locked, ...unlocked].some((table) => table.isWanted())
+    const rowsToLock = [credentials, requests, ...locked].map((table) => table.load())
+    const time = isTimed ? queries.time() : Promise.resolve(undefined)
+    const others = unlocked.map((table) => table.load())
+    await allOf([...rowsToLock, time, ...others])
+    if (isTimed) {
+      databaseTime = await time
+      groupTime = undefined
+    }
+    await loadRules()
+    for (const table of rare) await table.load()
+  }
+
+  /** Reads the rules of developers whose version is not in memory. */
+  async function loadRules(): Promise<void> {
+    for (const [id, developerId] of developerIds) {
+      const version = credentials.get(id)?.rulesVersion ?? 0
+      rules.set(developerId, await tx.listRules.current(developerId, version))
+    }
+    developerIds.clear()
+  }
+
+  return {
+    rows,
+
+    async load(calls, rowsOfCalls) {
+      isDeciding = false
+      legacy ??= {
+        hasBudgets: !(await tx.checkBudgets.isEmpty()),
+        hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
+      }
+      for (const call of calls) name(call.needs())
+      const isFollowed = calls.every(({ further }) => further !== undefined)
+      do {
+        await loadWanted(isFollowed)
+        for (const call of calls) {
+          const needs = call.further?.(rowsOfCalls)
+          if (needs) name(needs)
+        }
+      } while (all.some((table) => table.isWanted()))
+      isDeciding = true
+    },
+
+    noteAdmission(admission) {
+      for (const [key, usage] of usages.entries())
+        if (usage && key.startsWith(`${limiterKey(admission)} `))
+          usages.set(key, withAdmission(usage, admission))
+    },
+
+    end(isCommitted) {
+      for (const table of all) table.clear()
+      rules.clear()
+      developerIds.clear()
+      databaseTime = undefined
+      groupTime = undefined
+      isDeciding = false
+      // It may have been read from rows that are rolled back.
+      if (!isCommitted) legacy = undefined
+    },
+  }
+}
+
+type Loaded<V> = { has(key: string): boolean; get(key: string): V | undefined }
+
+/**
+ * Creates the rows of one kind: those that are wanted, and those that were loaded.
+ *
+ * @param read gets the keys in their order, and what each was wanted with
+ */
+function createTable<V, W = undefined>(
+  read: (keys: readonly string[], details: readonly W[]) => Promise<ReadonlyMap<string, V>>,
+) {
+  const wanted = new Map<string, W>()
+  /** A key without a row has an entry too. */
+  const loaded = new Map<string, V | undefined>()
+  return {
+    /** @returns whether the row is not loaded yet */
+    want(key: string, ...[detail]: W extends undefined ? [] : [W]): boolean {
+      if (loaded.has(key)) return false
+      wanted.set(key, detail as W)
+      return true
+    },
+    isWanted: () => wanted.size > 0,
+    async load(): Promise<void> {
+      if (wanted.size === 0) return
+      const entries = [...wanted].toSorted(([a], [b]) => compareKeys(a, b))
+      wanted.clear()
+      const keys = entries.map(([key]) => key)
+      const found = await read(
+        keys,
+        entries.map(([, detail]) => detail),
+      )
+      for (const key of keys) loaded.set(key, found.get(key))
+    },
+    has: (key: string) => loaded.has(key),
+    get: (key: string) => loaded.get(key),
+    set: (key: string, value: V) => void loaded.set(key, value),
+    entries: () => loaded.entries(),
+    clear(): void {
+      wanted.clear()
+      loaded.clear()
+    },
+  }
+}
+
+/** Reads rows one by one: almost no call needs them. */
+async function readEach<V>(
+  keys: readonly string[],
+  read: (key: string, index: number) => Awaitable<V | undefined>,
+): Promise<Map<string, V>> {
+  const found = new Map<string, V>()
+  for (const [index, key] of keys.entries()) {
+    const value = await read(key, index)
+    if (value !== undefined) found.set(key, value)
+  }
+  return found
+}
+
+/** Waits for statements that were sent together. @throws the error of the first that failed */
+async function allOf(statements: ReadonlyArray<Promise<unknown>>): Promise<void> {
+  const results = await Promise.allSettled(statements)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}

@@ -1,0 +1,67 @@
+import type { Awaitable } from '../domain/model/awaitable.ts'
+import type { Operation, Rows } from '../domain/store/operation.ts'
+import type { Stores } from '../domain/store/store.ts'
+import type { NewAdmission } from '../domain/model/rate-limit.ts'
+
+/** Rows as the database has them, for the calls of one transaction. */
+export type StoredRows = {
+  rows: Rows
+  /**
+   * Reads and locks the rows that calls name. On PostgreSQL, where they must be there before a call decides.
+   *
+   * @param rows these, with the changes of earlier calls
+   */
+  load?(calls: ReadonlyArray<Operation<unknown>>, rows: Rows): Promise<void>
+  /** Keeps an admission for later calls of the transaction, where they are not in memory. */
+  noteAdmission?(admission: NewAdmission): void
+  /** Ends the calls of a transaction. */
+  end(isCommitted: boolean): void
+}
+
+type Legacy = { hasBudgets: boolean; hasPseudonymSlots: boolean }
+
+/** Creates the rows of SQLite, which are read when they are asked for. */
+export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
+  /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
+  let legacy: Legacy | undefined
+
+  const readLegacy = (): Legacy =>
+    (legacy ??= {
+      hasBudgets: !atOnce(tx.checkBudgets.isEmpty()),
+      hasPseudonymSlots: atOnce(tx.phones.hasPseudonymSlots()),
+    })
+
+  const rows: Rows = {
+    now: (clock) => clock.now(),
+    credentialState: ({ id, credentialsVersion, epoch }) =>
+      atOnce(tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)),
+    caller: (application) => application,
+    listRules: ({ developerId }) => atOnce(tx.listRules.current(developerId)),
+    idempotencyRecord: (scope) => atOnce(tx.idempotency.find(scope)),
+    request: (id) => atOnce(tx.otpRequests.find(id)),
+    messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),
+    phone: (hash, ifMissing) => atOnce(tx.phones.load(hash, ifMissing)),
+    guard: { rows: (keys) => atOnce(tx.guard.rows(keys)) },
+    usage: (limit, now) => atOnce(tx.rateLimits.usage(limit, now)),
+    subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),
+    subscribersOfDeveloper: (developerId) => atOnce(tx.webhookEndpoints.subscribersOfDeveloper(developerId)),
+    virtualPhoneOwner: (phone) => atOnce(tx.developers.findVirtualPhoneOwner(phone)),
+    hasPhone: (hash) => atOnce(tx.phones.find(hash)) !== undefined,
+    hasPseudonymSlots: () => readLegacy().hasPseudonymSlots,
+    hasCheckBudgets: (toPhoneHashes) =>
+      readLegacy().hasBudgets && atOnce(tx.checkBudgets.exists(toPhoneHashes())),
+  }
+  return {
+    rows,
+    end(isCommitted) {
+      // It may have been read from rows that are rolled back.
+      if (!isCommitted) legacy = undefined
+    },
+  }
+}
+
+/** Takes a value that SQLite has at once. */
+function atOnce<T>(value: Awaitable<T>): T {
+  if (value instanceof Promise) throw new Error('a row of a decision is read later than at once')
+  return value
+}
