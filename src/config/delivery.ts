@@ -113,7 +113,7 @@ export function readDelivery(
         )
       } else {
         sources.set(field, source)
-        const text = readText(value, valueSource)
+        const text = readText(key, value, valueSource)
         if ('fault' in text) {
           if (valueSource === 'value' || isForServer(use)) reportFault(source, text.fault, text.remedy)
           // As the server shows it, so that it does not look changed.
@@ -136,11 +136,16 @@ export function readDelivery(
     return isValid ? values : undefined
   }
 
-  function readText(value: unknown, valueSource: 'value' | 'file' | 'variable') {
+  function readText(key: string, value: unknown, valueSource: 'value' | 'file' | 'variable') {
     if (valueSource === 'value' && (typeof value === 'number' || typeof value === 'boolean'))
       return { value: String(value) }
     if (typeof value !== 'string')
-      return { fault: 'The value must be a string.', remedy: 'Put it in quotes.' }
+      return {
+        fault: `${key} must be a string.`,
+        remedy: Array.isArray(value)
+          ? `Write its values in one string, separated by commas: ${key} = "…"`
+          : 'Put it in quotes.',
+      }
     if (valueSource === 'value') return { value }
     return valueSource === 'file' ? readSecretFile(value) : readVariable(value)
   }

@@ -255,7 +255,11 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
 }
 
 /** Converts a typed file value to text. A number in quotes or a list in one string is rejected, not guessed at. */
-function entryToText({ kind }: Setting, value: unknown): string | Fault {
+function entryToText({ kind, name }: Setting, value: unknown): string | Fault {
+  const wrongType = (expectedType: string, remedy: string): Fault => ({
+    fault: `${name} must be ${expectedType}.`,
+    remedy,
+  })
   if (kind === 'text') return typeof value === 'string' ? value : wrongType('a string', 'Put it in quotes.')
   if (kind === 'switch')
     return typeof value === 'boolean' ? String(value) : wrongType('true or false', 'Write it without quotes.')
@@ -267,11 +271,6 @@ function entryToText({ kind }: Setting, value: unknown): string | Fault {
     Array.isArray(value) && value.every((word) => typeof word === 'string' && !word.includes(','))
   return isWordList ? value.join(',') : wrongType('an array of strings', 'Write it as ["one", "two"].')
 }
-
-const wrongType = (expectedType: string, remedy: string): Fault => ({
-  fault: `The value must be ${expectedType}.`,
-  remedy,
-})
 
 function showPlain(value: unknown): ShownValue {
   if (Array.isArray(value)) return value.map(String)

@@ -111,6 +111,23 @@ provider = ["main"]
   expect(JSON.stringify(problems)).not.toContain('in the open')
 })
 
+test('a list where one string is expected names the key and how to write it', () => {
+  const text = `[[providers]]
+name = "gateway"
+kind = "http-template"
+url = "https://sms.example.com"
+body = "{{text}}"
+channels = ["sms"]
+`
+  expect(at(text).problems).toEqual([
+    {
+      source: `${path}:6`,
+      message: 'channels must be a string.',
+      remedy: 'Write its values in one string, separated by commas: channels = "…"',
+    },
+  ])
+})
+
 test('a problem in the second table is reported with its own line', () => {
   const { problems } = at(`${main}\n${main.replace('"main"', '"spare"').replace('+15005550006', '')}`, {
     files,

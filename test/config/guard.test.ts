@@ -83,7 +83,7 @@ describe('the guard', () => {
       '"316" is not a phone number prefix. Write + and the first digits, such as +3161.',
     ],
     ['trustedAddresses = ["10.0.0.300"]', 'is not an IP address or a CIDR.'],
-    ['totalPerDay = "3"', 'The value must be a whole number.'],
+    ['totalPerDay = "3"', 'guard.totalPerDay must be a whole number.'],
     [
       'allowedNumberTypes = ["900"]',
       'Use premium, sharedCost, personal, satellite, international, fixedLine,',
