@@ -2,6 +2,7 @@ import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/sto
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { DeliveryTry } from '../domain/model/delivery.ts'
 import type { Message } from '../domain/model/message.ts'
+import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
@@ -40,6 +41,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
   const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
+  let relayed: RelayedMessage[] = []
   let events: NewEvent[] = []
   let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */
@@ -102,6 +104,9 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         case 'message':
           addMessage(change.message, change.isNew)
           break
+        case 'relayed':
+          relayed.push(change.message)
+          break
         case 'phone':
           phones.set(change.slot.hash, change)
           break
@@ -157,6 +162,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         else await tx.otpDeliveries.update(value)
       }
     }
+    for (const message of relayed) await tx.relayedMessages.insert(message)
     for (const { slot, record } of [...phones.values()].toSorted(byKey)) await tx.phones.save(slot, record)
     await tx.guard.apply(guard)
     for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
@@ -244,6 +250,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     hasChanges = false
     for (const map of [requests, readRequests, messages, phones, answers, counts, breakdown]) map.clear()
     for (const map of Object.values(guard)) map.clear()
+    relayed = []
     events = []
     tries = []
     admissions = []

@@ -13,6 +13,7 @@ export type Schema = {
   maxProperties?: number
   items?: Schema
   minItems?: number
+  maxItems?: number
   uniqueItems?: boolean
   minLength?: number
   maxLength?: number
@@ -28,7 +29,7 @@ export type Schema = {
 const supportedKeywords = new Set<string>(
   (
     '$ref type enum const anyOf properties patternProperties additionalProperties required minProperties ' +
-    'maxProperties items minItems uniqueItems minLength maxLength pattern minimum maximum format description default ' +
+    'maxProperties items minItems maxItems uniqueItems minLength maxLength pattern minimum maximum format description default ' +
     'examples'
   ).split(' '),
 )
@@ -100,6 +101,7 @@ export function findSchemaFaults(
   }
   if (Array.isArray(value)) {
     expect(value.length >= (schema.minItems ?? 0), 'too few')
+    expect(value.length <= (schema.maxItems ?? Infinity), 'too many')
     if (schema.uniqueItems) expect(new Set(value).size === value.length, 'not unique')
     const { items } = schema
     if (items) faults.push(...value.flatMap((item, index) => check(items, item, `${location}[${index}]`)))

@@ -42,17 +42,25 @@ const repeatMs = minuteMs
 /** A call that is older has died with its process: longer than any attempt takes. */
 const inProgressMs = 10_000
 
+/** A message as the guard has judged it. */
+type Judged = { guarded: GuardedMessage; sender: Sender }
+
 /** The decision on a call: its result, or a message to dispatch. */
 export type RelayDecision = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
-  | { kind: 'ended'; result: Relayed | Rejected; replayed: boolean; refusedSend?: RefusedSend | undefined }
+  | {
+      kind: 'ended'
+      result: Relayed | Rejected
+      replayed: boolean
+      refusedSend?: RefusedSend | undefined
+      /** Set if the guard has counted the message. */
+      judged?: Judged
+    }
   | {
       kind: 'dispatch'
       message: RelayedFacts
       channels: readonly Channel[]
       otpTtlSeconds: number
-      /** Set if no provider is asked. */
-      dispatched: DispatchResult | undefined
-      judged: { guarded: GuardedMessage; sender: Sender }
+      judged: Judged
     }
 )
 

@@ -3,11 +3,12 @@ import type { NewId } from '../model/ids.ts'
 import type { Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import type { Channel } from '../model/request.ts'
+import type { Change, Subscriber } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
 
-export type SettleTables = 'changes' | 'leases' | 'relayedMessages' | 'webhookEndpoints'
+export type SettleTables = 'changes' | 'leases' | 'webhookEndpoints'
 
 export type SettleNeeds = {
   store: Store<SettleTables>
@@ -24,29 +25,40 @@ export async function settleRelay(
   channels: readonly Channel[],
   dispatched: DispatchResult,
 ): Promise<Relayed | Rejected> {
-  const { id, phone, appId } = message
+  const { result, stored, changes } = decideOutcome(newId, scopes, message, channels, dispatched)
+  await store.write(async (tx) => {
+    const now = await tx.leases.now()
+    await tx.changes.apply(changes(await tx.webhookEndpoints.subscribers(message.appId), now))
+  })
+  if (stored) await applyEarlyReceipt(stored.id, stored.provider, stored.messageId)
+  return result
+}
+
+/** Decides the outcome of a dispatch. `stored` is the message, if a provider has it or may have it. */
+export function decideOutcome(
+  newId: NewId,
+  scopes: RelayScopes,
+  message: RelayedFacts,
+  channels: readonly Channel[],
+  dispatched: DispatchResult,
+) {
+  const { id, phone } = message
   const isOut = dispatched.kind === 'accepted' || dispatched.kind === 'uncertain'
   const messageId = dispatched.kind === 'accepted' ? dispatched.messageId : null
   const failure = dispatched.kind === 'accepted' ? null : (dispatched.failure?.class ?? null)
   const candidate = isOut ? dispatched.candidate : undefined
   const status = dispatched.kind === 'accepted' ? ('sent' as const) : ('unknown' as const)
   const sentBy = { ...message, ...(candidate && { channel: candidate.channel }) }
-  const result = candidate
+  const result: Relayed | Rejected = candidate
     ? { id, phone, channel: candidate.channel, status }
     : deliveryFailed({ id }, failure, { channels, country: message.country })
-  await store.write(async (tx) => {
-    const now = await tx.leases.now()
-    const subscribers = await tx.webhookEndpoints.subscribers(appId)
-    if (candidate) {
-      const { traceparent: _, ...stored } = sentBy
-      await tx.relayedMessages.insert({ ...stored, provider: candidate.provider, messageId, status })
-    }
-    const type = candidate ? 'message.sent' : 'message.undelivered'
-    await tx.changes.apply([
-      relayEventChange(newId, type, sentBy, subscribers, now, failure),
-      ...saveRelay(scopes, result, now),
-    ])
-  })
-  if (candidate) await applyEarlyReceipt(id, candidate.provider, messageId)
-  return result
+  const { traceparent: _, ...facts } = sentBy
+  const stored = candidate && { ...facts, provider: candidate.provider, messageId, status }
+  const type = candidate ? 'message.sent' : 'message.undelivered'
+  const changes = (subscribers: readonly Subscriber[], now: number): Change[] => [
+    ...(stored ? [{ kind: 'relayed' as const, message: stored }] : []),
+    relayEventChange(newId, type, sentBy, subscribers, now, failure),
+    ...saveRelay(scopes, result, now),
+  ]
+  return { result, stored, changes }
 }

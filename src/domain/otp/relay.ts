@@ -35,7 +35,7 @@ import {
 } from './relay-once.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
-import { settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
+import { decideOutcome, settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
 import { revertRelayedCount } from './undelivered.ts'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */
@@ -77,14 +77,14 @@ export function createOtpRelay(needs: RelayNeeds) {
       const { rate, alert } = decided
       if (alert) needs.guard.onAlert(alert)
       if (decided.kind === 'ended') {
-        const { result, replayed, refusedSend } = decided
+        const { result, replayed, refusedSend, judged } = decided
         if (!isRejected(result)) return { ...result, replayed, rate }
+        if (judged) await revertRelayedCount(needs, judged.guarded, judged.sender)
         if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
         throw replayed ? new ReplayedError(result.rejected) : attachRate(result, rate)
       }
       const { message, channels, otpTtlSeconds, judged } = decided
-      const dispatched = decided.dispatched ?? (await dispatch())
-      const result = await settleRelay(needs, scopes, message, channels, dispatched)
+      const result = await settleRelay(needs, scopes, message, channels, await dispatch())
       if (isRejected(result)) {
         await revertRelayedCount(needs, judged.guarded, judged.sender)
         throw attachRate(result, rate)
@@ -217,9 +217,17 @@ export function createOtpRelay(needs: RelayNeeds) {
             : isInboxOnly || channels.length === 0
               ? noRoute
               : undefined
-        const call = { message, channels, otpTtlSeconds: caller.otpTtlSeconds, dispatched }
+        const decided = { rate: charged.rate, alert: verdict.alert, judged }
+        if (dispatched) {
+          const outcome = decideOutcome(newId, scopes, message, channels, dispatched)
+          return {
+            result: { kind: 'ended', ...decided, result: outcome.result, replayed: false },
+            changes: [...changes, ...outcome.changes(subscribers, now)],
+          }
+        }
+        const { otpTtlSeconds } = caller
         return {
-          result: { kind: 'dispatch', ...call, judged, rate: charged.rate, alert: verdict.alert },
+          result: { kind: 'dispatch', ...decided, message, channels, otpTtlSeconds },
           changes: [...changes, ...claimRelay(scopes, now)],
         }
       },

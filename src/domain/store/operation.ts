@@ -5,6 +5,7 @@ import type { ListRule } from '../model/list-rule.ts'
 import type { NewLogEntry } from '../model/log-entry.ts'
 import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
+import type { RelayedMessage } from '../model/relayed-message.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -106,6 +107,7 @@ export type NewEvent = {
 export type Change =
   | { kind: 'request'; request: OtpRequest; isNew: boolean }
   | { kind: 'message'; message: Message; isNew: boolean }
+  | { kind: 'relayed'; message: RelayedMessage }
   | { kind: 'phone'; slot: PhoneSlot; record: PhoneRecord }
   | { kind: 'guard'; changes: GuardChanges }
   | { kind: 'idempotency'; scope: IdempotencyScope; answer: string; at: number }
