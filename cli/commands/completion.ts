@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Api } from '../client/api.ts'
 import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
 import { completionKinds, completionScript, shells, type CompletionKind, type Shell } from '../completion.ts'
@@ -8,6 +8,7 @@ import { createContext, type Context } from '../context.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { credentialsPath, readStoredLogins } from '../session/credentials-file.ts'
 import { readGuides } from './docs.ts'
+import { usageError } from '../terminal/errors.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
@@ -88,11 +89,19 @@ export function addCompletionCommand(program: Command, runCommand: RunCommand) {
   program
     .command('completion')
     .description('print a completion script for a shell')
-    .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(shells))
+    .addArgument(new Argument('[shell]', 'bash, zsh or fish (default: your shell, by SHELL)').choices(shells))
     .addHelpText('after', examples('otpd completion bash > otpd.bash', 'otpd completion fish'))
     .addHelpText('after', whereToPut)
-    .action((shell: Shell, _options: unknown, command: Command) =>
-      runCommand(command, async ({ output }) => {
+    .action((named: Shell | undefined, _options: unknown, command: Command) =>
+      runCommand(command, async ({ io, output }) => {
+        const shell = named ?? shells.find((one) => one === basename(io.env.SHELL ?? ''))
+        if (shell === undefined)
+          throw usageError(
+            `Name the shell: ${shells.join(', ')}.`,
+            'For example, in ~/.bashrc: source <(otpd completion bash)',
+          )
+        if (named === undefined)
+          output.note(`For ${shell}, which SHELL names. Where to put it: otpd completion --help`)
         const script = completionScript(program, shell)
         output.printResult(JSON.stringify({ data: { shell, script } }), () => script)
       }),

@@ -129,5 +129,9 @@ describe('a script', () => {
 
   test('for an unknown shell is rejected', async () => {
     expect((await home.otpd(['completion', 'tcsh'])).exitCode).toBe(2)
+    const guessed = await home.otpd(['completion'], { env: { SHELL: '/usr/bin/zsh' } })
+    expect(guessed).toMatchObject({ exitCode: 0, stdout: scripts['zsh'] })
+    const unknown = await home.otpd(['completion'], { env: { SHELL: '/bin/tcsh' } })
+    expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')])
   })
 })
