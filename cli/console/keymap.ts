@@ -118,6 +118,7 @@ const screenKeymap = {
       mutates: true,
     },
     remove: { keys: ['D'], label: 'remove', about: 'remove a rule that allows or denies', mutates: true },
+    rules: { keys: ['t'], label: 'rules', about: 'show the rules in full' },
   },
   profile: {
     edit: { keys: ['e'], label: 'edit', about: 'edit your name and company', mutates: true },

@@ -1,10 +1,10 @@
-import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
+import { useScroll } from '../hooks/use-scroll.ts'
 import type { ActiveBinding } from '../key-router.ts'
 import { formatKey } from '../key-names.ts'
 import type { Screen } from '../screen.ts'
-import { justify, type Line } from '../spans.ts'
+import type { Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
 type Props = {
@@ -46,24 +46,7 @@ export function Help({ screen, bindings, width, height }: Props) {
     heading('Equivalent commands'),
     ...commands.map((command): Line => `   ${command}`),
   ]
-  const [scrollTop, setScrollTop] = useState(0)
-  const maxScroll = Math.max(0, lines.length - height)
-  const scroll = (delta: number) =>
-    setScrollTop((previous) => Math.max(0, Math.min(maxScroll, previous + delta)))
-  useKeys(
-    'help',
-    {
-      down: () => scroll(1),
-      up: () => scroll(-1),
-      pageDown: () => scroll(height),
-      pageUp: () => scroll(-height),
-      close,
-    },
-    { isModal: true },
-  )
-  const firstLine = Math.min(scrollTop, maxScroll)
-  const visibleLines = lines.slice(firstLine, firstLine + height)
-  const moreHint = { text: `${theme.symbols.down} ${maxScroll - firstLine} more lines `, paint: paint.yellow }
-  if (firstLine < maxScroll) visibleLines.push(justify(visibleLines.pop() ?? '', moreHint, width))
-  return <Lines lines={visibleLines} width={width} height={height} />
+  const { visible, handlers } = useScroll(lines, { width, height })
+  useKeys('help', { ...handlers, close }, { isModal: true })
+  return <Lines lines={visible} width={width} height={height} />
 }

@@ -1,4 +1,5 @@
 import { Box } from 'ink'
+import { useState } from 'react'
 import { listGuardRules } from '../../client/find.ts'
 import type { GuardListRule, GuardState, LogEntry } from '../../client/resources.ts'
 import { recentTime, formatTimeUntil, truncate } from '../../terminal/text.ts'
@@ -13,6 +14,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePolled } from '../hooks/use-polled.ts'
+import { useScroll } from '../hooks/use-scroll.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan, linkedRequest } from '../lines/log.ts'
 import { wrap, type Line } from '../spans.ts'
@@ -36,28 +38,55 @@ export const guardScreen: Screen = {
 const guardTypes = 'otp.blocked,guard.flagged,guard.alert'
 
 function GuardView({ width, height }: ScreenProps) {
+  const [isOpen, setOpen] = useState(false)
+  const { api } = useConsole()
+  const guard = usePolled('guard', async () => (await api.asDeveloper('GET', '/v1/guard')).data, {
+    intervalMs: 5000,
+  })
+  const rules = usePolled('guard rules', () => listGuardRules(api), { intervalMs: 5000 })
+  if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
+  const shown = { guard: guard.data, ownRules: rules.data ?? [], width, height }
+  return isOpen ? (
+    <GuardRules {...shown} close={() => setOpen(false)} />
+  ) : (
+    <GuardDecisions {...shown} open={() => setOpen(true)} />
+  )
+}
+
+type Props = Pick<ScreenProps, 'width' | 'height'> & { guard: GuardState; ownRules: readonly GuardListRule[] }
+
+/** The rules in full: a small screen has no room for them next to the decisions. */
+function GuardRules({ guard, ownRules, width, height, close }: Props & { close(): void }) {
+  const { theme } = useConsole()
+  const nowMs = useNow()
+  const { applicationName } = useApplications()
+  const formatPhone = usePhoneFormatter()
+  const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, Infinity)
+  const lines = guardLines(guard, ownLines, width, theme, nowMs, false)
+  const { visible, handlers } = useScroll(lines, { width, height })
+  useKeys('list', handlers)
+  useKeys('detail', { back: close })
+  return <Lines lines={visible} width={width} height={height} />
+}
+
+/** The rules, shortened to the room they get, and what they decided. */
+function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open(): void }) {
   const console = useConsole()
   const { api, theme, go, openDialog } = console
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
-  const guard = usePolled('guard', async () => (await api.asDeveloper('GET', '/v1/guard')).data, {
-    intervalMs: 5000,
-  })
   const decisions = usePolled(`guard decisions ${environment}`, async () => {
     const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
     return (await api.asDeveloper('GET', '/v1/logs', { query })).data
   })
-  const rules = usePolled('guard rules', () => listGuardRules(api), { intervalMs: 5000 })
-  const ownRules = rules.data ?? []
-  const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone })
+  const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, rulesMax)
   // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
   const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))
-  const drawRules = (isShort: boolean) =>
-    guard.data === undefined ? [] : guardLines(guard.data, ownLines, width, theme, nowMs, isShort)
+  const drawRules = (isShort: boolean) => guardLines(guard, ownLines, width, theme, nowMs, isShort)
   const lines = drawRules(false)
-  const top = lines.length <= roomForRules ? lines : drawRules(true).slice(0, roomForRules)
+  const top = lines.length <= roomForRules ? lines : firstLines(drawRules(true), roomForRules, theme)
   const list = useList({
     name: 'guard',
     rows: decisions.data ?? [],
@@ -73,8 +102,8 @@ function GuardView({ width, height }: ScreenProps) {
     deny: () => openDialog(addRuleDialog(console, 'deny', list.selected?.phone ?? '')),
     remove:
       ownRules.length === 0 ? undefined : () => openDialog(removeRuleDialog(console, ownRules, formatPhone)),
+    rules: open,
   })
-  if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'DECISION', width: 15, cell: (entry) => typeSpan(entry, theme) },
@@ -107,6 +136,12 @@ function GuardView({ width, height }: ScreenProps) {
     </Box>
   )
 }
+
+/** Returns the lines that fit; if some do not, the last one says how many. */
+const firstLines = (lines: readonly Line[], room: number, { paint }: Theme): Line[] =>
+  lines.length <= room
+    ? [...lines]
+    : [...lines.slice(0, room - 1), { text: ` ${lines.length - room} more lines: press t`, paint: paint.dim }]
 
 const modes: Record<GuardState['mode'], string> = {
   off: 'off: nothing is counted',
@@ -185,11 +220,12 @@ function ruleLines(
     applicationName(appId: string | null): string
     formatPhone(phone: string | null): string
   },
+  shownMax: number,
 ): Line[] {
   if (rules.length === 0) return []
-  const more = rules.length - rulesMax
+  const more = rules.length - shownMax
   return [
-    ...rules.slice(0, rulesMax).map(({ effect, target, value, appId, expiresAt }): Line => [
+    ...rules.slice(0, shownMax).map(({ effect, target, value, appId, expiresAt }): Line => [
       { text: ` ${effect.padEnd(ruleWidth)}  `, paint: effect === 'deny' ? paint.red : paint.green },
       `${target} ${target === 'phone' ? formatPhone(value) : value}`,
       {

@@ -100,6 +100,24 @@ test('shows the guard and the providers of a server of 0.2.0, which sends fewer 
   await app.waitForText(/test +otpd provider test main PHONE/)
 })
 
+test('the guard shows its rules in full on a key where they have no room', async () => {
+  const limit = `${'a long text about this limit '.repeat(6)}with its end`
+  guard = {
+    ...olderGuard,
+    rules: Array.from({ length: 16 }, (_, index) => ({ rule: `RULE_${index}`, limit })),
+  }
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('more lines: press t')
+  expect(app.frame()).not.toContain('with its end')
+  app.press('t')
+  await app.waitForText('with its end')
+  for (let page = 0; page < 3; page++) app.press('pagedown')
+  await app.waitForText('RULE_15')
+  app.press('esc')
+  await app.waitForText('more lines: press t')
+})
+
 test('the help keeps the keys that were active when it was opened', async () => {
   const app = renderApp()
   app.press('6')
