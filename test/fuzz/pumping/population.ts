@@ -24,17 +24,19 @@ const callingCodes: Record<string, string> = {
   TR: '90', IL: '972', AE: '971', IN: '91', BR: '55', MX: '52', AU: '61', JP: '81', KR: '82', ZA: '27',
 } // prettier-ignore
 
+/** Countries with honest traffic. */
+export const countryCodes = Object.keys(callingCodes)
+
 export const coldCountry: Country = { code: 'SO', callingCode: '252', conversion: 0, messagesPerDay: 0 }
 /** The country of the launch, in which the developer verified nothing yet. */
 export const newCountry: Country = { code: 'NG', callingCode: '234', conversion: 0.6, messagesPerDay: 0 }
 
 /** 30 countries with 2,000 messages a day, the first of them with a fifth of all; 20 to 90 per cent are verified. */
 export function makeCountries(random: () => number): Country[] {
-  const codes = Object.keys(callingCodes)
-  const weights = codes.map((_, index) => 1 / (index + 1) ** 0.8)
+  const weights = countryCodes.map((_, index) => 1 / (index + 1) ** 0.8)
   const sum = weights.reduce((total, weight) => total + weight, 0)
-  const conversions = codes.map((_, index) => 0.2 + (0.7 * index) / (codes.length - 1))
-  return codes.map((code, index) => {
+  const conversions = countryCodes.map((_, index) => 0.2 + (0.7 * index) / (countryCodes.length - 1))
+  return countryCodes.map((code, index) => {
     const [conversion = 0.5] = conversions.splice(Math.floor(random() * conversions.length), 1)
     const messagesPerDay = (2_000 * (weights[index] ?? 0)) / sum
     return { code, callingCode: callingCodes[code] ?? '', conversion, messagesPerDay }

@@ -2,7 +2,7 @@ import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { startAttack, type Attack, type PumpCount } from './attacks.ts'
 import { byHour, createPeople } from './honest.ts'
-import { makeCountries, newCountry, type Country } from './population.ts'
+import { countryCodes, makeCountries, newCountry, type Country } from './population.ts'
 import { createSimulation } from './simulation.ts'
 
 export type Trace = {
@@ -47,7 +47,7 @@ const converting = { to: 'converting' as const }
 export const traces: Trace[] = [
   { name: 'steady traffic of 30 countries', tellsClientIp: true, goal: { refused: few } },
   { name: 'the same, clientIp not told', tellsClientIp: false, goal: { refused: few } },
-  { name: 'launch day of a named country: 20 to 200 an hour', tellsClientIp: true, honest: 'launch', countries: ['NG'], goal: { refused: few } },
+  { name: 'launch day of a named country: 20 to 200 an hour', tellsClientIp: true, honest: 'launch', countries: [...countryCodes, newCountry.code], goal: { refused: few } },
   { name: 'the same, not named', tellsClientIp: false, honest: 'launch', goal: { refused: few } },
   { name: 'campus: 3,000 people behind one address', tellsClientIp: true, honest: 'campus', goal: { refused: few } },
   { name: 'a newcomer in a first month', tellsClientIp: true, honest: 'newcomer', goal: { refused: few } },
