@@ -16,8 +16,8 @@ export type AltchaChallenge = {
   signature: string
 }
 
-/** Half of them are tried on average: one to three seconds of a browser, also on most phones. */
-const maxNumber = 300_000
+/** Half of them are tried on average: a second of a browser on two cores, a few of a slow phone. */
+const maxNumber = 200_000
 const lifetimeMs = 10 * minuteMs
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

@@ -146,7 +146,7 @@ export const errorExamples = {
         kind: 'altcha',
         algorithm: 'SHA-256',
         challenge: '6d1c4ed8e8eb1c6fa9df3d39af2f1a1f5e35b4ea9c9c3d8fbd2c0f3a94b4d6e1',
-        maxnumber: 300000,
+        maxnumber: 200000,
         salt: '5f2b1c0a9e8d7c6b5a493827?expires=1795608600&',
         signature: '0f9b6a7c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a',
       },
