@@ -89,7 +89,7 @@ function statusText(
       : formatTable(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
-    ...(challenge === null
+    ...(challenge === null || mode !== 'enforce'
       ? []
       : [`Challenge ${paint.bold(challenge)}: users who pass it have three times the allowances`]),
     `Counted since ${zonedTime(since)}`,

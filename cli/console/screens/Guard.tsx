@@ -184,7 +184,9 @@ function guardLines(
   )
   return [
     [' ', status(tone, modes[mode])],
-    ...(challenge ? [[` challenge ${challenge}: users who pass it have three times the allowances`]] : []),
+    ...(challenge && mode === 'enforce'
+      ? [[` challenge ${challenge}: users who pass it have three times the allowances`]]
+      : []),
     ...alerts.map(({ country, until }): Line => [
       ' ',
       status('bad', `${country} has more unverified messages than usual`),

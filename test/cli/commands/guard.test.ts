@@ -62,6 +62,19 @@ describe('guard status', () => {
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
+  test('names the challenge, where it helps against a refusal', async () => {
+    const config = join(home.directory, 'otpd.toml')
+    const lines = ['mode = "enforce"', '[guard.challenge]', 'kind = "altcha"']
+    writeFileSync(config, ['[guard]', ...lines].join('\n'))
+    const enforced = await home.otpd(['guard', 'status', ...locationFlags])
+    expect(enforced.stdout).toContain(
+      '\nChallenge altcha: users who pass it have three times the allowances\n',
+    )
+    writeFileSync(config, ['[guard]', ...lines].join('\n').replace('enforce', 'monitor'))
+    const monitored = await home.otpd(['guard', 'status', ...locationFlags])
+    expect(monitored.stdout).not.toContain('Challenge')
+  })
+
   test('counts the last 24 hours by rule and country, and says how to enable blocking', async () => {
     await recordDecisions('ID', 3, false)
     await recordDecisions('NL', 1, true, 20)

@@ -87,6 +87,20 @@ test('no screen, and not the help, writes while it renders', async () => {
   }
 })
 
+test('shows the challenge of a guard that enforces', async () => {
+  guard = {
+    ...olderGuard,
+    mode: 'enforce',
+    challenge: 'altcha',
+    allowances: [],
+    pool: { allowance: 0, unverified: 0 },
+  }
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  app.console.go('guard')
+  await app.waitForText('challenge altcha: users who pass it have three times the allowances')
+  app.close()
+})
+
 test('shows the guard and the providers of a server of 0.2.0, which sends fewer fields', async () => {
   guard = olderGuard
   providers = [olderProvider]

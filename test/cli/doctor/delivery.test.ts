@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { deliveryChecks } from '../../../cli/doctor/delivery.ts'
 import type { OpenCircuit } from '../../../src/host/host.ts'
 import { openProviders } from '../../../src/server/start.ts'
+import { tryChallenge } from '../../../src/server/try-challenge.ts'
 import { requireConfig, loadFile } from '../../helpers/config.ts'
+import { siteverifyKeys, startSiteverify } from '../../helpers/siteverify.ts'
 
 const nowMs = Date.parse('2026-11-20T12:00:00Z')
 const secret = 'abcdefabcdefabcdefabcdefabcdef12'
@@ -217,6 +219,51 @@ test('the default rate of sends is a warning, until a plan has a higher one', as
     expect.stringContaining('at most 5 sends a minute'),
   ])
   expect(await messages(`${toml}[plans.team]\nsendPerMinute = 100\n`, 'send rate')).toEqual([])
+})
+
+describe('the challenge of the guard', () => {
+  const toml = (lines: string) => `${twilio('main')}[guard.challenge]\n${lines}`
+  const service = toml('kind = "turnstile"\nsiteKey = "a"\nsecretFile = "/secret"')
+  const check = async (text: string, challenge: { fault: string | undefined } | null = null) =>
+    (await runDeliveryChecks(text, [], [], [], challenge)).find(({ name }) => name === 'challenge')
+
+  test('is not mentioned without one', async () => {
+    expect(await check(twilio('main'))).toBeUndefined()
+  })
+
+  test('is fine if it needs no service, or if the service knows the secret or was not called', async () => {
+    expect((await check(toml('kind = "altcha"')))?.message).toBe('altcha: made and checked by this server')
+    expect(await check(service, { fault: undefined })).toMatchObject({
+      status: 'ok',
+      message: 'turnstile answers, and knows the secret',
+    })
+    expect(await check(service)).toMatchObject({
+      status: 'ok',
+      message: 'turnstile: not called, as its secret is not in this shell',
+    })
+  })
+
+  test('is a fault if the service checks no token', async () => {
+    expect(await check(service, { fault: 'invalid-input-secret' })).toMatchObject({
+      status: 'fault',
+      message: 'turnstile checks no token: invalid-input-secret; users who pass the challenge are refused',
+    })
+  })
+
+  test('is tried with a token that was never issued', async () => {
+    const site = startSiteverify('turnstile')
+    const called = {
+      kind: 'turnstile',
+      siteKey: siteverifyKeys.siteKey,
+      secret: siteverifyKeys.secret,
+      hostnames: [],
+      timeoutMs: 5000,
+      verifyUrl: site.url,
+    } as const
+    expect(await tryChallenge(called, '1.0.0')).toBeUndefined()
+    expect(await tryChallenge({ ...called, secret: 'wrong' }, '1.0.0')).toBe('invalid-input-secret')
+    await site.stop()
+  })
 })
 
 describe('the guard', () => {
