@@ -65,12 +65,12 @@ export function createPeople(simulation: Simulation, random: () => number) {
       const place = person.phone.length - 1 - Math.floor(random() * 7)
       const wrong = (Number(person.phone[place]) + 1 + Math.floor(random() * 9)) % 10
       const phone = `${person.phone.slice(0, place)}${wrong}${person.phone.slice(place + 1)}`
-      if (!(await simulation.send({ ...target, phone }))) return refuse(phone)
+      if (!(await simulation.send({ ...target, phone }, undefined, true))) return refuse(phone)
       return simulation.schedule(at + (20 + 60 * random()) * 1000, (now) =>
         visit(country, person, conversion, now, true),
       )
     }
-    const request = await simulation.send(target)
+    const request = await simulation.send(target, undefined, true)
     if (!request) return refuse()
     const succeeds = random() < (isKnown ? Math.max(success(conversion), 0.8) : success(conversion))
     if (succeeds) return enterLater(country, person, request, at)
@@ -86,7 +86,7 @@ export function createPeople(simulation: Simulation, random: () => number) {
     let newest = request
     if (enterAt - at > 60_000 && random() < 0.5) {
       simulation.schedule(at + 45_000, async () => {
-        newest = (await simulation.send(request, request)) ?? newest
+        newest = (await simulation.send(request, request, true)) ?? newest
       })
     }
     simulation.schedule(enterAt, async () => {
@@ -99,7 +99,7 @@ export function createPeople(simulation: Simulation, random: () => number) {
 
   function resendLater(request: SimulatedRequest, at: number, refuse: () => void) {
     simulation.schedule(at + 35_000 + random() * minuteMs, async (now) => {
-      const resent = await simulation.send(request, request)
+      const resent = await simulation.send(request, request, true)
       if (!resent) return refuse()
       if (resent.resends < 3 && random() < resendsOfLost) resendLater(resent, now, refuse)
     })

@@ -1,3 +1,4 @@
+import { noToken, type ChallengeAnswer } from '../../../src/domain/guard/challenge.ts'
 import { readGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
@@ -26,15 +27,20 @@ const unknown = { verifiedAt: 0, verifiedFrom: [] as Sender['verifiedFrom'] }
  *
  * @param tellsClientIp whether the developer's backend passes the addresses of its users
  * @param countries that `guard.countries` names
+ * @param hasChallenge whether users are shown a challenge instead of a refusal
  */
 export function createSimulation(
   startAt: number,
-  { tellsClientIp, countries = [] }: { tellsClientIp: boolean; countries?: readonly string[] | undefined },
+  {
+    tellsClientIp,
+    countries = [],
+    hasChallenge = false,
+  }: { tellsClientIp: boolean; countries?: readonly string[] | undefined; hasChallenge?: boolean },
 ) {
   const { rows, guard: stored } = createGuardRows()
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({
-    settings: { ...guardOff, countries },
+    settings: { ...guardOff, countries, challenge: hasChallenge ? { kind: 'altcha' } : null },
     keys,
     onFault(error) {
       throw error
@@ -69,8 +75,17 @@ export function createSimulation(
     /** Distinct phones that count as verified in a country. */
     evidence: (country: string) => openSubject(rows.get(`${developerId} ${country}`), now).usage().evidence,
 
-    /** Sends a message, or sends a request's code once more. @returns the request; undefined if it was blocked */
-    async send(target: Target, earlier?: SimulatedRequest): Promise<SimulatedRequest | undefined> {
+    /**
+     * Sends a message, or sends a request's code once more.
+     *
+     * @param isPerson whether the user passes a challenge
+     * @returns the request; undefined if it was blocked
+     */
+    async send(
+      target: Target,
+      earlier?: SimulatedRequest,
+      isPerson = false,
+    ): Promise<SimulatedRequest | undefined> {
       const told = tellsClientIp ? target : { ...target, clientIp: null, deviceId: null }
       const request = earlier
         ? { ...earlier, resends: earlier.resends + 1 }
@@ -84,9 +99,14 @@ export function createSimulation(
             sender: senderOf(told),
           }
       const sender = { ...request.sender, sentAt: sentAt.get(request.phone) ?? 0 }
-      const facts = readGuardFacts(stored, guard.keysToJudge(request, sender, now))
-      const { verdict, changes } = guard.judge(facts, request, sender)
-      apply(changes)
+      const judge = (challenge: ChallengeAnswer) => {
+        const facts = readGuardFacts(stored, guard.keysToJudge(request, sender, now))
+        const { verdict, changes } = guard.judge(facts, { ...request, challenge }, sender)
+        apply(changes)
+        return verdict
+      }
+      let verdict = judge(noToken)
+      if (verdict.challenge === 'needed' && isPerson) verdict = judge({ outcome: 'passed', once: undefined })
       if (!verdict.blocked) sentAt.set(request.phone, now)
       if (verdict.alert) alerts.push({ ...verdict.alert, at: now })
       return verdict.blocked ? undefined : request

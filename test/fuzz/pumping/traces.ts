@@ -8,6 +8,8 @@ import { createSimulation } from './simulation.ts'
 export type Trace = {
   name: string
   tellsClientIp: boolean
+  /** Whether honest users pass a challenge where they would be refused; the attacker does not. */
+  hasChallenge?: boolean
   /** Goals; undefined where the trace has none. */
   goal: {
     /** Most messages of any 24 hours, as a share of the allowance. */
@@ -67,6 +69,7 @@ export const traces: Trace[] = [
     { name: `${perMinute}/min, clientIp not told`, tellsClientIp: false, attack: { perMinute, ...converting, networks: 0 }, goal: { ofAllowance: 1, refused: few, alertMinutes: 1440 } },
   ]),
   { name: '30/min, clientIp not told', tellsClientIp: false, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { ofAllowance: 1, alertMinutes: 10 } },
+  { name: '30/min, clientIp not told, with a challenge', tellsClientIp: false, hasChallenge: true, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { refused: 0.01, alertMinutes: 10 } },
   { name: 'prefix sweep, 7/min', tellsClientIp: true, attack: { perMinute: 7, ...converting, networks: 500, numbers: 'sweep' }, goal: { ofAllowance: 1, refused: 0.01 } },
   { name: 'consecutive numbers, 60/min', tellsClientIp: false, attack: { perMinute: 60, ...converting, networks: 0, numbers: 'consecutive' }, goal: { ofAllowance: 0.2 } },
   { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: few } },
