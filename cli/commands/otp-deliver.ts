@@ -21,10 +21,14 @@ type DeliverFields = Omit<Route<'POST', '/v1/otp/deliver'>['body'], 'phone' | 'c
 export function addOtpDeliverCommand(
   otp: Command,
   runCommand: RunCommand,
-  { fields, envFileHelp }: { fields: FieldOptions<DeliverFields>; envFileHelp: string },
+  {
+    fields,
+    phoneHelp,
+    envFileHelp,
+  }: { fields: FieldOptions<DeliverFields>; phoneHelp: string; envFileHelp: string },
 ) {
   addFieldOptions(otp.command('deliver'), fields)
-    .argument('<phone>', 'with country code, like +14155550100')
+    .argument('<phone>', phoneHelp)
     .argument('<code>', 'made and checked by you: 4 to 10 digits and letters')
     .description('deliver a code of your own to a phone; otpd does not keep or check it')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)

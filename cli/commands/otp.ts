@@ -23,6 +23,7 @@ import {
   textOption,
   type FieldOptions,
 } from './field-options.ts'
+import { countryFlags, countryHelp } from './country-option.ts'
 import { addOtpDeliverCommand } from './otp-deliver.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
@@ -33,11 +34,16 @@ const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 const envFileHelp =
   "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
+const phoneHelp = 'like +14155550100, or as it is written in --country'
+
 const targetHelp = 'request id from otp send, or the phone'
+
+const country = textOption(countryFlags, countryHelp)
 
 const channelOption = choiceOption('--channel <channel>', 'channel to use', channels)
 
 const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'phone'>> = {
+  country,
   channel: channelOption,
   locale: textOption('--locale <tag>', 'language of the message, like en or pt-BR'),
   ttlSeconds: numberOption('--ttl <seconds>', 'code lifetime, 60 to 600 seconds'),
@@ -61,20 +67,25 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
 const { channel, locale, clientIp, deviceId, challenge } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
+  country,
   channel: channelOption,
   challenge,
 }
 
 const verifyOptions: FieldOptions<
   Omit<Route<'POST', '/v1/otp/verify'>['body'], 'requestId' | 'phone' | 'code'>
-> = { clientIp, deviceId }
+> = { country, clientIp, deviceId }
+
+const cancelOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/cancel'>['body'], 'requestId' | 'phone'>> = {
+  country,
+}
 
 /** Registers the otp commands. */
 export function addOtpCommands(program: Command, runCommand: RunCommand) {
   const otp = program.command('otp').description('send and verify codes, as an application')
 
   addFieldOptions(otp.command('send'), sendOptions)
-    .argument('<phone>', 'with country code, like +14155550100')
+    .argument('<phone>', phoneHelp)
     .description('send a code to a phone')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
@@ -107,9 +118,9 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     .action((text: string, options: SendOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { api, credentials } = connectAsApplication(context, options)
-        const target = await readTarget(api, text)
+        const fields = readFields(command, resendOptions)
         const call = {
-          body: { ...target, ...readFields(command, resendOptions) },
+          body: { ...(await readTarget(api, text, fields.country)), ...fields },
           headers: idempotencyHeaders(options),
         }
         await printSentOtp(
@@ -130,7 +141,8 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = { ...(await readTarget(api, text)), ...readFields(command, verifyOptions), code }
+        const fields = readFields(command, verifyOptions)
+        const body = { ...(await readTarget(api, text, fields.country)), ...fields, code }
         const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = response
         output.printResult(
@@ -141,8 +153,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  otp
-    .command('cancel')
+  addFieldOptions(otp.command('cancel'), cancelOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
@@ -151,7 +162,8 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async (context) => {
         const { output } = context
         const { api, credentials } = connectAsApplication(context, options)
-        const body = await readTarget(api, text)
+        const fields = readFields(command, cancelOptions)
+        const body = { ...(await readTarget(api, text, fields.country)), ...fields }
         const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
         const phone = output.paint.bold(printable(response.data.phone))
         output.printResult(
@@ -161,7 +173,11 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addOtpDeliverCommand(otp, runCommand, { fields: { channel, locale, clientIp }, envFileHelp })
+  addOtpDeliverCommand(otp, runCommand, {
+    fields: { country, channel, locale, clientIp },
+    phoneHelp,
+    envFileHelp,
+  })
   addOtpRequestCommands(otp, runCommand)
 }
 
@@ -224,10 +240,15 @@ async function findSent(
 }
 
 /**
- * A phone begins with + or 00, or has nine digits and no letter: the server refuses a national number with the reason.
- * Anything else is the id of a request, or a part of one.
+ * A phone begins with + or 00, or has seven digits and no letter, or with a country only digits: the server says why it is
+ * wrong. Anything else is the id of a request, or a part of one.
  */
-const readTarget = async (api: Parameters<typeof completeId>[0], text: string) =>
-  /^(\+|00)[\d .()-]+$|^[\d .()-]{9,}$/.test(text)
+const readTarget = async (
+  api: Parameters<typeof completeId>[0],
+  text: string,
+  country: string | undefined,
+) =>
+  /^(\+|00)[\d .()-]+$|^[ .()-]*(\d[ .()-]*){7,}$/.test(text) ||
+  (country !== undefined && /^[\d .()-]+$/.test(text))
     ? { phone: text }
     : { requestId: await completeId(api, text) }

@@ -2,8 +2,11 @@
 
 export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
 
+/** A phone number in E.164, or as it is written in a country (ISO 3166-1 alpha-2) or else the application's `defaultCountry`. */
+export type TypedPhone = { phone: string; country?: string | undefined }
+
 /** A request, by its id or as the newest living one of a phone. */
-export type Target = { requestId: string } | { phone: string }
+export type Target = { requestId: string } | TypedPhone
 
 /** A code to check. With a phone, tell who checks: a stranger's wrong codes then spend none of the owner's attempts. */
 export type CheckInput = Target & {
@@ -12,8 +15,7 @@ export type CheckInput = Target & {
   deviceId?: string | undefined
 }
 
-export type SendInput = {
-  phone: string
+export type SendInput = TypedPhone & {
   channel?: Channel | undefined
   locale?: string | undefined
   ttlSeconds?: number | undefined
@@ -72,8 +74,7 @@ export type OtpRequest = {
   updatedAt: string
 }
 
-export type DeliverInput = {
-  phone: string
+export type DeliverInput = TypedPhone & {
   /** Made and checked by you: 4 to 10 digits and letters. */
   code: string
   channel?: Channel | undefined

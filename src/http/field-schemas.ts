@@ -70,7 +70,7 @@ function valueSchema(field: FieldDefinition, hasFormat: boolean, notes: SchemaOp
     case 'countries': {
       const { errorText } = field
       const code = Type.String({ pattern: `^([A-Za-z]{2}|${noCountry})$`, ...format('country'), errorText })
-      return Type.Array(code, { minItems: 1, maxItems: 300, ...notes })
+      return Type.Array(code, { minItems: 1, ...notes })
     }
   }
 }

@@ -83,6 +83,16 @@ export const countryQuery = Type.Optional(
   }),
 )
 
+export const country = Type.Optional(
+  Type.String({
+    pattern: '^[A-Za-z]{2}$',
+    format: 'country',
+    errorText: 'Expected the two-letter code of a country, such as GB',
+    description:
+      "Country of a phone that is written without its country code: ISO 3166-1 alpha-2. If omitted, the application's `defaultCountry`.",
+  }),
+)
+
 export const idParams = object({ id: Type.String() })
 
 export const errorBody = object(

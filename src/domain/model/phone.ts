@@ -73,11 +73,14 @@ export function parsePhone(text: string): Phone {
   return phone
 }
 
-/** INVALID_PHONE_NUMBER. */
-export const invalidPhone = (location: 'body' | 'query' = 'body') =>
+/** INVALID_PHONE_NUMBER. @param texts what is wrong with this number, and what was expected */
+export const invalidPhone = (
+  location: 'body' | 'query' = 'body',
+  texts: { message?: string; detail?: string } = {},
+) =>
   new ServiceError(
     'INVALID_PHONE_NUMBER',
-    'The phone number is invalid. Write it in E.164 format, with + and the country code.',
+    texts.message ?? 'The phone number is invalid. Write it in E.164 format, with + and the country code.',
     {
       details: [
         {
@@ -85,9 +88,10 @@ export const invalidPhone = (location: 'body' | 'query' = 'body') =>
           path: 'phone',
           code: 'INVALID_PHONE_NUMBER',
           message:
-            location === 'query'
+            texts.detail ??
+            (location === 'query'
               ? 'Expected a number with + and country code, such as +14155550100, or at least four last digits.'
-              : 'Expected a number with + and country code (E.164), such as +14155550100.',
+              : 'Expected a number with + and country code (E.164), such as +14155550100.'),
         },
       ],
     },

@@ -2,6 +2,9 @@ import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-j
 import { invalidField, ServiceError } from './errors.ts'
 import { invalidPhone, normalizeCountry, tryParsePhone, type Phone } from './phone.ts'
 
+/** Tells whether a text may be a number without its country code. */
+const isNational = (text: string) => /^[\d \-.()]{3,32}$/.test(text)
+
 /**
  * Parses a phone number that may be written as in its country: `07700 900123` in GB.
  *
@@ -15,7 +18,7 @@ export function tryParseTypedPhone(text: string, country: string | undefined): P
   const code = normalizeCountry(country)
   if (!isSupportedCountry(code))
     throw invalidField('query', 'country', 'Expected the two-letter code of a country, such as GB.')
-  if (international || !/^[\d \-.()]{3,32}$/.test(text)) return international
+  if (international || !isNational(text)) return international
   const number = parsePhoneNumberFromString(text, { defaultCountry: code, extract: false })
   return number && tryParsePhone(number.number)
 }
@@ -23,9 +26,23 @@ export function tryParseTypedPhone(text: string, country: string | undefined): P
 /** As `tryParseTypedPhone`. @throws INVALID_PHONE_NUMBER too */
 export function parseTypedPhone(text: string, country: string | undefined): Phone {
   const phone = tryParseTypedPhone(text, country)
-  if (!phone) throw invalidPhone()
-  return phone
+  if (phone) return phone
+  throw isNational(text) ? notNational(country) : invalidPhone()
 }
+
+/** INVALID_PHONE_NUMBER for a number without country code. */
+const notNational = (country: string | undefined) =>
+  country === undefined
+    ? invalidPhone('body', {
+        message:
+          'The phone number has no country code. Write it in E.164 format, with + and the country code, or name its country.',
+        detail:
+          'Expected a number with + and country code, such as +14155550100, or its country: `country`, or `defaultCountry` of the application.',
+      })
+    : invalidPhone('body', {
+        message: `The phone number is invalid in ${normalizeCountry(country)}. Write it in E.164 format, with + and the country code.`,
+        detail: `Expected a number of ${normalizeCountry(country)}, or one with + and country code, such as +14155550100.`,
+      })
 
 /** NOT_FOUND for what cannot be a phone number, such as a national one without its country. */
 export const noSuchPhone = () =>

@@ -1,11 +1,14 @@
 import { utcDay } from '../log/analytics.ts'
 import { afterSuccess } from '../limits/check-budget.ts'
+import type { CallingApplication } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import type { Phone } from '../model/phone.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
+import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store } from '../store/store.ts'
 import type { Identity } from '../model/identity.ts'
 import {
@@ -76,7 +79,7 @@ export type IdentityService = ReturnType<typeof createIdentityService>
 
 /** Reads identities for their developer. */
 export function createIdentityService(needs: {
-  store: Store<'phones'>
+  store: Store<'applications' | 'phones'>
   keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 }) {
   const { read } = needs.store
@@ -96,6 +99,23 @@ export function createIdentityService(needs: {
       const query = { environment, limit: page.limit + 1, before: readIdCursor(page, 'idn') }
       const records = await read.phones.listIdentities(developer.id, query)
       return toPage(records.flatMap(toIdentities), page.limit, ({ id }) => id)
+    },
+
+    /**
+     * Reads a phone number that may be written as in a country: the one that is named, or else the application's.
+     *
+     * @returns undefined if it cannot be a phone number
+     * @throws INVALID_ARGUMENT for an unknown country
+     */
+    async readPhone(
+      text: string,
+      country: string | undefined,
+      application?: Pick<CallingApplication, 'id' | 'developerId'>,
+    ): Promise<Phone | undefined> {
+      const phone = tryParseTypedPhone(text, country)
+      if (phone || !application || country !== undefined) return phone
+      const found = await read.applications.find(application.developerId, application.id)
+      return tryParseTypedPhone(text, found?.defaultCountry ?? undefined)
     },
 
     /**

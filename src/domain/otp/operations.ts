@@ -12,7 +12,7 @@ import type { Guard } from '../guard/guard.ts'
 import type { RecordRefusedSend } from './refused-sends.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
-export type OtpTables = 'checkBudgets' | 'events' | 'otpRequests' | 'phones' | 'rateLimits'
+export type OtpTables = 'applications' | 'checkBudgets' | 'events' | 'otpRequests' | 'phones' | 'rateLimits'
 
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {

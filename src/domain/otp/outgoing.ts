@@ -7,6 +7,7 @@ import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
+import type { TypedPhone } from './typed-phone.ts'
 import {
   resendAfterMs,
   resendsMax,
@@ -23,21 +24,21 @@ export type ChannelChoice = {
   refused?: readonly Channel[]
 }
 
-export type SendInput = ChannelChoice & {
-  phone: string
-  locale?: string | undefined
-  /** Defaults to the application's. */
-  ttlSeconds?: number | undefined
-  metadata?: Record<string, string> | undefined
-  /** End user's IP address. */
-  clientIp?: string | undefined
-  /** Names the end user's device; stored only as a keyed hash. */
-  deviceId?: string | undefined
-  /** Token of a challenge that the end user passed. */
-  challenge?: string | undefined
-  /** Text of the caller's own, with `{{code}}`. */
-  ownText?: string | undefined
-}
+export type SendInput = ChannelChoice &
+  TypedPhone & {
+    locale?: string | undefined
+    /** Defaults to the application's. */
+    ttlSeconds?: number | undefined
+    metadata?: Record<string, string> | undefined
+    /** End user's IP address. */
+    clientIp?: string | undefined
+    /** Names the end user's device; stored only as a keyed hash. */
+    deviceId?: string | undefined
+    /** Token of a challenge that the end user passed. */
+    challenge?: string | undefined
+    /** Text of the caller's own, with `{{code}}`. */
+    ownText?: string | undefined
+  }
 
 export type SentOtp = {
   requestId: string

@@ -11,12 +11,12 @@ import type { Channel } from '../model/request.ts'
 import type { Change, Rows } from '../store/operation.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import { minuteMs } from '../../shared/durations.ts'
+import type { TypedPhone } from './typed-phone.ts'
 
 /** Characters of a code that another system made. */
 export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'
 
-export type RelayInput = {
-  phone: string
+export type RelayInput = TypedPhone & {
   /** Made and checked by the caller; matches `relayedCodePattern`. */
   code: string
   channel?: Channel | undefined

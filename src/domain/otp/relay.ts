@@ -11,7 +11,7 @@ import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashSubscriber, laneFor, type PhoneRecord } from '../model/phone-record.ts'
-import { invalidPhone, parsePhone, type Phone } from '../model/phone.ts'
+import { invalidPhone, type Phone } from '../model/phone.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Change, Decision, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
@@ -36,13 +36,14 @@ import {
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
 import { decideOutcome, settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
+import { readTypedPhone } from './typed-phone.ts'
 import { revertRelayedCount } from './undelivered.ts'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */
 const dispatchMs = 4_000
 
 type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> &
-  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | SettleTables | 'applications'> }
+  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | SettleTables> }
 
 export type OtpRelay = ReturnType<typeof createOtpRelay>
 
@@ -70,7 +71,8 @@ export function createOtpRelay(needs: RelayNeeds) {
       input: RelayInput,
       call?: IdempotencyScope,
     ): Promise<RelayResult> {
-      const phone = parsePhone(input.phone)
+      const typed = readTypedPhone(needs, application, input)
+      const phone = typed instanceof Promise ? await typed : typed
       const { code } = input
       const scopes = relayScopes(keys, application.id, { phone: phone.phone, code }, call)
       const decided = await decide(application, phone, input, scopes)

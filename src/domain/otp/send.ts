@@ -17,7 +17,7 @@ import type { OtpNeeds } from './operations.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { senderOf } from './sender.ts'
 import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
-import { invalidPhone, parsePhone } from '../model/phone.ts'
+import { invalidPhone, type Phone } from '../model/phone.ts'
 import { hasPhoneBudgets, otherPlaces, readMovedPhone, withRequest } from './phones.ts'
 import { createSendCompletion, type SendResult } from './complete-send.ts'
 import { messageNeeds, readMessageFacts, sentChanges } from './message-facts.ts'
@@ -34,6 +34,7 @@ import {
   type Replay,
 } from './send-once.ts'
 import { moved, type Moved } from './target.ts'
+import { readTypedPhone } from './typed-phone.ts'
 import { firstNames } from '../guard/facts.ts'
 import type { GuardJudge } from '../guard/judge.ts'
 import type { Change, Decision, Rows } from '../store/operation.ts'
@@ -74,8 +75,11 @@ export function createOtpSend(needs: OtpNeeds) {
       input: SendInput,
       scope?: IdempotencyScope,
     ): Promise<SendResult> {
-      const answer = input.challenge === undefined ? noToken : await answerChallenge(application, input)
-      return completeSend(application, scope, await decideSend(application, input, scope, answer))
+      const typed = readTypedPhone(needs, application, input)
+      const phone = typed instanceof Promise ? await typed : typed
+      const answer =
+        input.challenge === undefined ? noToken : await needs.challenges.answer(application, input)
+      return completeSend(application, scope, await decideSend(application, phone, input, scope, answer))
     },
 
     /**
@@ -89,28 +93,22 @@ export function createOtpSend(needs: OtpNeeds) {
       input: SendInput,
       scope?: IdempotencyScope,
     ): Promise<SendResult | Moved> {
-      const outcome = await decideSend(application, input, scope, undefined, origin)
+      const phone = await readTypedPhone(needs, application, input)
+      const outcome = await decideSend(application, phone, input, scope, undefined, origin)
       return outcome === moved ? moved : completeSend(application, scope, outcome)
     },
   }
 
-  /** Checks the token of a send, whose phone must be one. */
-  async function answerChallenge(
-    application: CallingApplication,
-    input: SendInput,
-  ): Promise<ChallengeAnswer> {
-    parsePhone(input.phone)
-    return needs.challenges.answer(application, input)
-  }
-
   function decideSend(
     application: CallingApplication,
+    phone: Phone,
     input: SendInput,
     scope: IdempotencyScope | undefined,
     answer: ChallengeAnswer,
   ): Promise<Outcome | Replay>
   function decideSend(
     application: CallingApplication,
+    phone: Phone,
     input: SendInput,
     scope: IdempotencyScope | undefined,
     answer: undefined,
@@ -118,12 +116,12 @@ export function createOtpSend(needs: OtpNeeds) {
   ): Promise<Outcome | Replay | Moved>
   function decideSend(
     application: CallingApplication,
+    phone: Phone,
     input: SendInput,
     scope: IdempotencyScope | undefined,
     challenge: ChallengeAnswer | undefined,
     madeFor?: Origin,
   ): Promise<Outcome | Replay | Moved> {
-    const phone = parsePhone(input.phone)
     const { developerId, environment } = application
     const subscriber = { ...phone, developerId, environment }
     const { clientIp = null, deviceId = null } = input

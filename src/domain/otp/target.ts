@@ -1,4 +1,5 @@
 import { applicationFields } from '../../shared/application-fields.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
@@ -6,13 +7,14 @@ import { parsePhone } from '../model/phone.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import { findPhone } from './phones.ts'
+import { readTypedPhone, type TypedPhone } from './typed-phone.ts'
 
 /**
  * The request that a call means: by its id, or as the newest living one of the application for a phone. A check by phone
  * may tell who checks.
  */
 export type OtpTarget =
-  { requestId: string } | { phone: string; clientIp?: string | undefined; deviceId?: string | undefined }
+  { requestId: string } | (TypedPhone & { clientIp?: string | undefined; deviceId?: string | undefined })
 
 /** A request as a call found it. `isLiving`: it could still be verified then. */
 export type FoundRequest = { requestId: string; isLiving: boolean }
@@ -55,11 +57,16 @@ export async function onTarget<R>(
   operate: (found: FoundRequest) => Promise<R | Moved>,
 ): Promise<R> {
   const ended = new Set<string>()
+  let find: () => Awaitable<FoundRequest>
+  if ('requestId' in target) {
+    const found = { requestId: target.requestId, isLiving: false }
+    find = () => found
+  } else {
+    const { phone } = await readTypedPhone(needs, application, target)
+    find = () => findLiving(needs, application, phone, ended)
+  }
   for (;;) {
-    const found =
-      'requestId' in target
-        ? { requestId: target.requestId, isLiving: false }
-        : await findLiving(needs, application, parsePhone(target.phone).phone, ended)
+    const found = await find()
     const result = await operate(found)
     if (result !== moved) return result
     ended.add(found.requestId)

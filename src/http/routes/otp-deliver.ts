@@ -10,7 +10,7 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
-import { appErrors, data, idempotencyKey, object, oneOf } from '../schemas.ts'
+import { appErrors, country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
 
 /** The route that sends codes of other systems, below `/v1/otp`. */
 export function otpDeliverRoute(services: {
@@ -43,6 +43,7 @@ export function otpDeliverRoute(services: {
             maxLength: 64,
             errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
           }),
+          country,
           code: Type.String({
             pattern: relayedCodePattern,
             errorText: 'Expected 4 to 10 digits and letters from A to Z',

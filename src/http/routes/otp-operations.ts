@@ -15,7 +15,7 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
-import { appErrors, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
+import { appErrors, country, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
@@ -48,18 +48,20 @@ const target = {
     description:
       'Used instead of requestId; means the newest request of this application for this phone that is pending.',
   }),
+  country,
 }
 
 /** @throws INVALID_ARGUMENT unless exactly one is present */
 function readTarget(body: {
   requestId?: string
   phone?: string
+  country?: string
   clientIp?: string
   deviceId?: string
 }): OtpTarget {
-  const { requestId, phone, clientIp, deviceId } = body
+  const { requestId, phone, country, clientIp, deviceId } = body
   if (requestId !== undefined && phone === undefined) return { requestId }
-  if (phone !== undefined && requestId === undefined) return { phone, clientIp, deviceId }
+  if (phone !== undefined && requestId === undefined) return { phone, country, clientIp, deviceId }
   throw invalidField('body', 'requestId', 'Expected either requestId or phone.')
 }
 
@@ -109,6 +111,7 @@ export function otpOperationRoutes(services: {
       {
         body: object({
           phone,
+          country,
           channel: Type.Optional(channel),
           locale: Type.Optional(sendFields.locale),
           ttlSeconds: Type.Optional(requestSchemas(applicationFields).otpTtlSeconds),

@@ -6,7 +6,7 @@ import { notFound } from '../../domain/model/errors.ts'
 import type { PhoneService } from '../../domain/upkeep/phone-service.ts'
 import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
-import { noSuchPhone, tryParseTypedPhone } from '../../domain/model/typed-phone.ts'
+import { noSuchPhone } from '../../domain/model/typed-phone.ts'
 import { jsonBody } from '../json-body.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -121,7 +121,8 @@ export function userRoutes(services: {
   const get = new Elysia().use(requireEither(services, 'api_key_only')).get(
     '/:phoneNumber',
     async ({ caller, params, query }) => {
-      const phone = tryParseTypedPhone(params.phoneNumber, query.country)
+      const application = caller.kind === 'developer' ? undefined : caller.application
+      const phone = await identities.readPhone(params.phoneNumber, query.country, application)
       if (!phone) throw noSuchPhone()
       if (caller.kind === 'developer')
         return {

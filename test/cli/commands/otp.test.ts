@@ -237,7 +237,7 @@ describe('otp resend', () => {
     expect(result.stderr).toContain(`otpd otp verify ${request.id} CODE`)
   })
 
-  test.each(['0612345678', '(415) 555-2671'])(
+  test.each(['0612345678', '(415) 555-2671', '2012345'])(
     'sends %s as a phone, so that the server says what it lacks',
     async (phone) => {
       cli.respond = () => errorResponse(400, 'INVALID_PHONE_NUMBER', 'Write it in E.164 format.')
@@ -255,6 +255,18 @@ describe('otp resend', () => {
     expect(result).toMatchObject({ exitCode: 7, stdout: '' })
     expect(result.stderr).toContain('Try again in 12 s.')
   })
+})
+
+test.each([
+  ['send', [], { phone: '07700 900123', country: 'GB' }],
+  ['deliver', ['907155'], { phone: '07700 900123', country: 'GB', code: '907155' }],
+  ['resend', [], { phone: '07700 900123', country: 'GB' }],
+  ['verify', ['424242'], { phone: '07700 900123', country: 'GB', code: '424242' }],
+  ['cancel', [], { phone: '07700 900123', country: 'GB' }],
+])('otp %s takes a number as it is written in --country', async (verb, rest, body) => {
+  cli.respond = () => errorResponse(404, 'NOT_FOUND', 'No code is pending.')
+  await cli.home.otpd(['otp', verb, '07700 900123', ...rest, '--country', 'GB'], { env: asApplication })
+  expect(JSON.parse(cli.server.requests[0]?.body ?? '')).toEqual(body)
 })
 
 test('otp cancel names the phone', async () => {
