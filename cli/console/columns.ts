@@ -6,7 +6,7 @@ export type Column<Row> = {
   width: number
   /** Share of the leftover width. */
   grow?: number
-  /** Limit of growth, so that related columns stay close on a wide screen. */
+  /** Limit of growth beyond the content, so that related columns stay close on a wide screen. */
   maxWidth?: number
   align?: 'right'
   /** May be dropped on a narrow screen; the highest number is dropped first. */
@@ -48,7 +48,7 @@ export function fitColumns<Row>(
   const contentWidth = ({ cell }: Column<Row>) => widest.get(cell) ?? 0
   // Twice: a column that needs little leaves its share to those before it, too.
   const rest = grow(fitted, grow(fitted, leftover, contentWidth), contentWidth)
-  grow(fitted, rest, () => Infinity)
+  grow(fitted, rest, ({ maxWidth = Infinity }) => maxWidth)
   return fitted
 }
 
@@ -61,9 +61,9 @@ function grow<Row>(
   let leftover = width
   let sharesLeft = columns.reduce((sum, column) => sum + (column.grow ?? 0), 0)
   for (const column of columns) {
-    const { grow: share = 0, maxWidth = Infinity } = column
+    const { grow: share = 0 } = column
     if (share === 0) continue
-    const room = Math.min(maxWidth, limit(column)) - column.fittedWidth
+    const room = limit(column) - column.fittedWidth
     const extra = Math.max(0, Math.min(room, Math.floor((leftover * share) / sharesLeft)))
     column.fittedWidth += extra
     leftover -= extra

@@ -62,14 +62,14 @@ export const appColumns = (
   nowMs: number,
   projectName: ((app: Application) => string) | null,
 ): Column<Application>[] => [
-  { title: 'NAME', width: 12, grow: 1, maxWidth: 60, cell: ({ name }) => name },
+  { title: 'NAME', width: 20, grow: 1, maxWidth: 60, cell: ({ name }) => name },
   ...(projectName === null
     ? []
-    : [{ title: 'PROJECT', width: 8, grow: 1, maxWidth: 40, dropPriority: 3, cell: projectName }]),
+    : [{ title: 'PROJECT', width: 8, grow: 1, maxWidth: 40, dropPriority: 2, cell: projectName }]),
   { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
   { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
   { title: 'CREATED', width: 11, dropPriority: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
-  { title: 'ID', width: 30, dropPriority: 2, cell: ({ id }) => id },
+  { title: 'ID', width: 30, dropPriority: 3, cell: ({ id }) => id },
 ]
 
 const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`

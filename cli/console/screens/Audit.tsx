@@ -65,10 +65,10 @@ function AuditView({ width, height }: ScreenProps) {
   const columns: Column<AuditEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'ACTION', width: 24, cell: ({ action }) => action },
-    { title: 'TARGET', width: 12, grow: 2, maxWidth: 40, cell: targetText },
+    { title: 'TARGET', width: 20, grow: 2, maxWidth: 40, cell: targetText },
     {
       title: 'DETAIL',
-      width: 10,
+      width: 24,
       grow: 2,
       maxWidth: 48,
       dropPriority: 2,

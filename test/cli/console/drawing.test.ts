@@ -98,8 +98,10 @@ describe('columns', () => {
     expect(widths(29)).toEqual([5, 20])
   })
 
-  test('grow at most to their maximum width', () => {
-    expect(fitColumns(columns, 200).map(({ fittedWidth: fitted }) => fitted)).toEqual([6, 20, 10, 10])
+  test('grow at most to their maximum width, but for what is in the rows', () => {
+    const widths = (...rows: Row[]) => fitColumns(columns, 200, rows).map((column) => column.fittedWidth)
+    expect(widths()).toEqual([6, 20, 10, 10])
+    expect(widths({ id: '1', name: 'x'.repeat(30) })).toEqual([6, 30, 10, 10])
   })
 })
 
