@@ -8,6 +8,7 @@ import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
+import { makeSchemaDigest, newestSchemaDigest } from '../../../src/store/files/schema.ts'
 import {
   hasWal,
   markCleanStop,
@@ -23,6 +24,10 @@ beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'otpd-prepare-'))
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+test('the digest of the schema is that of all migrations', () => {
+  expect(newestSchemaDigest).toBe(makeSchemaDigest())
+})
 
 describe('a database that was changed outside of otpd', () => {
   const plant = 'create trigger planted after insert on login_failures begin delete from login_failures; end'
