@@ -1,6 +1,6 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
 import { refusedText } from '../../client/log-lines.ts'
-import { formatDuration, formatRemaining, formatTimeUntil, localTime } from '../../terminal/text.ts'
+import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { eventTone } from './log.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
@@ -108,10 +108,7 @@ function summarize(request: OtpRequest, events: readonly RequestEvent[], nowMs: 
   switch (status) {
     case 'verified': {
       const tookMs = verifiedAt === null ? null : Date.parse(verifiedAt) - Date.parse(createdAt)
-      return [
-        'done',
-        tookMs === null ? 'Verified.' : `Verified ${formatRemaining(tookMs)} after it was sent.`,
-      ]
+      return ['done', tookMs === null ? 'Verified.' : `Verified ${formatDuration(tookMs)} after it was sent.`]
     }
     case 'pending':
       return ['waiting', `${arrival}. It was ${tries}, and expires ${formatTimeUntil(expiresAt, nowMs)}.`]

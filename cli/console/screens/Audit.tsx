@@ -108,7 +108,7 @@ const auditFacts = (entry: AuditEntry): Fact[] => [
   ['time', `${localTime(entry.at)}  (${entry.at})`],
   ['target', entry.targetId === null ? null : `${entry.targetName ?? ''}  ${entry.targetId}`.trim()],
   ['detail', entry.detail],
-  ['by', entry.actorId ?? 'the operator'],
+  ['by', entry.actorId ?? (entry.source === 'api' ? 'unknown' : 'the operator')],
   ['from', `${originText(entry)}${entry.userAgent === null ? '' : `  ${entry.userAgent}`}`],
   ['API token', entry.tokenId],
   ['call', entry.traceId],

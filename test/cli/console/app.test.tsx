@@ -52,12 +52,28 @@ const olderProvider = {
 }
 let providers: object[] = []
 
+const failedLogin = {
+  id: 'aud_1',
+  action: 'login.failed',
+  at: '2026-11-20T12:00:00.000Z',
+  source: 'api',
+  ip: '203.0.113.7',
+  actorId: null,
+  targetId: null,
+  targetName: null,
+  detail: null,
+  userAgent: null,
+  traceId: null,
+  tokenId: null,
+}
+
 const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
   if (path.startsWith('/v1/guard/rules')) return errorResponse(404, 'NOT_FOUND', 'No such route.')
   if (path.startsWith('/v1/guard')) return Response.json({ data: guard })
+  if (path.startsWith('/v1/audit')) return pageResponse(failedLogin)
   if (path.startsWith('/v1/providers')) return pageResponse(...providers)
   if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
   if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)
@@ -130,6 +146,14 @@ test('the guard shows its rules in full on a key where they have no room', async
   await app.waitForText('RULE_15')
   app.press('esc')
   await app.waitForText('more lines: press t')
+})
+
+test('the audit trail knows no person behind a failed login', async () => {
+  const app = renderApp()
+  app.console.go('audit')
+  await app.waitForText('login.failed')
+  app.press('enter')
+  await app.waitForText(/ by +unknown/)
 })
 
 test('the help keeps the keys that were active when it was opened', async () => {

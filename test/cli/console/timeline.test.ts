@@ -114,6 +114,12 @@ describe('the summary of a request', () => {
     ],
     ['verified', { status: 'verified', verifiedAt: at(12_000) }, [sent], 'Verified 12 s after it was sent.'],
     [
+      'verified at once',
+      { status: 'verified', verifiedAt: at(116) },
+      [sent],
+      'Verified 116 ms after it was sent.',
+    ],
+    [
       'blocked',
       { status: 'failed', failureReason: 'blocked' },
       [],
