@@ -1,5 +1,4 @@
-import { and, eq, gt, gte, inArray, like, lt, sql } from 'drizzle-orm'
-import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { and, eq, gt, gte, inArray, like, lt, lte, sql } from 'drizzle-orm'
 import { decisionsMs, GuardFault, type GuardRow, type GuardRule } from '../domain/model/guard.ts'
 import type { GuardChanges, GuardRows, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
@@ -45,22 +44,6 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   })
   /** By the number of keys: at most five. */
   const selects: Array<PreparedQuery<StoredRow[]>> = []
-
-  /** Deletes a batch of rows, selected by primary key because many have the same time. @returns whether there were any */
-  async function deleteUntil(
-    table: SQLiteTable,
-    column: SQLiteColumn,
-    keys: SQLiteColumn[],
-    until: number,
-    limit: number,
-  ) {
-    const key = sql.join(keys, sql`, `)
-    const deleted = await executor
-      .delete(table)
-      .where(sql`(${key}) in (select ${key} from ${table} where ${column} <= ${until} limit ${limit})`)
-      .returning({ at: column })
-    return deleted.length > 0
-  }
 
   function selectRows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> {
     if (keys.length === 0) return new Map<string, GuardRow>()
@@ -127,15 +110,22 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
       return rows.map((row) => ({ ...row, rule: row.rule as GuardRule }))
     },
 
-    async deleteOldest(now, batchSize) {
-      const today = Math.floor(now / dayMs)
-      const hour = Math.floor((now - decisionsMs) / hourMs)
-      const { hour: decidedAt, rule, country } = decisions
-      const deleted = [
-        await deleteUntil(usage, usage.until, [usage.until, usage.subject], today, batchSize),
-        await deleteUntil(decisions, decidedAt, [decidedAt, rule, country], hour, batchSize),
-      ]
-      return deleted.includes(true)
+    async deleteUnused(after, last, now) {
+      const { subject, until } = usage
+      const isUnused = and(gt(subject, after), lte(subject, last), lte(until, Math.floor(now / dayMs)))
+      await executor.delete(usage).where(isUnused)
+    },
+
+    async deleteOldDecisions(now, batchSize) {
+      const { hour, rule, country } = decisions
+      // By primary key, because many have the same time.
+      const key = sql`${hour}, ${rule}, ${country}`
+      const last = Math.floor((now - decisionsMs) / hourMs)
+      const deleted = await executor
+        .delete(decisions)
+        .where(sql`(${key}) in (select ${key} from ${decisions} where ${hour} <= ${last} limit ${batchSize})`)
+        .returning({ hour })
+      return deleted.length > 0
     },
   }
 }

@@ -111,11 +111,15 @@ describeEachDatabase("the guard's counters", (database, kind) => {
       changes.decisions.set(String(hour), decision)
     }
     await apply(changes)
+    await write((tx) => tx.guard.deleteUnused('row -1 0', 'row 0 1', now))
+    const left = async () => [...(await read.guard.named('row ')).keys()].toSorted()
+    const later = [0, 1, 2].map((i) => `row 1 ${i}`)
+    expect(await left()).toEqual(['row -1 0', 'row 0 2', ...later])
+    await write((tx) => tx.guard.deleteUnused('', 'row 9', now))
+    expect(await left()).toEqual(later)
     let rounds = 0
-    while (await write((tx) => tx.guard.deleteOldest(now, 2))) rounds++
-    expect(rounds).toBeGreaterThan(2)
-    const left = [...(await read.guard.named('row ')).keys()].toSorted()
-    expect(left).toEqual([0, 1, 2].map((i) => `row 1 ${i}`))
+    while (await write((tx) => tx.guard.deleteOldDecisions(now, 1))) rounds++
+    expect(rounds).toBeGreaterThan(1)
     expect(
       (await read.guard.decisions(0)).find(({ country }) => country === 'XX')?.blocked,
     ).toBeGreaterThanOrEqual(2)
@@ -131,13 +135,9 @@ describe('on SQLite', () => {
         `select * from guard_usage where subject in ('a', 'b')`,
         `select * from guard_usage where subject >= 'dev_1 ' and subject < 'dev_1 z'`,
         `select rule, sum(blocked) from guard_decisions where hour >= 5 group by rule, country`,
-        ...[
-          ['guard_usage', 'until, subject', 'until'],
-          ['guard_decisions', 'hour, rule, country', 'hour'],
-        ].map(
-          ([table, key, time]) =>
-            `delete from ${table} where (${key}) in (select ${key} from ${table} where ${time} <= '5' limit 500)`,
-        ),
+        `delete from guard_usage where subject > 'a' and subject <= 'b' and until <= 5`,
+        `delete from guard_decisions where (hour, rule, country) in
+           (select hour, rule, country from guard_decisions where hour <= 5 limit 500)`,
       ]
       for (const statement of statements) {
         const plan = connection.query<{ detail: string }, []>(`explain query plan ${statement}`).all()

@@ -30,10 +30,8 @@ export type GuardStore = {
 
   /** Lists the decisions since an hour, in hours since the epoch. */
   decisions(fromHour: number): Promise<GuardDecisions[]>
-  /**
-   * Deletes about `batchSize` rows of each kind that no rule uses any more.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(now: number, batchSize: number): Promise<boolean>
+  /** Deletes rows after a key, up to a later one, that no rule uses any more. */
+  deleteUnused(after: string, last: string, now: number): Promise<void>
+  /** Deletes a batch of decisions that are no longer shown. @returns false when none was left */
+  deleteOldDecisions(now: number, batchSize: number): Promise<boolean>
 }

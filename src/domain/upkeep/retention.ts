@@ -131,21 +131,38 @@ export function createRetention(needs: {
     })
 
   /**
-   * Scans all records of phones once a day: calls keep them alive, so their key says nothing about their age. The checkpoint
-   * is the day of the last whole scan, or the key of the last record that a scan under way has changed.
+   * Scans a table by its keys once a day, where an index over time would cost the calls too much. The checkpoint is the day
+   * of the last whole scan, or the key that a scan under way has reached.
+   *
+   * @param step scans a batch after a key, '' at first. Returns its last key; undefined if it was the last batch
    */
-  function expirePhones(now: number, phonesUntil: number | undefined, batchSize: number): Step {
-    let after: number | undefined
-    const expire = (record: PhoneRecord) => expirePhone(keys, record, now, phonesUntil)
+  function scanDaily(
+    scan: ScanName,
+    now: number,
+    step: (after: string) => Promise<string | undefined>,
+  ): Step {
+    let after: string | undefined
     return async () => {
       if (after === undefined) {
-        const checkpoint = await store.read.retention.checkpoint('phones')
+        const checkpoint = await store.read.retention.checkpoint(scan)
         if (checkpoint === toScannedDay(now)) return false
-        after = checkpoint?.startsWith(scannedDayPrefix) === false ? Number(checkpoint) : -1
+        after = checkpoint?.startsWith(scannedDayPrefix) === false ? checkpoint : ''
       }
-      const rows = await store.read.phones.scan(after, batchSize)
-      after = rows.at(-1)?.key ?? after
-      const reached = String(after)
+      const last = await step(after)
+      after = last ?? after
+      if (last !== undefined) return true
+      const scannedDay = toScannedDay(clock.now())
+      await store.write((tx) => tx.retention.setCheckpoint(scan, scannedDay))
+      return false
+    }
+  }
+
+  /** Expires the records of phones: calls keep them alive, so their key says nothing about their age. */
+  function expirePhones(now: number, phonesUntil: number | undefined, batchSize: number): Step {
+    const expire = (record: PhoneRecord) => expirePhone(keys, record, now, phonesUntil)
+    return scanDaily('phones', now, async (after) => {
+      const rows = await store.read.phones.scan(after === '' ? -1 : Number(after), batchSize)
+      const last = String(rows.at(-1)?.key)
       const old = rows.filter(({ record }) => expire(record) !== record)
       if (old.length > 0) {
         await store.write(async (tx) => {
@@ -156,15 +173,25 @@ export function createRetention(needs: {
             if (expired === undefined) await tx.phones.delete(current)
             else if (expired !== current.record) await tx.phones.save(current, expired)
           }
-          await tx.retention.setCheckpoint('phones', reached)
+          await tx.retention.setCheckpoint('phones', last)
         })
       }
-      if (rows.length === batchSize) return true
-      const scannedDay = toScannedDay(clock.now())
-      await store.write((tx) => tx.retention.setCheckpoint('phones', scannedDay))
-      return false
-    }
+      return rows.length === batchSize ? last : undefined
+    })
   }
+
+  /** Deletes counts of the guard that no rule uses any more: what a call changes has no index but its key. */
+  const deleteUnusedCounts = (now: number, batchSize: number) =>
+    scanDaily('guard', now, async (after) => {
+      const subjects = await store.read.guard.listKeys(after, batchSize)
+      const last = subjects.at(-1)
+      if (last === undefined) return undefined
+      await store.write(async (tx) => {
+        await tx.guard.deleteUnused(after, last, now)
+        await tx.retention.setCheckpoint('guard', last)
+      })
+      return last
+    })
 
   function planSteps(now: number, batchSize: number): Step[] {
     const deletionStep =
@@ -194,7 +221,8 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, batchSize)),
       deletionStep((tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, batchSize)),
       deletionStep((tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, batchSize)),
-      deletionStep((tx) => tx.guard.deleteOldest(now, batchSize)),
+      deletionStep((tx) => tx.guard.deleteOldDecisions(now, batchSize)),
+      deleteUnusedCounts(now, batchSize),
       deletionStep((tx) => deleteExpiredRules(tx, now, batchSize)),
       deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),

@@ -253,4 +253,30 @@ describeEachDatabase('retention', (database, kind) => {
     await purge({ batchSize: 4 })
     expect(await namesIn()).toEqual(Array(3).fill(names('new')))
   })
+
+  test('deletes unused counts of the guard once a day, and goes on where it was interrupted', async () => {
+    const { store, clock } = service
+    const today = Math.floor(clock.now() / dayMs)
+    const put = (subject: string, until: number) =>
+      store.write((tx) =>
+        tx.guard.apply({
+          rows: new Map([[subject, { windows: [[1, 2]], alertedAt: 0, until }]]),
+          decisions: new Map(),
+        }),
+      )
+    const left = async () => [...(await store.read.guard.named('gone ')).keys()].toSorted()
+    for (const n of [1, 2, 3]) await put(`gone ${n}`, today + 1)
+    await put('gone 4', today + 9)
+    clock.advance(dayMs)
+    await purge({ batchSize: 1, yieldToRequests: async () => (await left()).length === 4 })
+    expect(await left()).toEqual(['gone 2', 'gone 3', 'gone 4'])
+    await purge({ batchSize: 1 })
+    expect(await left()).toEqual(['gone 4'])
+    await put('gone 5', today)
+    await purge()
+    expect(await left()).toEqual(['gone 4', 'gone 5'])
+    clock.advance(dayMs)
+    await purge()
+    expect(await left()).toEqual(['gone 4'])
+  })
 })
