@@ -26,7 +26,11 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
     .action((options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { action, target: targetId } = options
-        const filters = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
+        const filters = {
+          ...listQuery(options),
+          ...(action !== undefined && { action }),
+          ...(targetId !== undefined && { targetId }),
+        }
         const { api } = connect()
         const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/audit', { query })
         const response = await readList(loadPage, filters, options)

@@ -66,8 +66,7 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
 
 /** @throws CliError settings are set that an earlier version refuses */
 async function requireKnownSettings(settings: readonly SettingValue[], release: string): Promise<void> {
-  if (!/^\d+\.\d+\.\d+$/.test(release))
-    throw usageError(`${printable(release)} is not a version.`, 'Write it like 0.1.0.')
+  if (!/^\d+\.\d+\.\d+$/.test(release)) throw usageError('--for must be a version like 0.1.0.')
   const { listNewerSettings } = await import('../../src/server/bundle.ts')
   const newer = listNewerSettings(settings, release)
   if (newer.length === 0) return

@@ -134,6 +134,9 @@ export function requireFolder(folder: string): void {
 
 /** Parses a place that a person named. @throws OperationRefused PLACE_INVALID */
 export function parseTarget(text: string, cwd: string): BackupTarget {
+  // As from a shell variable that is not set; it would be the folder of the caller.
+  if (text === '')
+    throw new OperationRefused('PLACE_INVALID', 'no place is named', 'Use a folder, or s3://BUCKET/PREFIX.')
   const parsed = parseBackupTarget(text, cwd)
   if ('value' in parsed) return parsed.value
   throw new OperationRefused('PLACE_INVALID', `${text}: ${parsed.fault.replace(/\.$/, '')}`, parsed.remedy)

@@ -54,4 +54,5 @@ test('the list shows the copies of upgrades, by path if backups are kept elsewhe
   expect(await names()).toEqual([basename(file), copy])
   expect(await names(nas)).toEqual([basename(file)])
   expect(await names(join(dataDir, 'backups'))).toEqual([basename(copy)])
+  await expect(names('')).rejects.toMatchObject({ reason: 'PLACE_INVALID' })
 })

@@ -33,6 +33,12 @@ const failed = {
 const byOperator = { ...failed, action: 'account.disabled', source: 'host', ip: null, traceId: null }
 
 describe('audit', () => {
+  test('passes on an empty filter, as of a variable that is not set, to be refused', async () => {
+    cli.respond = () => pageResponse()
+    await cli.home.otpd(['audit', '--target', '', '--action', ''])
+    expect(cli.server.requests[0]?.path).toContain('action=&targetId=')
+  })
+
   test('shows actor, action, target, source and client', async () => {
     cli.respond = () => pageResponse(entry, failed, byOperator)
     const { stdout } = await cli.home.otpd(['audit'], { columns: 200 })
