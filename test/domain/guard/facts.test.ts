@@ -76,7 +76,7 @@ const settings = fc.constantFrom(
   { ...guardOff, deniedCountries: ['CU'], mode: 'monitor' as const, totalPerDay: 30 },
 )
 
-/** Reads and writes of the calls of one run: through an overlay, or each call at once. */
+/** Reads and writes of the calls of one run: together, or each call at once. */
 type Target = { rows: GuardRows; apply(changes: GuardChanges): Promise<void> }
 
 /** Runs the calls. @param inspect called before each decision with all that it is given */
@@ -138,7 +138,7 @@ async function run(
 async function runOnDatabase(
   list: readonly Call[],
   judge: ReturnType<typeof createGuardJudge>,
-  isOverlaid: boolean,
+  isTogether: boolean,
 ) {
   await opened.database.write(async (tx) => {
     for (const table of guardTables()) await tx.delete(table)
@@ -146,7 +146,7 @@ async function runOnDatabase(
   const verdicts = await store.write(async ({ guard }) => {
     // SQLite has them at once.
     const stored = guard as unknown as GuardRows
-    if (!isOverlaid) return run(judge, list, { rows: stored, apply: guard.apply })
+    if (!isTogether) return run(judge, list, { rows: stored, apply: guard.apply })
     const pending = noGuardChanges()
     const rows = withPendingChanges(stored, pending)
     const found = await run(judge, list, {
@@ -160,7 +160,7 @@ async function runOnDatabase(
   return { verdicts, tables }
 }
 
-test('calls through one overlay decide and count as calls through the database', async () => {
+test('calls that are written together decide and count as calls that are written at once', async () => {
   await fc.assert(
     fc.asyncProperty(settings, calls, async (chosen, list) => {
       const judge = createGuardJudge(chosen, testKeys)
@@ -196,7 +196,7 @@ test('decisions change neither their facts nor their inputs, and return no promi
   )
 })
 
-test('an overlay adds decisions up and keeps the newest rows', () => {
+test('changes that wait add decisions up and keep the newest rows', () => {
   const decision = { hour: 1, rule: 'NUMBER_TYPE', country: 'NL', flagged: 1, blocked: 2 } as const
   const pending = noGuardChanges()
   mergeGuardChanges(pending, { ...noGuardChanges(), decisions: new Map([['key', decision]]) })

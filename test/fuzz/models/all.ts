@@ -1,8 +1,8 @@
 import { admissionModel } from './admissions.ts'
 import { credentialModel } from './credentials.ts'
 import { listModel } from './lists.ts'
-import { overlayModel } from './overlay.ts'
+import { sharedTransactionModel } from './shared-transactions.ts'
 import { phoneModel } from './phones.ts'
 
-/** Each part of the memory of a server, and all of them at once: the overlay. */
-export const models = [admissionModel, credentialModel, listModel, phoneModel, overlayModel]
+/** Each part of the memory of a server, and all of them at once. */
+export const models = [admissionModel, credentialModel, listModel, phoneModel, sharedTransactionModel]

@@ -12,7 +12,7 @@ import * as operations from '../../helpers/otp-operations.ts'
 import { readOpened } from '../../helpers/sealed-rows.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { defineModel, type Session } from './model.ts'
-import { createOtpContent, otpCall, perform, plans, type OtpCall, type OtpContent } from './overlay-calls.ts'
+import { createOtpContent, otpCall, perform, plans, type OtpCall, type OtpContent } from './otp-calls.ts'
 import { createProcesses, type Process } from './processes.ts'
 
 /** A call, and how long the clock moves before it, if it is the first of those that run at the same time. */
@@ -265,7 +265,7 @@ const stalled = 'awaited something other than its transaction'
 
 const toText = (outcome: Outcome | undefined) => JSON.stringify(outcome ?? null)
 
-export const overlayModel = defineModel<Call>({
+export const sharedTransactionModel = defineModel<Call>({
   name: 'calls that share transactions get the results, and leave the rows, of calls that do not',
   shortRuns: 40,
   options: { tailLimits: { entriesMax: 20, sliceKeysMax: 40 }, phoneTailMax: 3 },
