@@ -17,6 +17,8 @@ const marks: Partial<Record<string, Mark>> = {
   'message.sent': { symbol: '→', paint: 'cyan' },
   'message.delivered': { symbol: '●', paint: 'green' },
   'message.undelivered': { symbol: '✗', paint: 'red' },
+  'message.verified': { symbol: '✓', paint: 'green' },
+  'message.failed': { symbol: '✗', paint: 'red' },
   'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
   'delivery.attempted': { symbol: '·', paint: 'dim' },
   'otp.refused': { symbol: '▲', paint: 'yellow' },

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Argument, type Command } from 'commander'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import {
   idempotencyHeaders,
@@ -10,15 +10,17 @@ import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import { printable } from '../terminal/text.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
 
 type DeliverOptions = EnvFileOption & IdempotencyOption
 
 type DeliverFields = Omit<Route<'POST', '/v1/otp/deliver'>['body'], 'phone' | 'code'>
 
-/** Registers `otpd otp deliver`. */
-export function addOtpDeliverCommand(
+const outcomes = ['verified', 'failed'] as const
+
+/** Registers `otpd otp deliver` and `otpd otp outcome`. */
+export function addOtpDeliverCommands(
   otp: Command,
   runCommand: RunCommand,
   {
@@ -46,9 +48,36 @@ export function addOtpDeliverCommand(
         output.printResult(
           response.body,
           () =>
-            `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
+            [
+              `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
+              formatFacts([['Message', data.id]], output.paint),
+            ].join('\n'),
           [data.id],
         )
+        const { envFile } = options
+        const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
+        output.suggestNext(`otpd otp outcome ${data.id} verified${envFileFlag}`)
+      }),
+    )
+
+  otp
+    .command('outcome')
+    .argument('<message-id>', 'from otp deliver')
+    .addArgument(
+      new Argument('<outcome>', 'verified or failed: whether your user entered the code').choices(outcomes),
+    )
+    .description('report whether a code of your own was entered, as evidence for the guard')
+    .option('--env-file <path>', envFileHelp)
+    .addHelpText('after', examples('otpd otp outcome "$MESSAGE_ID" verified --env-file .env.otpd'))
+    .action((id: string, outcome: (typeof outcomes)[number], options: EnvFileOption, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output } = context
+        const { api, credentials } = connectAsApplication(context, options)
+        const call = { params: { id }, body: { outcome } }
+        const response = await api.asApplication('POST', '/v1/otp/deliver/:id/outcome', credentials, call)
+        const phone = output.paint.bold(printable(response.data.phone))
+        const result = outcome === 'verified' ? 'was verified' : 'was not verified'
+        output.printResult(response.body, () => `${output.paint.green('✓')} Reported that ${phone} ${result}`)
       }),
     )
 }

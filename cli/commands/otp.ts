@@ -24,7 +24,7 @@ import {
   type FieldOptions,
 } from './field-options.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
-import { addOtpDeliverCommand } from './otp-deliver.ts'
+import { addOtpDeliverCommands } from './otp-deliver.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 type SendOptions = EnvFileOption & IdempotencyOption
@@ -173,7 +173,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addOtpDeliverCommand(otp, runCommand, {
+  addOtpDeliverCommands(otp, runCommand, {
     fields: { country, channel, locale, clientIp },
     phoneHelp,
     envFileHelp,

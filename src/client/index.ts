@@ -17,6 +17,8 @@ import type {
   OtpRequest,
   DeliverInput,
   DeliveredCode,
+  Outcome,
+  ReportedOutcome,
   CheckReason,
   OtpCheck,
 } from './types.ts'
@@ -130,6 +132,12 @@ export class Otpd {
   /** Delivers a code of your own. @throws OtpdError */
   deliver(input: DeliverInput, options?: CallOptions): Promise<DeliveredCode> {
     return this.#call(once('/v1/otp/deliver', input, options))
+  }
+
+  /** Reports whether a code of your own was entered. @param id of the delivered code @throws OtpdError */
+  reportOutcome(id: string, outcome: Outcome, options?: CallOptions): Promise<ReportedOutcome> {
+    const path = `/v1/otp/deliver/${encodeURIComponent(id)}/outcome`
+    return this.#call({ method: 'POST', path, body: { outcome }, retry: 'always', options })
   }
 
   /** Reads a request. @throws OtpdError */

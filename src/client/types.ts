@@ -84,6 +84,11 @@ export type DeliverInput = TypedPhone & {
 
 export type DeliveredCode = { id: string; phone: string; channel: Channel; status: 'sent' | 'unknown' }
 
+/** `verified` is final; `failed` may become `verified`. */
+export type Outcome = 'verified' | 'failed'
+
+export type ReportedOutcome = { id: string; phone: string; outcome: Outcome }
+
 export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled' | 'unknown'
 
 /** Result of a check. */

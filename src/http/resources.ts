@@ -5,6 +5,7 @@ const kindsBySegment: Readonly<Record<string, ResourceKind>> = {
   projects: 'project',
   applications: 'application',
   otp: 'otpRequest',
+  deliver: 'relayedMessage',
   webhooks: 'webhookEndpoint',
   deliveries: 'webhookDelivery',
   tokens: 'apiToken',

@@ -32,9 +32,11 @@ export const subscriptions = [...eventKinds, '*'] as const
 
 export type Subscription = (typeof subscriptions)[number]
 
-/** Types of log entries: every webhook event, and four that only the log has. */
+/** Types of log entries: every webhook event, and six that only the log has. */
 export const logTypes = [
   ...eventKinds,
+  'message.verified',
+  'message.failed',
   'otp.attempt_failed',
   'otp.refused',
   'webhook.disabled',

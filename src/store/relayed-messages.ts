@@ -5,6 +5,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import type { Sealing } from './engine/sealing.ts'
 
 const phoneColumn = 'relayed_messages.phone'
+const addressColumn = 'relayed_messages.client_ip'
 
 /** Stores messages with codes of other systems. */
 export function createRelayedMessageStore(
@@ -21,7 +22,8 @@ export function createRelayedMessageStore(
   return {
     async insert(message) {
       const phone = sealing.sealPhone(phoneColumn, message.id, message.phone)
-      await executor.insert(messages).values({ ...message, phone })
+      const clientIp = sealing.sealText(addressColumn, message.id, message.clientIp)
+      await executor.insert(messages).values({ ...message, phone, clientIp })
     },
 
     async findForReceipt(provider, { messageId, requestId }) {
@@ -46,11 +48,15 @@ export function createRelayedMessageStore(
     async lock(id) {
       await database.lock(executor, messages, messages.id, id)
       const [row] = await executor.select().from(messages).where(eq(messages.id, id))
-      return row && open(row)
+      return row && { ...open(row), clientIp: sealing.openText(addressColumn, id, row.clientIp) }
     },
 
     async setStatus({ id, status, messageId }) {
       await executor.update(messages).set({ status, messageId }).where(eq(messages.id, id))
+    },
+
+    async setOutcome({ id, outcome }) {
+      await executor.update(messages).set({ outcome }).where(eq(messages.id, id))
     },
 
     async listPhones(after, limit) {

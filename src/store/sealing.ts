@@ -107,7 +107,10 @@ function createConverters(
     }),
     relayed_messages: create(relayedMessages, {
       key: { id: relayedMessages.id },
-      sealed: { phone: [relayedMessages.phone, id, phone('relayed_messages.phone')] },
+      sealed: {
+        phone: [relayedMessages.phone, id, phone('relayed_messages.phone')],
+        clientIp: [relayedMessages.clientIp, id, text('relayed_messages.client_ip')],
+      },
     }),
     guard_rules: create(guardRules, {
       key: { developerId: guardRules.developerId },

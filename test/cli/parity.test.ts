@@ -50,6 +50,7 @@ const commands: Record<string, string> = {
   'POST /v1/otp/verify': 'otp verify',
   'POST /v1/otp/cancel': 'otp cancel',
   'POST /v1/otp/deliver': 'otp deliver',
+  'POST /v1/otp/deliver/{id}/outcome': 'otp outcome',
   'GET /v1/otp': 'otp list',
   'GET /v1/otp/{id}': 'otp get',
   'GET /v1/otp/{id}/events': 'otp get',

@@ -4,6 +4,8 @@ import type {
   CanceledOtp,
   DeliverInput,
   DeliveredCode,
+  Outcome,
+  ReportedOutcome,
   Otpd,
   OtpdErrorCode,
   OtpRequest,
@@ -53,6 +55,8 @@ describe('the types of otpd/client are those of the routes:', () => {
   test('deliver', () => {
     isSame<Plain<DeliverInput>, Body<'/v1/otp/deliver'>>(true)
     isSame<DeliveredCode, Result<'/v1/otp/deliver'>>(true)
+    isSame<Outcome, Body<'/v1/otp/deliver/:id/outcome'>['outcome']>(true)
+    isSame<ReportedOutcome, Result<'/v1/otp/deliver/:id/outcome'>>(true)
   })
 
   test('get', () => {

@@ -94,6 +94,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
     return {
       project: `p-${mode}`,
       requestId: '',
+      messageId: '',
       webhookId: '',
       deliveryId: '',
       receiverUrl: receiver.url,
@@ -132,10 +133,11 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       const commandCase = await prepare(context)
       proxy.bodies.length = 0
       const result = await runCase(path, commandCase)
-      const [id] =
-        new RegExp(commandCase.savesAs === 'webhookId' ? 'whk_\\w{26}' : 'otp_\\w{26}').exec(result.stdout) ??
-        []
-      if (commandCase.savesAs !== undefined) context[commandCase.savesAs] = id ?? ''
+      const { savesAs } = commandCase
+      if (savesAs !== undefined) {
+        const prefix = { requestId: 'otp', messageId: 'msg', webhookId: 'whk' }[savesAs]
+        context[savesAs] = new RegExp(`${prefix}_\\w{26}`).exec(result.stdout)?.[0] ?? ''
+      }
       if (path === 'webhook deliveries')
         context.deliveryId = /dlv_\w+(…\w+)?/.exec(result.stdout)?.[0] ?? context.deliveryId
       if (mode === 'json') expectJson(commandCase, result)

@@ -152,6 +152,10 @@ async function fillPlaceholders(example: string) {
     const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
+  if (line.includes('$MESSAGE_ID')) {
+    const { stdout } = await runInShell('otpd otp deliver +14155550100 907155 --env-file .env.otpd --json')
+    return line.replace('$MESSAGE_ID', JSON.parse(stdout).data.id)
+  }
   if (line.includes('reset-totp ada@example.com')) await enableTotpOfAda()
   if (line.includes('totp enable --code')) return line.replace('123456', await proposeTotp())
   if (line.includes('totp disable --code')) return line.replace('123456', nextTotpCode())

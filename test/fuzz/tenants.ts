@@ -38,6 +38,7 @@ export const tenants: FuzzPart = {
         eventId: newId('evt'),
         tokenId: newId('tok'),
         guardRuleId: newId('rul'),
+        messageId: newId('msg'),
         phone: `+1415556${1000 + Math.floor(random() * 9000)}`,
       }
       const attempts = [

@@ -33,6 +33,7 @@ export type Tenant = {
   /** An API token with every scope. */
   tokenId: string
   guardRuleId: string
+  messageId: string
   /** Phone of a verified identity. */
   phone: string
 }
@@ -47,6 +48,7 @@ export const nonexistentIds = {
   eventId: 'evt_01h455vb4pex5vsknk084sn02q',
   tokenId: 'tok_01h455vb4pex5vsknk084sn02q',
   guardRuleId: 'rul_01h455vb4pex5vsknk084sn02q',
+  messageId: 'msg_01h455vb4pex5vsknk084sn02q',
   phone: '+14155550199',
 }
 
@@ -96,7 +98,22 @@ export async function createApiTester(options: TestOptions = {}) {
       body: { effect: 'deny', target: 'prefix', value: '+882' },
     })
     const guardRuleId = rule.data.id
-    return { developer, application, requestId, webhookId, deliveryId, tokenId, guardRuleId, phone }
+    const relayed = await service.request<{ id: string }>('POST', '/v1/otp/deliver', {
+      as: application,
+      body: { phone, code: '907155' },
+    })
+    const messageId = relayed.data.id
+    return {
+      developer,
+      application,
+      requestId,
+      webhookId,
+      deliveryId,
+      tokenId,
+      guardRuleId,
+      messageId,
+      phone,
+    }
   }
 
   /** Fills the parameters of an operation's path with the ids of a tenant, and adds the required ones of its query. */
@@ -116,7 +133,12 @@ export async function createApiTester(options: TestOptions = {}) {
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const { deliveryId } = tenant
       const phoneNumber = encodeURIComponent(tenant.phone)
-      const value = { id: ids[resource], type: 'secret', phoneNumber, deliveryId }[name]
+      const value = {
+        id: path.includes('/deliver/') ? tenant.messageId : ids[resource],
+        type: 'secret',
+        phoneNumber,
+        deliveryId,
+      }[name]
       if (value === undefined) throw new Error(`No value is defined for a parameter of ${path}.`)
       return value
     })
@@ -222,6 +244,7 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
     clientIp: '192.0.2.1',
   },
   deliverCode: { phone: tenant.phone, code: '907155', channel: 'sms', locale: 'en', clientIp: '192.0.2.1' },
+  reportDeliveredCode: { outcome: 'failed' },
   resendOtp: { requestId: tenant.requestId, channel: 'sms' },
   verifyOtp: { requestId: tenant.requestId, code: '000000' },
   cancelOtp: { requestId: tenant.requestId },

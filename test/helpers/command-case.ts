@@ -3,6 +3,7 @@ export type CommandContext = {
   /** Name that is unique to one run. */
   project: string
   requestId: string
+  messageId: string
   webhookId: string
   deliveryId: string
   receiverUrl: string
@@ -38,5 +39,5 @@ export type CommandCase = {
   /** Runs until Ctrl-C, which is sent once it reads a stream. */
   isEndless?: true
   /** Stores the id from the output in the context. */
-  savesAs?: 'requestId' | 'webhookId'
+  savesAs?: 'requestId' | 'messageId' | 'webhookId'
 }

@@ -1,5 +1,6 @@
 import { backupCases } from './backup-cases.ts'
 import { guardCases } from './guard-cases.ts'
+import { relayCases } from './relay-cases.ts'
 import { userCases } from './user-cases.ts'
 import type { CommandCase, CommandContext } from './command-case.ts'
 
@@ -142,10 +143,7 @@ export const commandCases: [
       stdout: '✓ The code for +14155550101 is canceled\n',
     }),
   ],
-  [
-    'otp deliver',
-    () => ({ args: ['+14155550103', '907155', ...env], stdout: /^✓ .* sent to \+14155550103/ }),
-  ],
+  ...relayCases,
   ['otp list', () => ({ args: [], stdout: /^PHONE +STATUS +DELIVERY +SENT.*\n(.*\n)+.* ✓ verified/ })],
   ['otp get', ({ requestId }) => ({ args: [requestId], stdout: /^\+14155550100\n(.*\n)+ {2}Verified / })],
   [

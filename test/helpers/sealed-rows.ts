@@ -68,6 +68,7 @@ const openers: { [table: string]: (row: Row) => Row } = {
   relayedMessages: (row) => ({
     ...row,
     phone: phone(String(row['id']), row['phone'], 'relayed_messages.phone'),
+    clientIp: text('relayed_messages.client_ip', String(row['id']), row['clientIp']),
   }),
   phones: (row) => ({ ...row, phone: phone(String(row['phoneHash']), row['phone'], 'phones.phone') }),
   webhookAttempts: (row) => ({

@@ -58,7 +58,7 @@ describe('pages of other origins', () => {
   test('may call the console routes with a token if their origin is listed', async () => {
     for (const { method, path } of listRequests(apiWithCors)) {
       const response = await preflight(apiWithCors, method, path, listed)
-      if (forServers.has(path)) {
+      if (forServers.has(path) || path.startsWith('/v1/otp/deliver/')) {
         expect([path, response.status, corsHeaders(response)]).toEqual([path, 405, {}])
         continue
       }

@@ -15,6 +15,8 @@ const toneByType: Partial<Record<string, Tone>> = {
   'message.sent': 'sent',
   'message.delivered': 'good',
   'message.undelivered': 'bad',
+  'message.verified': 'done',
+  'message.failed': 'bad',
   'otp.attempt_failed': 'warning',
   'otp.refused': 'warning',
   'webhook.disabled': 'warning',

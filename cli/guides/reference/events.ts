@@ -55,6 +55,8 @@ const descriptions: Record<LogType, Description> = {
     when: 'A receipt says that such a message did not arrive, no provider took it, or the guard refused the destination. It is not sent again.',
     detail: 'why',
   },
+  'message.verified': { when: 'The application reported that the code of such a message was entered.' },
+  'message.failed': { when: 'The application reported that the code of such a message was not entered.' },
   'otp.attempt_failed': {
     when: 'A wrong code was entered, and attempts are left.',
     detail: 'nothing, or the attempt',

@@ -45,7 +45,7 @@ function subjectNames({ subjects, relay, total, challenge }: GuardKeys): string[
     if (subjects.network !== undefined) wanted.push(subjects.network)
     if (subjects.device !== undefined) wanted.push(subjects.device)
   }
-  if (relay !== undefined) wanted.push(relay)
+  if (relay) wanted.push(relay.volume, ...(subjects ? [] : [relay.country]))
   if (total !== undefined) wanted.push(total)
   if (challenge !== undefined) wanted.push(challenge)
   return wanted
@@ -64,7 +64,7 @@ function furtherNames(keys: GuardKeys, found: GuardFacts['rows']): string[] {
 
 /** Names the history that takes up the last hour of the country, or of the messages that are relayed to it. */
 function historyNames({ subjects, relay, judgedAt }: GuardKeys, found: GuardFacts['rows']): string[] {
-  const name = relay ?? subjects?.country
+  const name = relay?.volume ?? subjects?.country
   if (name === undefined || judgedAt === undefined) return []
   const stored = found.get(name)
   const isDue = openSubject(stored, judgedAt).about.hour !== hourOf(judgedAt)

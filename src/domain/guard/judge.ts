@@ -3,7 +3,7 @@ import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { dayMs, hourMs } from '../../shared/durations.ts'
-import { allowanceOf, findExceeded, isFromPool, relayAllowance, type Usages } from './allowances.ts'
+import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
 import { challengeTimes } from './challenge.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
@@ -11,14 +11,16 @@ import {
   historyKey,
   solutionOf,
   verifiedFrom,
+  type CountedMessage,
   type GuardedMessage,
   type GuardedRequest,
   type GuardRowKeys,
   type SubjectKeys,
 } from './row-keys.ts'
 import { noCountry } from '../model/phone.ts'
+import { judgeRelayed, takeBackRelayed } from './relayed.ts'
 import { violatedListRules, type GuardSettings } from './settings.ts'
-import { namedBase, openSubject, type Subject } from './subject.ts'
+import { giveBack, namedBase, openSubject, type Subject } from './subject.ts'
 import { findAlert, noteHours, poolAlert } from './usual.ts'
 
 export type GuardVerdict = {
@@ -44,7 +46,7 @@ export type GuardJudge = GuardRowKeys & {
     sender: Sender,
   ): { verdict: GuardVerdict; changes: GuardChanges }
   /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
-  convert(facts: GuardFacts | undefined, request: GuardedRequest, sender: Sender, now: number): GuardChanges
+  convert(facts: GuardFacts | undefined, request: CountedMessage, sender: Sender, now: number): GuardChanges
   /**
    * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
    * count.
@@ -133,26 +135,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     return true
   }
 
-  /** Compares a message with the code of another system with what is usual: nothing tells whether it was verified. */
-  function judgeRelayed(
-    { rows }: GuardFacts,
-    key: string,
-    country: string,
-    now: number,
-    changes: GuardChanges,
-  ): GuardVerdict {
-    const relay = openSubject(rows.get(key), now)
-    const hours = noteHours(relay, rows.get(key), rows.get(historyKey(key)), now)
-    if (hours) changes.rows.set(historyKey(key), hours)
-    const base = namedBase(settings, relay, country, now)
-    const isExceeded = relay.usage().unverified >= relayAllowance(relay.about.usualDay, base)
-    const blocked = isExceeded && isEnforced
-    if (!blocked) relay.add(now, 1)
-    const alert = findAlert(country, relay, undefined, now)
-    changes.rows.set(key, relay.close(alert ? now : undefined))
-    return { blocked, violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }
-  }
-
   const isTotalSpent = ({ keys: { total }, rows }: GuardFacts, now: number): boolean =>
     totalPerDay > 0 &&
     total !== undefined &&
@@ -180,12 +162,9 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   ): void {
     for (const subject of Object.values(open)) subject?.add(createdAt, -1 - resends)
     const { country } = open
-    const { unverified, evidence } = country.usage()
-    const surplus = country.drawn() - Math.max(0, unverified - allowanceOf('country', evidence))
-    if (surplus <= 0) return
     const pool = openSubject(facts.rows.get(facts.keys.pool), now)
-    for (const { at, messages } of country.giveBack(surplus)) pool.add(at, -messages)
-    changes.rows.set(facts.keys.pool, pool.close())
+    if (giveBack(country, allowanceOf('country', country.usage().evidence), pool))
+      changes.rows.set(facts.keys.pool, pool.close())
   }
 
   return {
@@ -201,12 +180,12 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       let judged: GuardVerdict | undefined
       const { subjects, relay } = facts.keys
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      if (!blocked && !sender.isKnownPhone && (subjects ?? relay) !== undefined) {
+      if (!blocked && !sender.isKnownPhone) {
         judged = subjects
           ? judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
-          : judgeRelayed(facts, relay ?? '', country, now, changes)
-        violatedRules.push(...judged.violatedRules)
-        blocked = judged.blocked
+          : relay && judgeRelayed(settings, facts, relay, country, now, changes)
+        violatedRules.push(...(judged?.violatedRules ?? []))
+        blocked = judged?.blocked ?? false
       }
       if (!blocked && violatesTotal(facts, now, changes)) {
         violatedRules.push('TOTAL_DAILY')
@@ -222,7 +201,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     convert(facts, request, sender, now) {
       const changes = noGuardChanges()
       if (!facts?.keys.subjects) return changes
-      const { subjects } = facts.keys
+      const { subjects, relay } = facts.keys
       const open = openSubjects(facts, subjects, now)
       const add = (subject: Subject | undefined, before: number) => {
         if (utcDay(before) !== utcDay(now)) subject?.addEvidence(now, before)
@@ -232,20 +211,21 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       if (subjects.network) add(open.network, verifiedFrom(sender, subjects.network))
       if (subjects.device) add(open.device, verifiedFrom(sender, subjects.device))
       // The messages to a known phone were not counted.
-      if (!sender.isKnownPhone) takeBack(facts, open, request, now, changes)
+      if (relay) takeBackRelayed(settings, facts, relay, open.country, request, now, changes)
+      else if (!sender.isKnownPhone) takeBack(facts, open, request, now, changes)
       putSubjects(changes, subjects, open)
       return changes
     },
 
     revert(facts, request, now) {
       const changes = noGuardChanges()
-      if (facts?.keys.relay !== undefined) {
-        const relay = openSubject(facts.rows.get(facts.keys.relay), now)
-        relay.add(request.createdAt, -1)
-        changes.rows.set(facts.keys.relay, relay.close())
+      if (!facts) return changes
+      const { subjects, relay } = facts.keys
+      if (relay) {
+        const country = openSubject(facts.rows.get(relay.country), now)
+        takeBackRelayed(settings, facts, relay, country, request, now, changes)
       }
-      if (!facts?.keys.subjects) return changes
-      const { subjects } = facts.keys
+      if (!subjects) return changes
       const open = openSubjects(facts, subjects, now)
       takeBack(facts, open, request, now, changes)
       putSubjects(changes, subjects, open)

@@ -41,12 +41,15 @@ export type SubjectKeys = {
   device: string | undefined
 }
 
+/** Keys of a message with the code of another system: what its country got of such messages, and the country. */
+export type RelayKeys = { volume: string; country: string }
+
 /** Keys of the rows that one call of the guard reads. */
 export type GuardKeys = {
   /** Undefined if nothing is counted, since the phone is known. */
   subjects: SubjectKeys | undefined
-  /** Row of the codes of other systems to the country, for such a message. */
-  relay?: string | undefined
+  /** Set for a message with the code of another system that is counted. */
+  relay?: RelayKeys | undefined
   /** Row of the messages that left beyond the allowances of their countries. */
   pool: string
   /** Row of the messages of the installation; undefined without a daily cap. */
@@ -64,7 +67,7 @@ export type GuardRowKeys = {
   /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
   keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
   /** Names the rows to read before `convert`. @returns undefined if the request is exempt, or changes nothing */
-  keysToConvert(request: GuardedRequest, sender: Sender, now: number): GuardKeys | undefined
+  keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined
   /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
   keysToRevert(request: CountedMessage, sender: Sender): GuardKeys | undefined
 }
@@ -123,9 +126,14 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     judgedAt: undefined,
   })
 
+  const relayKeys = ({ developerId, country }: CountedMessage): RelayKeys => ({
+    volume: relayKey(developerId, country),
+    country: countryKey(developerId, country),
+  })
+
   const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
     message.isRelayed
-      ? { ...toKeys(message), relay: relayKey(message.developerId, message.country) }
+      ? { ...toKeys(message), relay: relayKeys(message) }
       : toKeys(message, toSubjects(message, sender))
 
   return {
@@ -150,7 +158,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       const subjects = toSubjects(request, sender)
       // Most phones of today have been counted.
       if (sender.isKnownPhone && isEvidence(sender, subjects, utcDay(now))) return undefined
-      return toKeys(request, subjects)
+      const relay = request.isRelayed && !sender.isKnownPhone ? relayKeys(request) : undefined
+      return { ...toKeys(request, subjects), relay }
     },
 
     keysToRevert: (request, sender) =>

@@ -116,6 +116,14 @@ export function openSubject(stored: GuardRow | undefined, now: number) {
   }
 }
 
+/** Gives back what one subject took from another and needs no longer. @returns whether there was any */
+export function giveBack(from: Subject, own: number, to: Subject): boolean {
+  const surplus = from.drawn() - Math.max(0, from.usage().unverified - own)
+  if (surplus <= 0) return false
+  for (const { at, messages } of from.giveBack(surplus)) to.add(at, -messages)
+  return true
+}
+
 /** Own base of the allowance of a country that `guard.countries` names: more in its first days. Notes the first. */
 export function namedBase(
   { countries }: Pick<GuardSettings, 'countries'>,

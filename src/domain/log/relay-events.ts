@@ -1,11 +1,11 @@
 import type { RelayKind } from '../../shared/event-kinds.ts'
 import { deliveriesTo, toIsoTime } from './events.ts'
 import type { NewId } from '../model/ids.ts'
-import type { RelayedMessage } from '../model/relayed-message.ts'
+import type { RelayedMessage, RelayOutcome } from '../model/relayed-message.ts'
 import type { Change, Subscriber } from '../store/operation.ts'
 
 /** A message as its events show it. */
-export type RelayedFacts = Omit<RelayedMessage, 'provider' | 'messageId' | 'status'> & {
+export type RelayedFacts = Omit<RelayedMessage, 'provider' | 'messageId' | 'status' | 'outcome'> & {
   /** The caller's W3C trace context. */
   traceparent?: string | undefined
 }
@@ -16,20 +16,25 @@ const statusByKind = {
   'message.undelivered': 'undelivered',
 } as const
 
+type LogOnlyKind = 'guard.flagged' | `message.${RelayOutcome}`
+
+const isLogOnly = (type: RelayKind | LogOnlyKind): type is LogOnlyKind =>
+  type === 'guard.flagged' || type === 'message.verified' || type === 'message.failed'
+
 /**
  * Records an event of a relayed message: a log entry, whose `requestId` is the id of the message, and a webhook delivery for
- * each endpoint that names its kind. `guard.flagged` is only in the log.
+ * each endpoint that names its kind. Outcomes and `guard.flagged` are only in the log.
  */
 export function relayEventChange(
   newId: NewId,
-  type: RelayKind | 'guard.flagged',
+  type: RelayKind | LogOnlyKind,
   message: RelayedFacts,
   subscribers: readonly Subscriber[],
   at: number,
   detail: string | null = null,
 ): Change {
   const { id, developerId, projectId, appId, environment, phone, country, channel, createdAt } = message
-  const status = type === 'guard.flagged' ? null : statusByKind[type]
+  const status = isLogOnly(type) ? null : statusByKind[type]
   const { traceparent } = message
   const toBody = (eventId: string) => ({
     id: eventId,

@@ -2,12 +2,20 @@ import { dayMs } from '../../shared/durations.ts'
 import type { Channel, OtpRequest } from './request.ts'
 
 /**
- * A message with a code that another system made and checks. It has no OTP request, and its code is nowhere: a receipt is
- * recorded, and nothing is sent again.
+ * A message with a code that another system made and checks. It has no OTP request, and its code is nowhere: a receipt and
+ * the outcome are recorded, and nothing is sent again.
  */
 export type RelayedMessage = Pick<
   OtpRequest,
-  'id' | 'developerId' | 'projectId' | 'appId' | 'environment' | 'phone' | 'country' | 'createdAt'
+  | 'id'
+  | 'developerId'
+  | 'projectId'
+  | 'appId'
+  | 'environment'
+  | 'phone'
+  | 'country'
+  | 'clientIp'
+  | 'createdAt'
 > & {
   channel: Channel
   /** Provider that has, or may have, the message. */
@@ -16,7 +24,12 @@ export type RelayedMessage = Pick<
   messageId: string | null
   /** `unknown`: the provider may have it, for example after a timeout. */
   status: 'sent' | 'unknown' | 'delivered' | 'undelivered'
+  /** Whether the code was entered, as its caller reports; null if it did not. */
+  outcome: RelayOutcome | null
 }
 
-/** Relayed messages are deleted after this; later receipts match nothing. */
+export const relayOutcomes = ['verified', 'failed'] as const
+export type RelayOutcome = (typeof relayOutcomes)[number]
+
+/** Relayed messages are deleted after this; later receipts and outcomes match nothing. */
 export const relayedLifetimeMs = dayMs

@@ -104,7 +104,7 @@ export const isLiving = (request: OtpRequest, now: number) =>
  *
  * @throws Error
  */
-export function requireReadablePhone({ id, phone }: OtpRequest): void {
+export function requireReadablePhone({ id, phone }: Pick<OtpRequest, 'id' | 'phone'>): void {
   if (phone === unreadablePhone) throw new Error(`the phone number of ${id} cannot be decrypted`)
 }
 

@@ -53,7 +53,7 @@ export function decideOutcome(
     ? { id, phone, channel: candidate.channel, status }
     : deliveryFailed({ id }, failure, { channels, country: message.country })
   const { traceparent: _, ...facts } = sentBy
-  const stored = candidate && { ...facts, provider: candidate.provider, messageId, status }
+  const stored = candidate && { ...facts, provider: candidate.provider, messageId, status, outcome: null }
   const type = candidate ? 'message.sent' : 'message.undelivered'
   const changes = (subscribers: readonly Subscriber[], now: number): Change[] => [
     ...(stored ? [{ kind: 'relayed' as const, message: stored }] : []),

@@ -33,6 +33,7 @@ import {
   type RelayResult,
   type RelayScopes,
 } from './relay-once.ts'
+import { createRelayOutcomes, type OutcomeTables } from './relay-outcomes.ts'
 import { run } from './run.ts'
 import { senderOf } from './sender.ts'
 import { decideOutcome, settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
@@ -43,7 +44,7 @@ import { revertRelayedCount } from './undelivered.ts'
 const dispatchMs = 4_000
 
 type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> &
-  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | SettleTables> }
+  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | OutcomeTables | SettleTables> }
 
 export type OtpRelay = ReturnType<typeof createOtpRelay>
 
@@ -55,6 +56,8 @@ export function createOtpRelay(needs: RelayNeeds) {
   const { store, clock, newId, keys, delivery, plans } = needs
 
   return {
+    reportOutcome: createRelayOutcomes(needs),
+
     /**
      * Sends a code once: the same code for the same phone within a minute is answered again. Charged as a send. The guard
      * applies its lists and daily cap; as otpd never learns whether a code was verified, it compares with what is
@@ -189,6 +192,7 @@ export function createOtpRelay(needs: RelayNeeds) {
           environment,
           phone: phone.phone,
           country: phone.country,
+          clientIp,
           channel: channels[0] ?? 'sms',
           createdAt: now,
           traceparent: application.traceparent,

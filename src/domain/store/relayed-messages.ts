@@ -13,6 +13,8 @@ export type RelayedMessageStore = {
   lock(id: string): Promise<RelayedMessage | undefined>
   /** The caller has locked the message. */
   setStatus(message: Pick<RelayedMessage, 'id' | 'status' | 'messageId'>): Promise<void>
+  /** The caller has locked the message. */
+  setOutcome(message: Pick<RelayedMessage, 'id' | 'outcome'>): Promise<void>
   /** Lists the phones of messages in the order of their ids. @param after an id */
   listPhones(
     after: string,

@@ -1,5 +1,6 @@
 import { auditActions } from '../../shared/audit-actions.ts'
 import { ruleEffects, ruleTargets } from '../../domain/model/list-rule.ts'
+import { relayOutcomes } from '../../domain/model/relayed-message.ts'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
 import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
@@ -32,6 +33,12 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
       description: 'Client secret, API key or webhook secret.',
     },
     { name: 'EndpointStatus', values: ['enabled', 'disabled'], description: 'Whether events are sent.' },
+    {
+      name: 'CodeOutcome',
+      values: relayOutcomes,
+      description:
+        '`verified`: your user entered the code. `failed`: your user did not, or entered a wrong one.',
+    },
     {
       name: 'Environment',
       values: ['live', 'test'],

@@ -155,6 +155,7 @@ export const errorExamples = {
   PROJECT_NOT_FOUND: example('NOT_FOUND', 'No project with this id.'),
   APPLICATION_NOT_FOUND: example('NOT_FOUND', 'No application with this id.'),
   OTP_REQUEST_NOT_FOUND: example('NOT_FOUND', 'No OTP request with this id.'),
+  RELAYED_MESSAGE_NOT_FOUND: example('NOT_FOUND', 'No message of the last 24 hours with this id.'),
   WEBHOOK_ENDPOINT_NOT_FOUND: example('NOT_FOUND', 'No webhook endpoint with this id.'),
   WEBHOOK_DELIVERY_NOT_FOUND: example('NOT_FOUND', 'No webhook delivery with this id.'),
   API_TOKEN_NOT_FOUND: example('NOT_FOUND', 'No API token with this id.'),
@@ -231,6 +232,10 @@ export const errorExamples = {
     'ALREADY_VERIFIED',
     'This code was already verified. There is nothing left to do.',
     { metadata: { verifiedAt: '2026-11-20T12:01:30.000Z' } },
+  ),
+  OUTCOME_ALREADY_VERIFIED: example(
+    'ALREADY_VERIFIED',
+    'The code of this message was reported as verified before. There is nothing left to do.',
   ),
   OTP_EXPIRED: example('OTP_EXPIRED', 'This code has expired. Send a new one.', {
     metadata: { expiresAt: '2026-11-20T12:05:00.000Z' },

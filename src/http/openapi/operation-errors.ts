@@ -25,6 +25,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'PROVIDERS_REFUSED',
     'DELIVERY_FAILED',
   ],
+  reportDeliveredCode: ['OUTCOME_ALREADY_VERIFIED'],
   resendOtp: [
     'INVALID_PHONE_NUMBER',
     'OTP_REQUEST_NOT_FOUND',
@@ -112,6 +113,7 @@ const notFoundErrors = {
   project: 'PROJECT_NOT_FOUND',
   application: 'APPLICATION_NOT_FOUND',
   otpRequest: 'OTP_REQUEST_NOT_FOUND',
+  relayedMessage: 'RELAYED_MESSAGE_NOT_FOUND',
   webhookEndpoint: 'WEBHOOK_ENDPOINT_NOT_FOUND',
   webhookDelivery: 'WEBHOOK_DELIVERY_NOT_FOUND',
   apiToken: 'API_TOKEN_NOT_FOUND',

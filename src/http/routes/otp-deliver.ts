@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
+import { relayOutcomes } from '../../domain/model/relayed-message.ts'
 import { channels } from '../../domain/model/request.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import { relayedCodePattern } from '../../domain/otp/relay-once.ts'
@@ -10,9 +11,9 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
-import { appErrors, country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
+import { appErrors, country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
 
-/** The route that sends codes of other systems, below `/v1/otp`. */
+/** The routes of codes of other systems, below `/v1/otp`. */
 export function otpDeliverRoute(services: {
   appAuth: AppAuth
   otp: Pick<OtpService, 'peekRate'>
@@ -80,7 +81,40 @@ export function otpDeliverRoute(services: {
           operationId: 'deliverCode',
           summary: 'Deliver a code of your own',
           description:
-            'For systems that make and check codes themselves, such as supabase/auth and Ory Kratos. The routes are tried in turn for up to 4 seconds; there is no retry afterwards, no OTP request and no user. The same code for the same phone within 60 seconds is answered again and not sent again. Counts as a send for the limits. Of the guard, the lists and the daily cap apply; as otpd does not see whether a code is verified, a country takes 300 messages in 24 hours, or three times the most of its last 14 days. The text names the `otpTtlSeconds` of the application as the lifetime of the code. Test applications and virtual numbers send nothing.',
+            'For systems that make and check codes themselves, such as supabase/auth and Ory Kratos. The routes are tried in turn for up to 4 seconds; there is no retry afterwards, no OTP request and no user. The same code for the same phone within 60 seconds is answered again and not sent again. Counts as a send for the limits. Of the guard, the lists and the daily cap apply; as otpd does not see whether a code is verified, a country takes 300 messages in 24 hours that `reportDeliveredCode` does not name as verified, or three times the most of its last 14 days. The text names the `otpTtlSeconds` of the application as the lifetime of the code. Test applications and virtual numbers send nothing.',
+        },
+      },
+    )
+    .post(
+      '/deliver/:id/outcome',
+      async ({ application, params, body }) => ({
+        data: await relay.reportOutcome(application, params.id, body.outcome),
+      }),
+      {
+        params: idParams,
+        body: object({
+          outcome: oneOf(relayOutcomes),
+        }),
+        response: {
+          200: data(
+            object(
+              {
+                id: Type.String({ description: 'Id of the message.' }),
+                phone: Type.String({ description: 'Phone number in E.164 format.' }),
+                outcome: oneOf(relayOutcomes),
+              },
+              'ReportedOutcome',
+            ),
+          ),
+          ...appErrors,
+        },
+        detail: {
+          tags: ['OTP'],
+          security: [{ clientId: [], clientSecret: [], apiKey: [] }],
+          operationId: 'reportDeliveredCode',
+          summary: 'Report whether a code of your own was entered',
+          description:
+            'Tells the guard, within 24 hours of `POST /v1/otp/deliver`, whether your user entered the code. `verified` counts as a verification: the message is no longer an unverified one, and the phone becomes a user, as evidence for its country, prefix and network, and always gets its code for 180 days. The same outcome again changes nothing. `failed` may become `verified`, because a user who mistypes a code may enter it again; `verified` is final. Does not count for the limits.',
         },
       },
     )

@@ -19,6 +19,7 @@ export type SealedColumn =
   | 'otp_requests.own_text'
   | 'otp_requests.phone'
   | 'phones.phone'
+  | 'relayed_messages.client_ip'
   | 'relayed_messages.phone'
   | 'webhook_attempts.body'
   | 'webhook_endpoints.headers'

@@ -32,6 +32,7 @@ const sealedValues: readonly SealedValue[] = [
   sealedValue('webhook_attempts.body', `delivery_id || ' ' || number`, 'delivery_id desc'),
   sealedValue('phones.phone', 'phone_hash', 'last_sent_at desc'),
   sealedValue('relayed_messages.phone', 'id', 'id desc'),
+  sealedValue('relayed_messages.client_ip', 'id', 'id desc'),
   sealedValue('guard_rules.rules', 'developer_id', 'developer_id desc'),
   sealedValue('otp_requests.phone', 'id', 'id desc'),
   sealedValue('otp_requests.client_ip', 'id', 'id desc'),

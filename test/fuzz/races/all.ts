@@ -7,6 +7,7 @@ import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
 import { phoneRaces } from './phones.ts'
+import { relayOutcomeRaces } from './relay-outcomes.ts'
 import { tokenRaces } from './tokens.ts'
 
 export const races = [
@@ -19,5 +20,6 @@ export const races = [
   ...tokenRaces,
   ...guardRuleRaces,
   ...guardWalkRaces,
+  ...relayOutcomeRaces,
   ...auditRaces,
 ]

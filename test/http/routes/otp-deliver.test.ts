@@ -305,7 +305,8 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     const [, ...unverified] = (JSON.parse(row?.windows ?? '[]')[0] ?? []) as number[]
     return {
       messages: unverified.reduce((sum, count) => sum + count, 0),
-      others: rows.filter(({ subject }) => !/ relay( history)?$/.test(subject)),
+      // PostgreSQL has rows for locks alone.
+      others: rows.filter(({ subject, windows }) => windows !== '[]' && !/ relay( history)?$/.test(subject)),
     }
   }
 })

@@ -98,6 +98,8 @@ export function defineOtpTables(c: ColumnKit) {
     messageId: c.text('message_id'),
     status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
     createdAt: c.timestampMs('created_at').notNull(),
+    clientIp: c.text('client_ip'),
+    outcome: c.text('outcome').$type<'verified' | 'failed'>(),
   })
 
   const inboxMessages = c.table('inbox_messages', {
