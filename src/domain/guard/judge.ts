@@ -110,18 +110,22 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     // A blocked message costs little: it writes nothing but what a clock brought.
     if (!isBlocked || alert || hours || isHeld)
       changes.rows.set(subjects.country, country.close(alert ? now : undefined))
-    const mayHelp = settings.challenge !== null && message.challenge !== undefined && !hasPassed
-    const isNeeded = isBlocked && mayHelp && findExceeded(usages, challengeTimes).length === 0
     return {
       blocked: isBlocked,
       violatedRules,
       alert: alert ?? ofPool,
-      challenge:
-        isNeeded && !isTotalSpent(facts, now)
+      challenge: isBlocked
+        ? mayPassLater()
           ? 'needed'
-          : hasPassed && violatedRules.length > 0
-            ? 'passed'
-            : undefined,
+          : undefined
+        : hasPassed && violatedRules.length > 0
+          ? 'passed'
+          : undefined,
+    }
+
+    function mayPassLater(): boolean {
+      const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
+      return isOffered && findExceeded(usages, challengeTimes).length === 0 && !isTotalSpent(facts, now)
     }
   }
 

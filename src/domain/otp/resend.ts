@@ -162,13 +162,14 @@ export function createOtpResend(needs: OtpNeeds) {
           { kind: 'guard', changes: counts },
           ...alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now),
         ]
-        const refused = {
-          answer: choice.answer,
-          rate,
-          refusedSend: { phone: request.phone, requestId: request.id },
-          changes: [...charged.changes, ...guardChanges],
-        }
-        const challenged = refuseByChallenge(needs, verdict, refused, now)
+        const challenged =
+          verdict.challenge === 'needed' &&
+          refuseByChallenge(needs, verdict, now, {
+            answer: choice.answer,
+            rate,
+            refusedSend: { phone: request.phone, requestId: request.id },
+            changes: [...charged.changes, ...guardChanges],
+          })
         if (challenged) return challenged
         const changes = [...chargeChanges, ...guardChanges]
         if (verdict.blocked) {

@@ -84,20 +84,20 @@ export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Dec
  * Refuses a message that a passed challenge would let pass. Leaves the idempotency key free, for the call with the token.
  *
  * @param refused.changes those of the limits and the guard
- * @returns undefined for any other message
+ * @returns undefined if the challenge was just removed from the configuration
  */
 export function refuseByChallenge(
   { challenges }: Pick<OtpNeeds, 'challenges'>,
-  { challenge, alert }: GuardVerdict,
+  { alert }: GuardVerdict,
+  now: number,
   refused: {
     answer: ChallengeAnswer | undefined
     rate: RateState | undefined
     refusedSend: RefusedSend
     changes: readonly Change[]
   },
-  now: number,
 ): Decision<Outcome> | undefined {
-  const needed = challenge === 'needed' ? challenges.create(now) : undefined
+  const needed = challenges.create(now)
   if (!needed) return undefined
   const { answer, rate, refusedSend, changes } = refused
   const result = reject(challengeRequired(needed, answer))

@@ -196,13 +196,14 @@ export function createOtpSend(needs: OtpNeeds) {
         const guardChange: Change = { kind: 'guard', changes: counts }
         const alert = alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now)
         // Nothing is sent, so the phone is not charged.
-        const refused = {
-          answer: challenge,
-          rate,
-          refusedSend: refusedSendTo(phone, loaded.record),
-          changes: [...charged.changes, guardChange, ...alert],
-        }
-        const challenged = refuseByChallenge(needs, verdict, refused, now)
+        const challenged =
+          verdict.challenge === 'needed' &&
+          refuseByChallenge(needs, verdict, now, {
+            answer: challenge,
+            rate,
+            refusedSend: refusedSendTo(phone, loaded.record),
+            changes: [...charged.changes, guardChange, ...alert],
+          })
         if (challenged) return challenged
         const changes = [...charged.changes, phoneChange, guardChange, ...alert]
         if (verdict.blocked) {
