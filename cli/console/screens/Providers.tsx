@@ -57,11 +57,17 @@ function ProviderList({ width, height, providers, open }: ListProps) {
   })
   if (providers.data === undefined) return <LoadingOrError polled={providers} width={width} height={height} />
   const columns: Column<ProviderState>[] = [
-    { title: 'NAME', width: 8, grow: 1, maxWidth: 30, cell: ({ name }) => name },
-    { title: 'STATE', width: 18, cell: (provider) => circuitSpan(provider, theme, nowMs) },
+    { title: 'NAME', width: 8, grow: 3, maxWidth: 30, cell: ({ name }) => name },
+    {
+      title: 'STATE',
+      width: 18,
+      grow: 1,
+      maxWidth: 18,
+      cell: (provider) => circuitSpan(provider, theme, nowMs),
+    },
     {
       title: 'FAILURE',
-      width: 12,
+      width: 13,
       dropPriority: 3,
       cell: ({ failure }) => (failure ?? '-').replaceAll('_', ' '),
     },

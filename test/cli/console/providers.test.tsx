@@ -22,6 +22,18 @@ const provider = {
   recentRefusals: [refusal],
 }
 
+test('names the failure of a provider in full on 80 columns', async () => {
+  const down = { ...provider, failure: 'provider_down' }
+  const server = createScriptedServer(({ path }) =>
+    path.startsWith('/v1/providers') ? pageResponse(down) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+  const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
+  app.console.go('providers')
+  await app.waitForText(/main .*failing +provider down /)
+  app.close()
+  await server.stop()
+})
+
 test('opens a provider with its state, its test and the messages that it refused', async () => {
   const server = createScriptedServer(({ path }) =>
     path.startsWith('/v1/providers') ? pageResponse(provider) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
