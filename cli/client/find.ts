@@ -166,11 +166,12 @@ export async function findPhone(api: Api, phoneOrId: string, country?: string): 
 
 async function findPhoneByLastDigits(api: Api, text: string): Promise<string> {
   const digits = readLastDigits(text)
+  const query = { phone: text, limit: '200' }
   const [users, requests] = await Promise.all([
-    listUsers(api),
-    api.asDeveloper('GET', '/v1/otp', { query: { phone: text, limit: '200' } }),
+    api.asDeveloper('GET', '/v1/users', { query }),
+    api.asDeveloper('GET', '/v1/otp', { query }),
   ])
-  const all = [...users, ...requests.data].map(({ phone }) => phone)
+  const all = [...users.data, ...requests.data].map(({ phone }) => phone)
   const [match, ...others] = new Set(all.filter((phone) => phone.startsWith('+') && phone.endsWith(digits)))
   if (match === undefined)
     throw new CliError(exitCodes.notFound, 'NOT_FOUND', `No recent number ends with ${digits}.`, {

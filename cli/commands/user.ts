@@ -5,25 +5,36 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { findPhone, listApplicationNames } from '../client/find.ts'
+import { isLastDigits } from '../client/last-digits.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { formatFacts, namedId, printable } from '../terminal/text.ts'
 
-type Options = ListOptions & CountryOption & { env?: 'live' | 'test' }
+type Options = ListOptions & CountryOption & { env?: 'live' | 'test'; phone?: string }
 
 /** Registers the commands for verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {
   const user = program.command('user').alias('users').description('verified phones')
 
   addListOptions(user.command('list').alias('ls').description('list verified phones, newest first'))
+    .option('--phone <number>', 'only this number, or those that end with these digits')
+    .option(countryFlags, countryHelp)
     .addOption(environmentOption('only phones that were verified by'))
-    .addHelpText('after', examples('otpd user list', 'otpd user list --env live --limit 10 --json'))
+    .addHelpText(
+      'after',
+      examples(
+        'otpd user list',
+        'otpd user list --phone 0100',
+        'otpd user list --env live --limit 10 --json',
+      ),
+    )
     .action((options: Options, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
-        const filters = { ...listQuery(options), environment: options.env }
+        const { env: environment, phone, country } = options
+        const filters = { ...listQuery(options), environment, phone, country }
         const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/users', { query })
         const response = await readList(loadPage, filters, options)
         output.printResult(
@@ -31,6 +42,10 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
           () => listText(response.data, output),
           response.data.map(({ id }) => id),
         )
+        if (phone !== undefined && country === undefined && isLastDigits(phone))
+          output.note(
+            'Last digits are searched in the newest 1,000 users, a whole number or --country in all.',
+          )
         printNextPageHint(output, response)
       }),
     )

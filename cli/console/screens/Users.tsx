@@ -14,7 +14,7 @@ import { usePolled } from '../hooks/use-polled.ts'
 import { usePhoneKeys } from './use-phone-keys.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { environmentSpan } from '../lines/application.ts'
-import { readPhone } from '../request-search.ts'
+import { parseRequestSearch } from '../request-search.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 
 /** Screen with the phone numbers that were verified, newest first. */
@@ -31,10 +31,12 @@ function UsersView({ width, height }: ScreenProps) {
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
   const [searchText, setSearchText] = usePersistentState('users search', '')
-  const phone = readPhone(searchText)
+  const search = parseRequestSearch(searchText, [])
+  const phone = search?.kind === 'phone' ? search.phone : null
+  const digits = search?.kind === 'digits' ? search.phone : undefined
   const load = async () => {
-    if (phone === null)
-      return (await api.asDeveloper('GET', '/v1/users', { query: { limit: '200', environment } })).data
+    const query = { limit: '200', environment, phone: digits }
+    if (phone === null) return (await api.asDeveloper('GET', '/v1/users', { query })).data
     try {
       const call = { params: { phoneNumber: phone }, query: { environment } }
       return [(await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)).data]
@@ -43,7 +45,7 @@ function UsersView({ width, height }: ScreenProps) {
       throw error
     }
   }
-  const users = usePolled(`users ${environment} ${phone}`, load)
+  const users = usePolled(`users ${environment} ${phone ?? digits}`, load)
   const list = useList({
     name: 'users',
     rows: users.data ?? [],
@@ -52,7 +54,7 @@ function UsersView({ width, height }: ScreenProps) {
     getFilterText: (user) =>
       [user.phone, user.country, user.id, ...user.applications.map(applicationName)].join(' '),
     onFilter: setSearchText,
-    isServerFiltered: phone !== null,
+    isServerFiltered: phone !== null || digits !== undefined,
   })
   const { selected } = list
   useKeys('users', {
@@ -61,6 +63,7 @@ function UsersView({ width, height }: ScreenProps) {
     copy: selected === null ? undefined : () => copy(selected.id, 'user id'),
   })
   if (users.data === undefined) return <LoadingOrError polled={users} width={width} height={height} />
+  const emptyText = phone !== null ? noUser : digits === undefined ? empty : noUserEndsWith(digits)
   const columns: Column<User>[] = [
     { title: 'PHONE', width: 16, cell: (user) => formatPhone(user.phone) },
     { title: 'LAST', width: 11, cell: ({ lastVerifiedAt }) => recentTime(lastVerifiedAt, nowMs) },
@@ -83,10 +86,16 @@ function UsersView({ width, height }: ScreenProps) {
     },
     { title: 'ID', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
-  return <ListTable list={list} columns={columns} width={width} empty={empty} noMatch={noMatch} />
+  return <ListTable list={list} columns={columns} width={width} empty={emptyText} noMatch={noMatch} />
 }
 
 const noMatch =
-  'None of the newest 200 users matches. A whole number, with its country code, is looked for among all.'
+  'None of the newest 200 users matches. A number, or its last four to six digits, is looked for in more.'
+
+const noUser = ['No user has this number. Without a country code, begin with 0, or type the last digits.']
+
+const noUserEndsWith = (digits: string) => [
+  `None of the newest 1,000 users has a number that ends with ${digits}. A whole number is looked for among all.`,
+]
 
 const empty = ['No verified phone numbers yet. A number appears here once its first code is verified.']

@@ -6,9 +6,9 @@ import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import type { Phone } from '../model/phone.ts'
+import { invalidPhone, type Phone } from '../model/phone.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
-import { tryParseTypedPhone } from '../model/typed-phone.ts'
+import { tryParseLastDigits, tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store } from '../store/store.ts'
 import type { Identity } from '../model/identity.ts'
 import {
@@ -20,6 +20,7 @@ import {
 } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { findPhone } from './phones.ts'
+import type { TypedPhone } from './typed-phone.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
@@ -75,6 +76,9 @@ function countVerification(
   }
 }
 
+/** Users among which a page looks for last digits: numbers are sealed. */
+const scannedMax = 1_000
+
 export type IdentityService = ReturnType<typeof createIdentityService>
 
 /** Reads identities for their developer. */
@@ -83,6 +87,24 @@ export function createIdentityService(needs: {
   keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 }) {
   const { read } = needs.store
+
+  /** Finds the identities of a phone, live first. */
+  async function findEach(
+    developerId: string,
+    phone: string,
+    environment: 'live' | 'test' | undefined,
+  ): Promise<Identity[]> {
+    const wanted = environment === undefined ? (['live', 'test'] as const) : [environment]
+    const records = wanted.map((one) => findPhone(read, needs.keys, { developerId, environment: one, phone }))
+    const identities = (await Promise.all(records)).flatMap((found) =>
+      found ? toIdentities(found.record) : [],
+    )
+    // The record may have a pseudonym; the caller knows the number.
+    return identities.map((identity) => ({
+      ...identity,
+      phone: isPlainPhone(identity.phone) ? identity.phone : phone,
+    }))
+  }
 
   return {
     /**
@@ -99,6 +121,41 @@ export function createIdentityService(needs: {
       const query = { environment, limit: page.limit + 1, before: readIdCursor(page, 'idn') }
       const records = await read.phones.listIdentities(developer.id, query)
       return toPage(records.flatMap(toIdentities), page.limit, ({ id }) => id)
+    },
+
+    /**
+     * Lists the identities of a phone number that may be written as in its country, or of those that end with some digits,
+     * among the next that the page looks at, newest first.
+     *
+     * @param environment undefined: of both
+     * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country, and CURSOR_INVALID
+     */
+    async listByPhone(
+      developer: Pick<Developer, 'id'>,
+      { phone: input, country }: TypedPhone,
+      page: PageRequest,
+      environment?: 'live' | 'test' | undefined,
+    ): Promise<Page<Identity>> {
+      const { limit } = page
+      const before = readIdCursor(page, 'idn')
+      const phone = tryParseTypedPhone(input, country)?.phone
+      if (phone !== undefined) {
+        const found = await findEach(developer.id, phone, environment)
+        const items = found.filter(({ id }) => before === undefined || id < before)
+        return toPage(
+          items.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit + 1),
+          limit,
+          ({ id }) => id,
+        )
+      }
+      const digits = country === undefined ? tryParseLastDigits(input) : undefined
+      if (digits === undefined) throw invalidPhone('query')
+      const query = { environment, limit: scannedMax, before }
+      const scanned = (await read.phones.listIdentities(developer.id, query)).flatMap(toIdentities)
+      const matching = scanned.filter(({ phone: one }) => isPlainPhone(one) && one.endsWith(digits))
+      const items = matching.slice(0, limit)
+      const end = matching.length > limit ? items.at(-1) : scanned[scannedMax - 1]
+      return { items, limit, nextCursor: end?.id ?? null }
     },
 
     /**
@@ -130,12 +187,8 @@ export function createIdentityService(needs: {
       phone: string,
       environment?: 'live' | 'test' | undefined,
     ): Promise<Identity> {
-      for (const next of environment === undefined ? (['live', 'test'] as const) : [environment]) {
-        const found = await findPhone(read, needs.keys, { developerId, environment: next, phone })
-        const [identity] = found ? toIdentities(found.record) : []
-        // The record may have a pseudonym; the caller knows the number.
-        if (identity) return { ...identity, phone: isPlainPhone(identity.phone) ? identity.phone : phone }
-      }
+      const [identity] = await findEach(developerId, phone, environment)
+      if (identity) return identity
       throw notFound('user')
     },
   }

@@ -79,6 +79,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   recoverWebhook: ['WEBHOOK_REDELIVERIES'],
   createGuardRule: ['APPLICATION_NOT_FOUND', 'GUARD_RULE_LIMIT_REACHED'],
   createApiToken: ['TOKEN_NAME_TAKEN', 'TOKEN_LIMIT_REACHED', 'IDEMPOTENCY_RESULT_NOT_STORED'],
+  listUsers: ['INVALID_PHONE_NUMBER'],
   getUser: ['LOOKUP_RATE'],
   eraseUser: ['INVALID_ERASURE', 'ERASURE_IN_PROGRESS', 'PHONE_NOT_FOUND'],
   unlockUser: ['PHONE_NOT_FOUND'],

@@ -8,6 +8,7 @@ import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/requ
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
+import { withPlus } from '../query.ts'
 import { requireEither, type Caller } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setRateHeaders } from '../rate-headers.ts'
@@ -56,9 +57,6 @@ const otpRequest = object(
 
 const ownerOf = (caller: Caller) =>
   caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
-
-/** Restores a plus sign that was not escaped: a query string has one for a space. */
-const withPlus = (phone: string) => phone.replace(/^ /, '+')
 
 /** All routes below `/v1/otp`. */
 export function otpRoutes(services: {

@@ -8,6 +8,7 @@ import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
 import { noSuchPhone } from '../../domain/model/typed-phone.ts'
 import { jsonBody } from '../json-body.ts'
+import { withPlus } from '../query.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
@@ -102,11 +103,31 @@ export function userRoutes(services: {
       ({ developer, path, query }) =>
         services.paginate(
           { developer, path, query },
-          (page) => identities.list(developer, page, query.environment),
+          (page) =>
+            query.phone === undefined
+              ? identities.list(developer, page, query.environment)
+              : identities.listByPhone(
+                  developer,
+                  { phone: withPlus(query.phone), country: query.country },
+                  page,
+                  query.environment,
+                ),
           present,
         ),
       {
-        query: object({ ...pageQuery, environment: environmentQuery }),
+        query: object({
+          ...pageQuery,
+          environment: environmentQuery,
+          phone: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 32,
+              description:
+                'Only users of this phone number, such as `%2B14155550100`, or as it is written in `country`. Four or more digits alone are the last digits of a number: numbers are stored encrypted, so each page then searches the next 1,000 users. A page may have fewer items than `limit`; follow `nextCursor`.',
+            }),
+          ),
+          country: countryQuery,
+        }),
         response: { 200: page(identity), ...consoleErrors },
         detail: {
           tags,

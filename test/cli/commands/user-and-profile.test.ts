@@ -61,6 +61,18 @@ describe('user', () => {
     expect(stdout).toMatch(/ {2}Applications +web \(app_1\), app_2\n$/)
   })
 
+  test('ls --phone asks the server, and says where last digits were searched', async () => {
+    cli.respond = () => pageResponse(user)
+    const digits = await cli.home.otpd(['user', 'ls', '--phone', '0100'])
+    expect(digits.stderr).toContain('in the newest 1,000 users')
+    const national = await cli.home.otpd(['user', 'ls', '--phone', '(415) 555-0100', '--country', 'US'])
+    expect(national.stderr).not.toContain('newest 1,000')
+    expect(cli.server.requests.map(({ path }) => path)).toEqual([
+      expect.stringContaining('phone=0100'),
+      expect.stringMatching(/phone=%28415%29[+%20]+555-0100.*country=US/),
+    ])
+  })
+
   test('unlock and erase find a number by its last digits if it only got codes', async () => {
     const phones = ['+447700900123', '+14155550123', 'erased']
     cli.respond = ({ method, path }) =>

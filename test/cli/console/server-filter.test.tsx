@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, expect, test } from 'bun:test'
 import { App } from '../../../cli/console/App.tsx'
 import { renderConsole } from '../../helpers/console-render.tsx'
 import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixture.ts'
@@ -29,6 +29,17 @@ const deed = (action: string, targetName: string) => ({
   tokenId: null,
 })
 
+const user = (phone: string) => ({
+  id: `idn_${phone.slice(1).padStart(26, '0')}`,
+  environment: 'live',
+  phone,
+  country: 'US',
+  verificationCount: 1,
+  applications: [],
+  firstVerifiedAt: at,
+  lastVerifiedAt: at,
+})
+
 // Entries that match are older than what a screen starts with: only the server can find them.
 const paths: string[] = []
 const server = createScriptedServer(({ path }) => {
@@ -41,6 +52,12 @@ const server = createScriptedServer(({ path }) => {
         ? entry('otp.verified', '+14155550101')
         : entry('otp.sent', '+14155550102'),
     )
+  if (path.startsWith('/v1/users')) {
+    const digits = query.get('phone')
+    return digits === '0999'
+      ? pageResponse()
+      : pageResponse(user(digits === '0103' ? '+14155550103' : '+14155550104'))
+  }
   if (path.startsWith('/v1/audit'))
     return pageResponse(
       query.get('action') === 'project.deleted'
@@ -50,6 +67,7 @@ const server = createScriptedServer(({ path }) => {
   return errorResponse(503, 'UNAVAILABLE', 'Not now.')
 })
 afterEach(() => void (paths.length = 0))
+afterAll(() => server.stop())
 
 test('the search of the log and of the audit trail finds entries that the screen has not loaded', async () => {
   const app = renderConsole(<App />, { serverUrl: server.url })
@@ -74,5 +92,17 @@ test('the search of the log and of the audit trail finds entries that the screen
   app.press('/', ...'shop', 'enter')
   await app.waitForText('No matching rows.')
   app.close()
-  await server.stop()
+})
+
+test('the search of users asks the server for last digits, and says where they were looked for', async () => {
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  app.console.go('users')
+  await app.waitForText('0104')
+  app.press('/', ...'0103', 'enter')
+  await app.waitForText('+1415***0103')
+  app.press('esc')
+  await app.waitForText('+1415***0104')
+  app.press('/', ...'0999', 'enter')
+  await app.waitForText('None of the newest 1,000 users has a number that ends with 0999.')
+  app.close()
 })

@@ -179,3 +179,62 @@ describe('GET /v1/users', () => {
     expect((await list('', await service.createDeveloper())).data).toEqual([])
   })
 })
+
+describe('GET /v1/users?phone', () => {
+  test('finds the last digits of numbers among the newest 1,000, and a whole number among all', async () => {
+    const developer = await service.createDeveloper()
+    const live = await service.createApplication(developer)
+    const staging = await service.createApplication(developer, { environment: 'test' })
+    await verify(live, '+442079460123')
+    await verify(staging, '+442079460123')
+    await verify(live, '+14155550123')
+    await verify(live, '+14155550199')
+    const phones = async (query: string) =>
+      (await list(`?${query}`, developer)).data.map(
+        ({ phone: found, environment }) => `${found} ${environment}`,
+      )
+    const british = ['+442079460123 test', '+442079460123 live']
+    expect(await phones('phone=0123')).toEqual(['+14155550123 live', ...british])
+    for (const typed of [
+      'phone=9460123',
+      'phone=020 7946 0123',
+      'phone=%2B442079460123',
+      'phone=+442079460123',
+    ])
+      expect(await phones(typed)).toEqual(british)
+    expect(await phones('phone=020 7946 0123&country=gb')).toEqual(british)
+    expect(await phones('phone=0123&environment=test')).toEqual([british[0] ?? ''])
+    expect(await phones('phone=%2B442079460123&environment=live')).toEqual([british[1] ?? ''])
+    expect(await phones('phone=0777')).toEqual([])
+    const first = await list('?phone=0123&limit=2', developer)
+    expect(first.data.map(({ phone: found }) => found)).toEqual(['+14155550123', '+442079460123'])
+    const rest = await list(`?phone=0123&limit=2&cursor=${first.pagination?.nextCursor}`, developer)
+    expect([rest.data.map(({ environment }) => environment), rest.pagination?.nextCursor]).toEqual([
+      ['live'],
+      null,
+    ])
+    const whole = await list('?phone=%2B442079460123&limit=1', developer)
+    const next = await list(
+      `?phone=%2B442079460123&limit=1&cursor=${whole.pagination?.nextCursor}`,
+      developer,
+    )
+    expect([...whole.data, ...next.data].map(({ environment }) => environment)).toEqual(['test', 'live'])
+    expect(next.pagination?.nextCursor).toBeNull()
+    expect((await list('?phone=0123', await service.createDeveloper())).data).toEqual([])
+    for (const query of ['?phone=123', '?phone=abcd', '?phone=0123&country=GB', '?phone=0123&country=ZZ'])
+      expect((await list(query, developer)).status).toBe(400)
+  })
+
+  test('goes on after 1,000 users that it looked through', async () => {
+    const developer = await service.createDeveloper()
+    const live = await service.createApplication(developer)
+    await verify(live, '+442079460123')
+    for (let from = 0; from < 1_000; from += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, n) => verify(live, `+4915${10_000_000 + from + n}`)))
+    const first = await list('?phone=460123', developer)
+    expect([first.data, first.pagination?.nextCursor]).toEqual([[], expect.any(String)])
+    const rest = await list(`?phone=460123&cursor=${first.pagination?.nextCursor}`, developer)
+    expect(rest.data.map(({ phone: found }) => found)).toEqual(['+442079460123'])
+    expect(rest.pagination?.nextCursor).toBeNull()
+  })
+})
