@@ -50,21 +50,21 @@ export function isInRange(text: string, ranges: readonly AddressRange[]): boolea
  * Identifies the network of one client: its IPv4 address, or the /64 of its IPv6 address, since a customer gets
  * at least a /64 and can send from all 2^64 of its addresses (RFC 6177). Undefined for text that is no address.
  */
-export const networkOf = (text: string): string | undefined => networkKey(text, 32n, 64n)
+export const networkOf = (text: string): string | undefined => networkKey(text, 32, 64)
 
 /**
  * Identifies the wider network around a client: an IPv4 /24 or an IPv6 /56, which is the smallest block that
  * is cheap to rent addresses from. Undefined for text that is no address.
  */
-export const wideNetworkOf = (text: string): string | undefined => networkKey(text, 24n, 56n)
+export const wideNetworkOf = (text: string): string | undefined => networkKey(text, 24, 56)
 
-function networkKey(text: string, ipv4Prefix: bigint, ipv6Prefix: bigint): string | undefined {
+function networkKey(text: string, ipv4Prefix: number, ipv6Prefix: number): string | undefined {
+  const number = ipv4Number(text)
+  if (number !== undefined) return `4:${(number >>> (32 - ipv4Prefix)).toString(16)}`
   const address = parseAddress(text)
   if (!address) return undefined
   const { bits, size } = address
-  return size === 32
-    ? `4:${(bits >> (32n - ipv4Prefix)).toString(16)}`
-    : `6:${(bits >> (128n - ipv6Prefix)).toString(16)}`
+  return `${size === 32 ? 4 : 6}:${(bits >> BigInt(size - (size === 32 ? ipv4Prefix : ipv6Prefix))).toString(16)}`
 }
 
 /** Parses an address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes the IPv4 address. */
@@ -79,10 +79,21 @@ function parseAddress(text: string): Address | undefined {
 }
 
 function parseIpv4(text: string): bigint | undefined {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256))
-    return undefined
-  return parts.reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
+  const number = ipv4Number(text)
+  return number === undefined ? undefined : BigInt(number)
+}
+
+/** Reads an IPv4 address as an unsigned number, since each send needs it and BigInt is slow. */
+function ipv4Number(text: string): number | undefined {
+  const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)
+  if (!parts) return undefined
+  let number = 0
+  for (let index = 1; index <= 4; index++) {
+    const part = Number(parts[index])
+    if (part > 255) return undefined
+    number = number * 256 + part
+  }
+  return number
 }
 
 function parseIpv6(text: string): bigint | undefined {
