@@ -182,8 +182,7 @@ export function createEventStore(
 
   const isInTransaction = executor !== database.read
   // Only committed entries are kept: the number of one that is rolled back is used again.
-  const openedEntries =
-    isInTransaction || !database.listIndex ? undefined : createOpenedEntries(database.listIndex)
+  const openedEntries = isInTransaction || !database.memory ? undefined : createOpenedEntries(database.memory)
 
   /** Loads entries on SQLite. */
   const loadEntries = async (seqs: readonly number[], ids: EventIds) =>
@@ -274,6 +273,7 @@ export function createEventStore(
         .where(areOldestByKey(executor, events, seq, events.at, until, batchSize))
         .returning({ seq, type: columns.type, developerId, appId })
       for (const row of deleted) await noteEntry(entryDeleted, row, row.seq)
+      database.memory?.log.move()
       return deleted.length > 0
     },
   }

@@ -79,13 +79,6 @@ export const entryDeleted = byEnvironment((environment) =>
   })),
 )
 
-/** Not a list: tells readers that the content of an entry was replaced. */
-export const entryContent = 'log content'
-const entryReplaced: ListChange = { add: [], remove: [entryContent] }
-
-export const noteReplacedEntry = (database: Database, seq: number): void =>
-  database.listIndex?.note(entryReplaced, [], seqKey(seq))
-
 export const inboxList = 'inbox'
 export const messageAdded: ListChange = { add: [inboxList], remove: [] }
 export const messageDeleted: ListChange = { add: [], remove: [inboxList] }

@@ -1,26 +1,18 @@
+import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
+import type { DatabaseMemory } from './engine/database.ts'
 import { inOrder } from './engine/key-cursors.ts'
-import type { ListIndex } from './engine/list-index.ts'
-import { entryContent, keySeq, logLists } from './list-changes.ts'
 
 /** About one megabyte. */
 const entriesMax = 2_000
 
 /**
  * Keeps log entries that were read, with their phones opened, in memory only: the newest page is read again and again.
- * The caller gets the same object each time. An entry is dropped when it is deleted or its phone is replaced, by any
- * process.
+ * The caller gets the same object each time. All are dropped when any process deletes entries or replaces a phone.
  */
-export function createOpenedEntries(listIndex: ListIndex) {
-  const entries = new Map<number, LogEntry>()
-  let drops = 0
-  const drop = (key: string) => {
-    drops++
-    entries.delete(keySeq(key))
-  }
-  for (const list of logLists({})) listIndex.onRemoved(list, drop)
-  listIndex.onRemoved(entryContent, drop)
+export function createOpenedEntries({ log, refresh }: Pick<DatabaseMemory, 'log' | 'refresh'>) {
+  const entries = createEpochCache<LogEntry>(entriesMax)
 
   return {
     /**
@@ -32,18 +24,14 @@ export function createOpenedEntries(listIndex: ListIndex) {
       seqs: readonly number[],
       load: (missing: readonly number[]) => Promise<LogEntry[]>,
     ): Promise<Array<LogEntry | undefined>> {
-      const kept = seqs.map((seq) => entries.get(seq))
+      refresh()
+      const epoch = log.current()
+      const kept = seqs.map((seq) => entries.get(`${seq}`, epoch))
       const missing = seqs.filter((_, index) => kept[index] === undefined)
       if (missing.length === 0) return kept
-      const dropsBefore = drops
       const loaded = await load(missing)
-      // An entry that was dropped meanwhile may have been read before.
-      if (drops === dropsBefore) {
-        for (const entry of loaded) if (entry.phone !== unreadablePhone) entries.set(entry.seq, entry)
-      }
-      for (const seq of entries.keys()) {
-        if (entries.size <= entriesMax) break
-        entries.delete(seq)
+      for (const entry of loaded) {
+        if (entry.phone !== unreadablePhone) entries.set(`${entry.seq}`, epoch, entry)
       }
       const found = inOrder(missing, loaded, ({ seq }) => seq)
       let next = 0

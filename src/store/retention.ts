@@ -5,7 +5,6 @@ import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { payloadRow, phoneRow } from './events.ts'
 import { idempotencyRow } from './idempotency.ts'
-import { noteReplacedEntry } from './list-changes.ts'
 import { noteDeletedMessages } from './inbox.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
@@ -138,7 +137,7 @@ export function createRetentionStore(
       const opened = sealing.openText('events.payload', name, row.payload)
       const payload = sealing.sealText('events.payload', name, opened === null ? null : redact(opened))
       await replaceInEvent({ seq, phone, payload })
-      noteReplacedEntry(database, seq)
+      database.memory?.log.move()
     },
 
     async clearResponses(from, to) {

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import type { LogEntry } from '../../src/domain/model/log-entry.ts'
-import { noteReplacedEntry } from '../../src/store/list-changes.ts'
 import { createOpenedEntries } from '../../src/store/opened-entries.ts'
 import { createStore } from '../../src/store/store.ts'
 import { openTestSqlite, registerShortIds } from '../helpers/databases.ts'
@@ -20,9 +19,9 @@ const entry = {
 test('an entry that is replaced while it is loaded is not kept', async () => {
   const { database, dispose } = await openTestSqlite()
   try {
-    const { listIndex } = database
-    if (!listIndex) throw new Error('SQLite has a list index')
-    const entries = createOpenedEntries(listIndex)
+    const { memory } = database
+    if (!memory) throw new Error('SQLite keeps state in memory')
+    const entries = createOpenedEntries(memory)
     const loaded: LogEntry = { ...entry, id: 'evt_1', seq: 1 }
     let loads = 0
     const read = (meanwhile: () => Promise<void>) =>
@@ -31,7 +30,7 @@ test('an entry that is replaced while it is loaded is not kept', async () => {
         await meanwhile()
         return [loaded]
       })
-    await read(() => database.write(async () => noteReplacedEntry(database, 1)))
+    await read(() => database.write(async () => memory.log.move()))
     await read(async () => {})
     expect(loads).toBe(2)
     await read(async () => {})

@@ -41,6 +41,8 @@ export type DatabaseMemory = {
   readonly admissions: AdmissionLog
   /** Moves with each write to applications, developers, and the subscriptions of webhook endpoints. */
   readonly configuration: Epoch
+  /** Moves when an entry of the log is deleted, or its phone replaced. */
+  readonly log: Epoch
   /**
    * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
    * reading memory outside of a transaction; a transaction does it when it begins.

@@ -58,8 +58,6 @@ export type ListIndex = {
    * @param inTransaction whether to include the changes of the open transaction, for a reader inside it
    */
   keys(owner: ListOwner, lists: readonly string[], range: ListRange, inTransaction: boolean): KeyCursor
-  /** Calls back with the key of each row that was removed from a list, by this process or another, once it is committed. */
-  onRemoved(list: string, callback: (key: string) => void): void
 }
 
 /**
@@ -70,18 +68,10 @@ export type ListIndex = {
 export function createListReader(prepare: PrepareRead) {
   const chunks = createListChunkReader(prepare)
   const changesAfter = prepare('select seq, changes from list_changes where seq > ? order by seq')
-  const callbacks = new Map<string, Array<(key: string) => void>>()
   let lastSeq = 0
   /** The tail that is being moved to the chunks, with its last row of `list_changes`, and the one that gathers changes. */
   let moving: { tail: ListTail; until: number } | undefined
   let tail = createListTail()
-
-  function apply(entry: ListEntry): void {
-    tail.apply(entry)
-    for (const list of entry.change.remove) {
-      for (const callback of callbacks.get(list) ?? []) callback(entry.key)
-    }
-  }
 
   /** Reads committed changes that are not in memory yet: all of them at first, then those of other processes. */
   function catchUp(): void {
@@ -92,7 +82,7 @@ export function createListReader(prepare: PrepareRead) {
       rows = changesAfter.values(0)
     }
     for (const [seq, changes] of rows) {
-      for (const entry of parseEntries(String(changes))) apply(entry)
+      for (const entry of parseEntries(String(changes))) tail.apply(entry)
       lastSeq = Number(seq)
     }
   }
@@ -127,7 +117,7 @@ export function createListReader(prepare: PrepareRead) {
     /** Applies the committed entries of a row of `list_changes`. */
     commit(seq: number, entries: readonly ListEntry[]): void {
       if (seq !== lastSeq + 1) return catchUp()
-      for (const entry of entries) apply(entry)
+      for (const entry of entries) tail.apply(entry)
       lastSeq = seq
     },
     tailSize: () => tail.size(),
@@ -140,17 +130,14 @@ export function createListReader(prepare: PrepareRead) {
       return moving
     },
     endMove: () => void (moving = undefined),
-    onRemoved: (list: string, callback: (key: string) => void) =>
-      void callbacks.set(list, [...(callbacks.get(list) ?? []), callback]),
   }
 }
 
 /** Creates the lagging index of a database that is open for reading only. */
 export function createReadonlyListIndex(prepare: PrepareRead): ListIndex {
-  const { keys, onRemoved } = createListReader(prepare)
+  const { keys } = createListReader(prepare)
   return {
     keys: (owner, lists, range) => keys(owner, lists, range),
-    onRemoved,
     note() {
       throw new Error('the database is open for reading only')
     },
@@ -198,7 +185,6 @@ export function createListIndex(
       for (const entry of entries) uncommitted.apply(entry)
       return reader.keys(owner, lists, range, uncommitted)
     },
-    onRemoved: reader.onRemoved,
   }
 
   const participant: TransactionParticipant = {

@@ -54,6 +54,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const ids = createShortIds(reader.client.prepare, writer)
   const admissions = createAdmissionLog(writer, ids.toNumber)
   const configuration = createEpoch()
+  const log = createEpoch()
   const listIndex = createListIndex(
     reader.client.prepare,
     writer,
@@ -72,6 +73,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
       admissions.participant,
       configuration.participant,
+      log.participant,
       listIndex.participant,
       phoneIndex.participant,
     ],
@@ -91,7 +93,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
 
   return {
     ...describeSqlite(ids),
-    memory: { admissions, configuration, refresh },
+    memory: { admissions, configuration, log, refresh },
     listIndex: listIndex.index,
     phoneIndex,
     read,
@@ -130,12 +132,13 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const ids = createShortIds(reader.client.prepare, connection)
   const admissions = createAdmissionLog(connection, ids.toNumber)
   const configuration = createEpoch()
+  const log = createEpoch()
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
-  const participants = [admissions, configuration, phoneIndex].map(({ participant }) => participant)
+  const participants = [admissions, configuration, log, phoneIndex].map(({ participant }) => participant)
   const foreignCommits = watchForeignCommits(connection, participants, () => {})
   return {
     ...describeSqlite(ids),
-    memory: { admissions, configuration, refresh: foreignCommits.notice },
+    memory: { admissions, configuration, log, refresh: foreignCommits.notice },
     listIndex: createReadonlyListIndex(reader.client.prepare),
     phoneIndex,
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
