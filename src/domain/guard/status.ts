@@ -65,6 +65,9 @@ export function createGuardStatusService(needs: {
   settings(): GuardSettings
 }) {
   return {
+    /** Tells whether the guard blocks. */
+    isEnforced: () => needs.settings().mode === 'enforce',
+
     async read(developerId: string): Promise<DeveloperGuardStatus> {
       const settings = needs.settings()
       const now = needs.clock.now()

@@ -30,6 +30,13 @@ export const responseHeaders = {
     schema: { type: 'string' },
     example: '"otp-send";r=3;t=41',
   },
+  'Otpd-Hint': {
+    description:
+      'Advice to the caller: a live send told neither `clientIp` nor `deviceId` while the guard blocks. For people; the text may change.',
+    schema: { type: 'string' },
+    example:
+      "Pass clientIp, your end user's IP address, or deviceId: without them the guard cannot tell customers from attackers.",
+  },
   'Idempotency-Replayed': {
     description: '`true` if this is the stored response of an earlier request with the same Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
@@ -57,6 +64,7 @@ export function responseHeaderNames(
     ...(isReplayable && (status.startsWith('2') || ['403', '502'].includes(status))
       ? (['Idempotency-Replayed'] as const)
       : []),
+    ...(operationId === 'sendOtp' && ['201', '403'].includes(status) ? (['Otpd-Hint'] as const) : []),
     ...(status === '401' || (status === '403' && isScoped(security)) ? (['WWW-Authenticate'] as const) : []),
     ...(['429', '503'].includes(status) ? (['Retry-After'] as const) : []),
   ]

@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
 import { requestSchemas, sendFields } from '../field-schemas.ts'
+import type { GuardStatusService } from '../../domain/guard/status.ts'
 import { codePattern } from '../../domain/model/code.ts'
 import { invalidField } from '../../domain/model/errors.ts'
 import type { RatedOperation } from '../../domain/otp/rate-limits.ts'
@@ -80,11 +81,16 @@ const sentOtp = object(
   'SentOtp',
 )
 
+/** Tells callers of the guard's one blind spot: a sender of whom it is told nothing. */
+const hint =
+  "Pass clientIp, your end user's IP address, or deviceId: without them the guard cannot tell customers from attackers."
+
 const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
 
 /** Routes for applications below `/v1/otp`: send, resend, verify and cancel. */
 export function otpOperationRoutes(services: {
   appAuth: AppAuth
+  guardStatus: Pick<GuardStatusService, 'isEnforced'>
   otp: OtpService
   readIdempotency: ReadIdempotency
 }) {
@@ -101,6 +107,10 @@ export function otpOperationRoutes(services: {
     .post(
       '/send',
       async ({ application, body, headers, set }) => {
+        const { clientIp, deviceId } = body
+        const isUnknown = clientIp === undefined && deviceId === undefined
+        if (isUnknown && application.environment === 'live' && services.guardStatus.isEnforced())
+          set.headers['otpd-hint'] = hint
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/send', body)
         const result = await otp.send(application, body, scope)
         setReplayedHeader(set.headers, result.replayed)

@@ -5,6 +5,7 @@ import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
 import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
+import type { GuardStatusService } from '../../domain/guard/status.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
@@ -66,6 +67,7 @@ export function otpRoutes(services: {
   readIdempotency: ReadIdempotency
   callLimits: CallLimits
   applications: Pick<ApplicationService, 'requireFilter'>
+  guardStatus: Pick<GuardStatusService, 'isEnforced'>
   otp: OtpService
   relay: OtpRelay
   clock: Clock
