@@ -39,7 +39,8 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
         const response = await readList(loadPage, filters, options)
         output.printResult(
           response.body,
-          () => listText(response.data, output),
+          () =>
+            response.data.length === 0 && phone !== undefined ? noMatch : listText(response.data, output),
           response.data.map(({ id }) => id),
         )
         if (phone !== undefined && country === undefined && isLastDigits(phone))
@@ -116,6 +117,8 @@ function addPhoneActions(user: Command, runCommand: RunCommand) {
       }),
     )
 }
+
+const noMatch = 'No phone that was verified matches.'
 
 const phoneHelp = 'number like +14155550100, the last digits or the id of a user'
 

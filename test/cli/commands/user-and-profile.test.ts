@@ -67,7 +67,10 @@ describe('user', () => {
     expect(digits.stderr).toContain('in the newest 1,000 users')
     const national = await cli.home.otpd(['user', 'ls', '--phone', '(415) 555-0100', '--country', 'US'])
     expect(national.stderr).not.toContain('newest 1,000')
-    expect(cli.server.requests.map(({ path }) => path)).toEqual([
+    cli.respond = () => pageResponse()
+    const none = await cli.home.otpd(['user', 'ls', '--phone', '0999', '--country', 'US'])
+    expect(none.stdout).toBe('No phone that was verified matches.\n')
+    expect(cli.server.requests.slice(0, 2).map(({ path }) => path)).toEqual([
       expect.stringContaining('phone=0100'),
       expect.stringMatching(/phone=%28415%29[+%20]+555-0100.*country=US/),
     ])
