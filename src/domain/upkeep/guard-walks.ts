@@ -44,8 +44,9 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk 
 })
 
 /**
- * Creates the walk that counts the codes of other systems of the last day as a usual day, by country: a database that was
- * made without the counts must not begin with the least allowance.
+ * Creates the walk that counts the codes of other systems of the last day as two usual days, by country: a database that was
+ * made without the counts must not begin with the least allowance. Two, because days end at the hour in which the guard looks
+ * back: one would be split between two of them.
  */
 export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
   name: relayWalk,
@@ -56,8 +57,9 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
     const added = new Map<string, number[]>()
     for (const { id, developerId, phone } of messages) {
       const country = tryParsePhone(phone)?.country
-      if (country !== undefined)
-        addTime(added, historyKey(relayKey(developerId, country)), idTime(id) - dayMs)
+      if (country === undefined) continue
+      const key = historyKey(relayKey(developerId, country))
+      for (const days of [1, 2]) addTime(added, key, idTime(id) - days * dayMs)
     }
     await changeRows(tx, added, (row, times) => {
       let history = row
