@@ -39,7 +39,6 @@ export type PurgeThrottle = {
 
 export type Retention = ReturnType<typeof createRetention>
 
-/** One batch of a scan or a deletion. @returns true if there may be more to do */
 /** Names of the stores whose rows expire or hold phone numbers. */
 type SweptTables =
   | 'analytics'
@@ -62,6 +61,7 @@ type SweptTables =
   | 'retention'
   | 'webhookDeliveries'
 
+/** One batch of a scan or a deletion. @returns true if there may be more to do */
 type Step = () => Promise<boolean>
 
 /** Creates the sweeper that deletes expired data and pseudonymizes old phone numbers. */
