@@ -100,7 +100,7 @@ test('an unknown property or parameter is named with what was meant, unless the 
     ])
   const secret = await unknown(canary)
   expect(secret).toMatchObject({ path: '', code: 'UNKNOWN' })
-  expect(secret?.message).toContain('Expected only phone, channel, locale,')
+  expect(secret?.message).toContain('Expected only phone, country, channel, locale,')
   expect(await refuse(list, { query: '?appID=x' })).toMatchObject([
     { path: 'appID', message: 'Unknown property. Did you mean appId?' },
   ])
