@@ -253,6 +253,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
       config,
       guardAlerts: facts?.guardAlerts ?? [],
       verifiedCountries: facts?.verifiedCountries ?? [],
+      sendCounts: facts?.sendCounts ?? { sends: 0, untold: 0 },
       providers: localServer.running?.providers ?? (await openedProviders.list()),
       openCircuits: facts?.openCircuits ?? [],
       challenge,

@@ -16,6 +16,8 @@ export type DeliveryFacts = {
   guardAlerts: ReadonlyArray<{ country: string; until: number }>
   /** Countries in which codes were verified, the one with most first. */
   verifiedCountries: readonly string[]
+  /** Live sends of late, and those of them that told neither `clientIp` nor `deviceId`. */
+  sendCounts: { sends: number; untold: number }
   /** Answer of the challenge's service to a call with the secret; null if it was not called. */
   challenge: { fault: string | undefined } | null
   nowMs: number
@@ -41,6 +43,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
     receiptCheck(facts),
     ...sendRateChecks(facts),
     ...guardChecks(facts),
+    ...clientIpChecks(facts),
     ...challengeChecks(facts),
     ...alertChecks(facts),
   ]
@@ -160,6 +163,18 @@ function guardChecks({ config: { guard }, verifiedCountries }: DeliveryFacts): C
       verifiedCountries.length === 0
         ? 'List the countries that you serve, as ISO codes, in [guard]: countries = […]'
         : `List the countries that you serve in [guard]. Codes were verified in: countries = [${verifiedCountries.map((country) => `"${country}"`).join(', ')}]`,
+    ),
+  ]
+}
+
+/** Warns if most sends tell nothing by which the guard could tell an attacker from a customer. */
+function clientIpChecks({ config: { guard }, sendCounts: { sends, untold } }: DeliveryFacts): Check[] {
+  if (guard.mode === 'off' || untold < Math.max(1, sends / 2)) return []
+  return [
+    warning(
+      'clientIp',
+      `${untold} of the newest ${sends} live sends told neither clientIp nor deviceId: the guard cannot tell an attacker from a customer, and both get what the country is allowed`,
+      'Pass the address of your user as clientIp with each send (otpd docs guard)',
     ),
   ]
 }

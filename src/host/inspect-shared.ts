@@ -9,11 +9,13 @@ import { withPostgres } from '../store/postgres/connect.ts'
 import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
 import {
   countMasterKeys,
+  countSends,
   listVerifiedCountries,
   measureLatency,
   readServerFacts,
   type ServerFacts,
 } from '../store/postgres/server-checks.ts'
+import type { SendCounts } from '../store/engine/sending-facts.ts'
 import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { readRecord } from './running-node.ts'
 import { openSharedStore } from './shared.ts'
@@ -47,6 +49,7 @@ export type SharedInspection =
       guardAlerts: Array<{ country: string; until: number }>
       /** Countries in which codes were verified, the one with most first. */
       verifiedCountries: string[]
+      sendCounts: SendCounts
       auditTrail: AuditVerification
     }
 
@@ -75,6 +78,7 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
       ...(await withSnapshot(client, async () => ({
         masterKeys: await countMasterKeys(client),
         verifiedCountries: await listVerifiedCountries(client),
+        sendCounts: await countSends(client),
       }))),
       auditTrail: await verifySharedTrail(client, keys),
     }))

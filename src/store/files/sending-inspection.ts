@@ -1,7 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { alertMs } from '../../domain/model/guard.ts'
-import { verifiedCountriesSql } from '../engine/verified-countries.ts'
+import { sendCountsSql, verifiedCountriesSql, type SendCounts } from '../engine/sending-facts.ts'
 
 /** State of sending as the database of a server has it. Stopped servers may have left stale circuits. */
 export type SendingInspection = {
@@ -11,6 +11,7 @@ export type SendingInspection = {
   guardAlerts: Array<{ country: string; until: number }>
   /** Countries in which codes were verified, the one with most first. */
   verifiedCountries: string[]
+  sendCounts: SendCounts
 }
 
 /** Inspects a database of any version: a table that it lacks counts as empty. */
@@ -31,5 +32,7 @@ export function inspectSending(connection: SqliteConnection): SendingInspection 
        from guard_usage where alerted_at > 0 group by 1 order by 1`,
     ),
     verifiedCountries: countries.map(({ country }) => country),
+    // A database without phones has requests without contexts.
+    sendCounts: queryIn<SendCounts>('phones', sendCountsSql)[0] ?? { sends: 0, untold: 0 },
   }
 }

@@ -1,4 +1,4 @@
-import { verifiedCountriesSql } from '../engine/verified-countries.ts'
+import { sendCountsSql, verifiedCountriesSql, type SendCounts } from '../engine/sending-facts.ts'
 import type { ClientBase } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { DatabaseUnreachable } from './connect.ts'
@@ -124,6 +124,11 @@ export async function countMasterKeys(client: ClientBase): Promise<number> {
 export async function listVerifiedCountries(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ country: string }>(verifiedCountriesSql)
   return rows.map(({ country }) => country)
+}
+
+export async function countSends(client: ClientBase): Promise<SendCounts> {
+  const { rows } = await client.query<SendCounts>(sendCountsSql)
+  return rows[0] ?? { sends: 0, untold: 0 }
 }
 
 /** Tokens and signatures, which others judge by their own clocks, then fail at random. */

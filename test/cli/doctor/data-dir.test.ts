@@ -21,6 +21,7 @@ const readable: ReadableDatabase = {
   openCircuits: [],
   guardAlerts: [],
   verifiedCountries: [],
+  sendCounts: { sends: 0, untold: 0 },
   seals: { percent: null, unreadable: [] },
 }
 const unbrokenTrail = { isUnbroken: true, breaks: [], entries: 1, deleted: 0, provedSince: 0, heads: [] }

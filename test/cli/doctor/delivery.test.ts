@@ -37,6 +37,7 @@ async function runDeliveryChecks(
   guardAlerts: Array<{ country: string; until: number }> = [],
   verifiedCountries: string[] = [],
   challenge: { fault: string | undefined } | null = null,
+  sendCounts = { sends: 0, untold: 0 },
 ) {
   const config = requireConfig(loadFile(toml, { files: { '/secret': secret } }))
   const opened = openProviders(config, '1.0.0')
@@ -49,6 +50,7 @@ async function runDeliveryChecks(
       guardAlerts,
       verifiedCountries,
       challenge,
+      sendCounts,
       nowMs,
       configFile: '/etc/o.toml',
     })
@@ -95,6 +97,16 @@ test('suggests the countries in which codes were verified', async () => {
     'List the countries that you serve in [guard]. Codes were verified in: countries = ["GB", "IE"]',
   )
   expect(await remedyFor([])).toContain('as ISO codes')
+})
+
+test('says that clientIp helps where most sends do not tell it', async () => {
+  const messageFor = async (sends: number, untold: number, toml = validToml) =>
+    (await runDeliveryChecks(toml, [], [], [], null, { sends, untold })).find(
+      ({ name }) => name === 'clientIp',
+    )?.message
+  expect(await messageFor(0, 0)).toBeUndefined()
+  expect(await messageFor(40, 19)).toBeUndefined()
+  expect(await messageFor(40, 20)).toStartWith('20 of the newest 40 live sends told neither clientIp')
 })
 
 describe('live sending', () => {

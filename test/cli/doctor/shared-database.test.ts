@@ -32,6 +32,7 @@ const healthy: Open = {
   openCircuits: [],
   guardAlerts: [],
   verifiedCountries: [],
+  sendCounts: { sends: 0, untold: 0 },
   auditTrail: { isUnbroken: true, breaks: [], entries: 2, deleted: 0, provedSince: 0, heads: [] },
 }
 
