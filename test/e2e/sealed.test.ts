@@ -20,7 +20,8 @@ let server: RunningServer
 let client: WebhookClient
 let receiver: WebhookReceiver
 let secrets: string[]
-const homeOptions = makeServerHome()
+const sendPerMinute = 20
+const homeOptions = makeServerHome({ sendPerMinute })
 const folder = mkdtempSync(join(tmpdir(), 'otpd-sealed-'))
 
 beforeAll(async () => {
@@ -127,6 +128,12 @@ test('the API still answers all of it', async () => {
 
 test('doctor finds nothing plain, and names a value that was changed', async () => {
   const copy = join(folder, 'copy')
+  // The log entry of a refused send has no request if the phone never had one.
+  const app = await client.createApplication('Refused', 'live')
+  const statuses: number[] = []
+  for (let number = 0; number <= sendPerMinute; number++)
+    statuses.push((await post(app, 'send', { phone: `+14155550${200 + number}` })).status)
+  expect(statuses.slice(-2)).toEqual([201, 429])
   await server.stop()
   const doctor = async (dataDir: string) =>
     (await server.otpd(['doctor', '--json', '--data-dir', dataDir, '--server', 'http://127.0.0.1:1'])).stdout

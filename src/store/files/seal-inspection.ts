@@ -38,8 +38,12 @@ const sealedValues: readonly SealedValue[] = [
   sealedValue('otp_requests.client_ip', 'id', 'id desc'),
   sealedValue('otp_requests.metadata', 'id', 'id desc'),
   sealedValue('otp_requests.own_text', 'id', 'id desc'),
-  sealedValue('events.payload', `request_id || ' ' || type || ' ' || at`, 'seq desc'),
-  { ...sealedValue('otp_requests.phone', 'request_id', 'seq desc'), table: 'events' },
+  sealedValue('events.payload', `coalesce(request_id, '') || ' ' || type || ' ' || at`, 'seq desc'),
+  // An entry without a request: see `phoneRow`.
+  {
+    ...sealedValue('otp_requests.phone', 'coalesce(request_id, cast(at as text))', 'seq desc'),
+    table: 'events',
+  },
 ]
 
 function sealedValue(name: SealedColumn, row: string, order: string): SealedValue {
