@@ -1,8 +1,4 @@
-import { timingSafeEqual } from 'node:crypto'
-
-/** Compares signatures in constant time, so that timing does not reveal a partial match. */
-export const timingSafeEqualBytes = (actual: Uint8Array, expected: Uint8Array): boolean =>
-  actual.byteLength === expected.byteLength && timingSafeEqual(actual, expected)
+export { timingSafeEqualBytes } from '../../domain/model/timing-safe.ts'
 
 /** Whether a timestamp header (whole seconds) is within the tolerance of now; limits replays. */
 export const isWithinTolerance = (seconds: string, nowMs: number, toleranceSeconds: number): boolean =>

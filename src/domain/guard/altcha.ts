@@ -1,5 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { hmac } from '../model/keys.ts'
+import { timingSafeEqualBytes } from '../model/timing-safe.ts'
 import type { Random } from '../model/random.ts'
 import { isRecord } from '../../shared/json.ts'
 import { minuteMs } from '../../shared/durations.ts'
@@ -46,7 +47,8 @@ export function checkAltcha(key: Uint8Array, token: string, now: number): Solved
   const expiresAt = Number(seconds) * 1000
   const expected = sha256(`${salt}${String(number)}`)
   if (expiresAt <= now || challenge !== expected) return undefined
-  return isEqual(signature, sign(key, expected)) ? { challenge: expected, expiresAt } : undefined
+  const isSigned = timingSafeEqualBytes(Buffer.from(signature), Buffer.from(sign(key, expected)))
+  return isSigned ? { challenge: expected, expiresAt } : undefined
 }
 
 function decode(token: string): Readonly<Record<string, unknown>> {
@@ -56,9 +58,4 @@ function decode(token: string): Readonly<Record<string, unknown>> {
   } catch {
     return {}
   }
-}
-
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }

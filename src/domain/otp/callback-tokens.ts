@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto'
+import { timingSafeEqualBytes } from '../model/timing-safe.ts'
 import { hmac, type Keys } from '../model/keys.ts'
 
 const callbackToken = (keys: Keys, provider: string) =>
@@ -16,5 +16,5 @@ export const callbackPath = (keys: Keys, provider: string) =>
 export function isCallbackToken(keys: Keys, provider: string, token: string): boolean {
   const expected = Buffer.from(callbackToken(keys, provider))
   const actual = Buffer.from(token)
-  return actual.length === expected.length && timingSafeEqual(actual, expected)
+  return timingSafeEqualBytes(actual, expected)
 }
