@@ -46,11 +46,6 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
       return { developer, hasSession }
     },
 
-    async findByVirtualPhone(phone) {
-      const [developer] = await executor.select().from(developers).where(eq(developers.virtualPhone, phone))
-      return developer
-    },
-
     findVirtualPhoneOwner: (phone) => andThen(selectOwner({ phone }), ([owner]) => owner?.id),
 
     findByEmail: async (email) => executor.select().from(developers).where(eq(developers.email, email)),

@@ -136,7 +136,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
  *
  * @throws GuardFault
  */
-export function createGroupedGuardQuery(database: Database, executor: QueryExecutor) {
+function createGroupedGuardQuery(database: Database, executor: QueryExecutor) {
   const { guardUsage: usage } = database.tables
   const keys = sql`${sql.placeholder('keys')}::text[]`
   const lockRows = database.prepare(() =>

@@ -5,7 +5,6 @@ import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
 import { selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Sealing } from './engine/sealing.ts'
-import { createGroupedGuardQuery } from './guard.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
@@ -90,8 +89,6 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
   )
 
   return {
-    guardRows: createGroupedGuardQuery(database, executor),
-
     async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
       return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))
     },

@@ -4,7 +4,7 @@ import type { GuardRow } from '../domain/model/guard.ts'
 import type { ListRule } from '../domain/model/list-rule.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
-import { withAdmission } from '../domain/model/rate-limit.ts'
+import { unused, withAdmission } from '../domain/model/rate-limit.ts'
 import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
 import type { Needs, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -22,14 +22,14 @@ import type { StoredRows } from './stored-rows.ts'
  */
 export function createLoadedRows(
   queries: LoadQueries,
-  tx: Pick<Stores, 'checkBudgets' | 'developers' | 'listRules' | 'phones'>,
+  tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
   clock: Clock | undefined,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
   const requests = createTable(queries.requests)
   const messages = createTable(queries.messages)
   const phones = createTable(queries.phones)
-  const guardRows = createTable(queries.guardRows)
+  const guardRows = createTable(async (keys) => tx.guard.rows(keys))
   const answers = createTable<IdempotencyRecord, IdempotencyScope>((_, scopes) => queries.answers(scopes))
   const usages = createTable<Usage, RateLimit<StoredPolicy>>((_, limits) =>
     queries.usages(limits, clock?.now()),
@@ -93,8 +93,7 @@ export function createLoadedRows(
           }),
         ),
     },
-    usage: (limit) =>
-      get(usages, limitKey(limit)) ?? { used: 0, newest: undefined, expiringAt: undefined, hasLater: false },
+    usage: (limit) => get(usages, limitKey(limit)) ?? unused,
     subscribers: (appId) => get(subscribers, appId) ?? [],
     subscribersOfDeveloper: (developerId) => get(subscribersOfDevelopers, developerId) ?? [],
     virtualPhoneOwner: (phone) => get(owners, phone),

@@ -68,7 +68,8 @@ export type Admissions = {
   oldestAfter(after: number, skip: number): Admission | undefined
 }
 
-const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLater: false }
+/** Usage of a limit without admissions. */
+export const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLater: false }
 
 /** Measures a limit by its admissions. */
 export function measure(

@@ -1,5 +1,4 @@
 import { namesOf, readGuardFacts } from '../guard/facts.ts'
-import { findListing, withListing } from '../guard/listing.ts'
 import type { CountedMessage, GuardedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import { hashSubscriber } from '../model/phone-record.ts'
@@ -7,7 +6,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import { run, type Attempt } from './run.ts'
 import { otherPlaces, readMovedPhone } from './phones.ts'
-import { senderOf } from './sender.ts'
+import { listedSenderOf } from './sender.ts'
 import type { Decision, Needs, Rows } from '../store/operation.ts'
 
 type GuardNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
@@ -24,7 +23,7 @@ export const revertGuardCounts = (needs: GuardNeeds, request: OtpRequest): Promi
     needs: (rows) => ({ application: origin, ...otherPlaces(rows, needs.keys, request) }),
     find(rows, readPhone, now) {
       const { record } = readPhone(rows, needs.keys, request)
-      return withListing(senderOf(record, request), findListing(rows.listRules(origin), request, now))
+      return listedSenderOf(rows, origin, record, request, now)
     },
   })
 }

@@ -6,7 +6,6 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import { namesOf, readGuardFacts } from '../guard/facts.ts'
-import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
 import { hashSubscriber, laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
@@ -21,7 +20,7 @@ import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf, otherPlaces, readMovedPhone } from './phones.ts'
 import { run } from './run.ts'
-import { senderOf } from './sender.ts'
+import { listedSenderOf } from './sender.ts'
 import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision } from '../store/operation.ts'
@@ -159,8 +158,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           requireReadablePhone(request)
           const now = rows.now(clock)
           const { record } = readMovedPhone(rows, keys, request)
-          const listing = findListing(rows.listRules(application), request, now)
-          const sender = withListing(senderOf(record, request), listing)
+          const sender = listedSenderOf(rows, application, record, request, now)
           const guardKeys = guard.keysToConvert(request, sender, now)
           return {
             limit,
@@ -177,8 +175,7 @@ export function createOtpVerify(needs: OtpNeeds) {
           const request = readOwnRequest(rows, application, found.requestId)
           if (request) requireReadablePhone(request)
           const phone = request && readPhone(rows, keys, request)
-          const listing = request && findListing(rows.listRules(application), request, now)
-          const sender = phone && listing && withListing(senderOf(phone.record, request), listing)
+          const sender = phone && request && listedSenderOf(rows, application, phone.record, request, now)
           const lane = phone && request && laneOfCheck(phone.record, request, target, now)
           const guardKeys = sender && guard.keysToConvert(request, sender, now)
           const guardFacts = readGuardFacts(rows.guard, guardKeys)

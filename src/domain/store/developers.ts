@@ -14,7 +14,6 @@ export type DeveloperStore = {
     subject: string,
     sessionId: string | null,
   ): Promise<{ developer: Developer; hasSession: boolean } | undefined>
-  findByVirtualPhone(phone: string): Promise<Developer | undefined>
   /** Finds the id of the developer with a virtual phone number. */
   findVirtualPhoneOwner(phone: string): Awaitable<string | undefined>
   /** Several may match: one person may have two subjects at an external provider. */

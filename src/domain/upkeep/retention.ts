@@ -132,7 +132,7 @@ export function createRetention(needs: {
 
   /**
    * Scans a table by its keys once a day, where an index over time would cost the calls too much. The checkpoint is the day
-   * of the last whole scan, or the key that a scan under way has reached.
+   * of the last whole scan, or the last key of one that has not ended.
    *
    * @param step scans a batch after a key, '' at first. Returns its last key; undefined if it was the last batch
    */

@@ -202,7 +202,7 @@ test('a send that a cap of the day would refuse gets no challenge', async () => 
   await service.dispose()
 })
 
-test('a guard without a challenge refuses as ever, whatever token comes', async () => {
+test('a guard without a challenge still refuses, whatever token comes', async () => {
   const service = await createTestService({ plans: unlimitedPlans, env: enforced })
   const { send } = await openDevice(service, createOtpClient(service))
   expect((await send({ challenge: 'any' })).error.code).toBe('DESTINATION_BLOCKED')
