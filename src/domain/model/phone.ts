@@ -1,6 +1,7 @@
 import { isSupportedCountry, parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import { classifyNumber, type RestrictedNumberType } from './number-type.ts'
+import { findPlannedNumber } from './numbering-plans.ts'
 import type { Random } from './random.ts'
 
 /** A phone number in E.164, with the ISO code of its country if it has one. */
@@ -18,6 +19,8 @@ const virtualPattern = /^\+999[0-9]{10}$/
 /** Tells whether an E.164 number is a developer's virtual number. */
 export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
 
+const e164Pattern = /^\+[1-9]\d{6,14}$/
+
 /**
  * Parses a phone number as people write it. Checks that its length is possible, not that it is assigned:
  * lists of assigned numbers lag behind the networks.
@@ -25,13 +28,19 @@ export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
  * @returns undefined if it cannot be a phone number
  */
 export function tryParsePhone(text: string): Phone | undefined {
-  const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
-  if (virtualPattern.test(compact))
-    return { phone: compact, country: null, isVirtual: true, numberType: null }
+  const phone = e164Pattern.test(text) ? text : text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
+  if (!e164Pattern.test(phone)) return undefined
+  if (virtualPattern.test(phone)) return { phone, country: null, isVirtual: true, numberType: null }
+  const planned = findPlannedNumber(phone)
+  if (!planned) return parseByLibrary(phone)
+  const { country, type } = planned
+  return { phone, country, isVirtual: false, numberType: classifyNumber(phone, () => type) }
+}
+
+/** Parses any number in E.164. */
+function parseByLibrary(phone: string): Phone | undefined {
   // The text is nothing but the number, and `extract`, which searches for one, takes three times as long.
-  const number = /^\+[1-9]\d{6,14}$/.test(compact)
-    ? parsePhoneNumberFromString(compact, { extract: false })
-    : undefined
+  const number = parsePhoneNumberFromString(phone, { extract: false })
   if (!number?.isPossible()) return undefined
   return {
     phone: number.number,

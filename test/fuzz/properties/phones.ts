@@ -1,9 +1,12 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
+import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
+import metadata from 'libphonenumber-js/max/metadata'
 import { canonicalPhone, phoneSpellings } from '../../../src/domain/model/canonical-phone.ts'
 import { tryParsePhone } from '../../../src/domain/model/phone.ts'
 import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { findPlannedNumber } from '../../../src/domain/model/numbering-plans.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
 
@@ -33,7 +36,47 @@ const nearPlan = fc
   )
   .map(([code, rest]) => code + rest)
 
+/** Numbers of all types of all countries, made from the patterns of the metadata. */
+const validPhone = fc
+  .constantFrom(...Object.values(metadata.countries))
+  .chain(([code, , , , , , , , , , , types]) =>
+    fc
+      .constantFrom(...[types].flat().filter((type) => type && type[0] !== ''))
+      .chain(([pattern]) => fc.stringMatching(new RegExp(`^(?:${pattern})$`)))
+      .map((number) => `+${code}${number}`),
+  )
+
+/** Any digits after any code, also after codes that do not exist. */
+const anyE164 = fc
+  .tuple(
+    fc.oneof(fc.constantFrom(...Object.keys(metadata.country_calling_codes)), digits(1, '123456789')),
+    fc.stringMatching(/^[0-9]{4,14}$/),
+  )
+  .map(([code, rest]) => `+${code}${rest}`.slice(0, 16))
+
+/** Finds what the library alone says of a number. */
+function findByLibrary(phone: string) {
+  const number = parsePhoneNumberFromString(phone, { extract: false })
+  return number?.isPossible()
+    ? { phone: number.number, country: number.country, type: number.getType() }
+    : undefined
+}
+
 export const phoneProperties = [
+  defineProperty('a valid number has the country and the type that the library finds', 5_000, () => ({
+    property: fc.property(validPhone, (phone) => {
+      const planned = findPlannedNumber(phone)
+      if (planned) expect<unknown>(findByLibrary(phone)).toEqual({ phone, ...planned })
+    }),
+  })),
+
+  defineProperty('any digits have the country and the type that the library finds', 5_000, () => ({
+    property: fc.property(anyE164, (phone) => {
+      const planned = findPlannedNumber(phone)
+      if (planned) expect<unknown>(findByLibrary(phone)).toEqual({ phone, ...planned })
+    }),
+  })),
+
   defineProperty('both spellings of a subscriber have one canonical phone and one hash', 2_000, () => ({
     property: fc.property(twoSpellings, ([long, short]) => {
       expect(canonicalPhone(long)).toBe(short)
