@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import type { Random } from './random.ts'
 import { seal, unseal } from './sealed.ts'
 
@@ -258,8 +258,17 @@ export const backupSealKey = (masterKey: Uint8Array) => derive(masterKey, 'backu
  */
 export const masterKeyCheck = (masterKey: Uint8Array) => derive(masterKey, 'check', 16).toString('hex')
 
-/** Starts an HMAC-SHA256. */
-export const hmac = (key: Uint8Array) => createHmac('sha256', key)
+/** Hashers that have read their key, which costs as much as the rest of a short HMAC. */
+const hashers = new WeakMap<Uint8Array, Bun.CryptoHasher>()
+
+/** Starts an HMAC-SHA256. @param key never changes */
+export function hmac(key: Uint8Array): Bun.CryptoHasher {
+  const known = hashers.get(key)
+  if (known) return known.copy()
+  const hasher = new Bun.CryptoHasher('sha256', key)
+  hashers.set(key, hasher)
+  return hasher.copy()
+}
 
 /** Turns a digest into the text that is stored, for example a shorter one. */
 export type HashForm = (digest: Buffer) => string
