@@ -21,6 +21,8 @@ type OpenCircuit = { node: string; failure: string; until: string }
 
 type ListedProvider = ConfiguredProvider & {
   routes: number
+  /** Channels on which the provider writes the text. */
+  textByProvider: string[]
   /** Circuit that is open the longest of all nodes; null if closed or unknown. The name is part of the --json output. */
   resting: OpenCircuit | null
   /** Open circuits of all nodes: each node has its own. */
@@ -138,12 +140,16 @@ async function listProviders(
         callbackUrls: new Map(configuredProviders.map(({ name }) => [name, host.callbackUrlFor(name)])),
       }))
     : undefined
+  const { channelsWithProviderText } = await import('../../src/server/bundle.ts')
   return configuredProviders.map((provider) => {
     const openCircuits = (serverState?.openCircuits ?? [])
       .filter(({ name }) => name === provider.name)
       .map(({ node, failure, until }) => ({ node, failure, until }))
     return {
       ...provider,
+      textByProvider: channelsWithProviderText(provider.kind).filter((channel) =>
+        provider.channels.includes(channel),
+      ),
       routes: delivery.routes.filter(({ providers }) => providers.includes(provider.name)).length,
       resting: openCircuits.toSorted((a, b) => (a.until < b.until ? 1 : -1))[0] ?? null,
       openCircuits,
@@ -155,10 +161,10 @@ async function listProviders(
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
     return 'No providers yet: codes stay in the inbox. To add one, read: otpd docs providers'
-  const rows = providers.map(({ name, title, channels, openCircuits }) => [
+  const rows = providers.map(({ name, title, channels, textByProvider, openCircuits }) => [
     printable(name),
     title,
-    channels.join(', '),
+    channels.map((channel) => (textByProvider.includes(channel) ? `${channel}*` : channel)).join(', '),
     openCircuits
       .map(
         ({ node, failure, until }) =>
@@ -170,7 +176,11 @@ function listText(providers: ListedProvider[], { paint, formatTable, formatTime 
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],
   )
   const lists = formatTable(['NAME', optional('KIND'), kept('CHANNELS'), kept('STATE')], rows)
-  return urls.length === 0 ? lists : `${lists}\n\nReceipt URLs:\n${formatFacts(urls, paint)}`
+  const footnote = providers.some(({ textByProvider }) => textByProvider.length > 0)
+    ? '\n\n* The provider writes the text: otpd passes the code and the language.'
+    : ''
+  const receiptUrls = urls.length === 0 ? '' : `\n\nReceipt URLs:\n${formatFacts(urls, paint)}`
+  return `${lists}${footnote}${receiptUrls}`
 }
 
 function testText(

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Config } from '../../src/config/config.ts'
 import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
@@ -30,7 +31,7 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd template lint', 'otpd template lint --json'))
     .action((options: ConfigFlag, command: Command) =>
       runCommand(command, async ({ output }) => {
-        const templates = await loadTemplates(options)
+        const { templates } = await loadConfig(options)
         const { lintTemplates } = await import('../../src/server/bundle.ts')
         const rows = lintTemplates(templates)
         output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
@@ -59,12 +60,14 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
         const previewInput = toPreviewInput(options)
         const invalidField = findInvalidField(previewInput)
         if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
-        const { size, ...message } = previewMessage(previewInput, await loadTemplates(options))
+        const { templates, delivery } = await loadConfig(options)
+        const { size, ...message } = previewMessage(previewInput, templates)
         output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
         const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
         output.note(
           `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
         )
+        await noteProviderTexts(output, delivery)
         const { locale } = options
         if (locale !== undefined && !isSameLanguage(locale, message.locale))
           output.warn(
@@ -82,10 +85,18 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
 const isSameLanguage = (asked: string, found: string) =>
   asked.split('-')[0]?.toLowerCase() === found.split('-')[0]?.toLowerCase()
 
-/** Loads the operator's own templates from the configuration. */
-async function loadTemplates({ config }: ConfigFlag) {
-  const loaded = await loadServerConfig({ config })
-  return requireConfig(loaded, exitCodes.usage).templates
+/** Loads the configuration, for the operator's own templates and the providers that have their own texts. */
+const loadConfig = async ({ config }: ConfigFlag) =>
+  requireConfig(await loadServerConfig({ config }), exitCodes.usage)
+
+/** Notes the providers that never send this text. */
+async function noteProviderTexts(output: Output, { providers }: Config['delivery']) {
+  const { channelsWithProviderText } = await import('../../src/server/bundle.ts')
+  for (const { name, kind } of providers) {
+    const channels = channelsWithProviderText(kind)
+    if (channels.length > 0)
+      output.note(`${printable(name)} (${kind}) writes its own text for ${channels.join(' and ')}.`)
+  }
 }
 
 const toPreviewInput = ({ locale, appName, webotp, androidHash }: PreviewOptions): PreviewInput => ({

@@ -37,7 +37,15 @@ export function readDelivery(
       reader.values.push({ setting: `providers.${name}.kind`, value: kind.kind, origin: table.source })
     }
     const values = kind && readValues(table, kind, name ?? '?')
-    if (name !== undefined && kind && values) providers.push({ name, kind: kind.kind, values })
+    const failoverOnBlock = readSwitch(table, 'failoverOnBlock', name ?? '?')
+    const feedback = readSwitch(table, 'feedback', name ?? '?')
+    if (name !== undefined && kind && values) {
+      const switches = {
+        ...(failoverOnBlock && { failoverOnBlock }),
+        ...(feedback === false && { feedback }),
+      }
+      providers.push({ name, kind: kind.kind, values, ...switches })
+    }
   }
   const routes = readRoutes(reader, collectTables(reader, entries, 'routes'), names)
   return { providers, routes }
@@ -74,6 +82,19 @@ export function readDelivery(
     return undefined
   }
 
+  /** Reads a setting that every kind has, which is true or false. */
+  function readSwitch({ keys }: ConfigTable, key: string, name: string): boolean | undefined {
+    const entry = keys.get(key)
+    if (!entry) return undefined
+    const { value, source } = entry
+    if (typeof value !== 'boolean') {
+      report(source, `${key} must be true or false.`, `Write ${key} = true, without quotes, or remove it.`)
+      return undefined
+    }
+    reader.values.push({ setting: `providers.${name}.${key}`, value: String(value), origin: source })
+    return value
+  }
+
   /** Reads the settings of a provider; undefined if any of them has a problem. */
   function readValues(
     table: ConfigTable,
@@ -88,10 +109,10 @@ export function readDelivery(
       isValid = false
     }
     for (const [key, { value, source }] of table.keys) {
-      if (key === 'name' || key === 'kind') continue
+      if (commonKeys.includes(key)) continue
       const { field, valueSource } = parseFieldKey(key, kind)
       const setting = kind.fields[field]
-      const fieldNames = Object.keys(kind.fields)
+      const fieldNames = [...Object.keys(kind.fields), ...commonKeys]
       if (!setting) {
         reportFault(
           source,
@@ -177,6 +198,9 @@ export function readDelivery(
     }
   }
 }
+
+/** Settings that every kind of provider has. */
+const commonKeys: readonly string[] = ['name', 'kind', 'failoverOnBlock', 'feedback']
 
 /** Parses a key: `authTokenFile` is the file for `authToken`, unless the kind has a field of exactly that name. */
 function parseFieldKey(

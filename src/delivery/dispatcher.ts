@@ -1,5 +1,6 @@
 import {
   candidateKey,
+  isExcludedWith,
   type Dispatched,
   type DeliveryTry,
   type Failure,
@@ -245,7 +246,10 @@ const toTry = (candidate: Candidate, outcome: SendOutcome, at: number, now: numb
   latencyMs: Math.max(0, now - at),
 })
 
-/** After a permanent failure, excludes the candidate, or its whole channel if the number is at fault. */
+/**
+ * After a permanent failure, excludes the candidate, its whole channel if the number is at fault, or all candidates if the
+ * message is.
+ */
 function excludeCandidates(
   failure: Failure,
   candidate: Candidate,
@@ -254,8 +258,8 @@ function excludeCandidates(
 ): void {
   if (!failure.permanent) return
   excluded.add(candidateKey(candidate))
-  if (failure.at !== 'number') return
-  for (const other of candidates) if (other.channel === candidate.channel) excluded.add(candidateKey(other))
+  for (const other of candidates)
+    if (isExcludedWith(other, candidate, failure)) excluded.add(candidateKey(other))
 }
 
 const jobLogFields = ({ request, attempt }: DeliveryJob) => ({ requestId: request.id, attempt })

@@ -1,6 +1,7 @@
 import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.ts'
 import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
+import { withFailoverOnBlock } from './failover-on-block.ts'
 import { createRecentRefusals, type RecentRefusals } from './recent-refusals.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { ConnectionState, Provider } from './kit/provider.ts'
@@ -31,7 +32,7 @@ export type ProviderPool = ReturnType<typeof createProviderPool>
  */
 export function createProviderPool(needs: {
   kinds: readonly ProviderKind[]
-  provider: ProviderNeeds
+  provider: Omit<ProviderNeeds, 'feedback'>
   onReceipt(name: string, receipt: Receipt): void
   /** Called when such a connection was made, and each time that it could not be. */
   onConnection(name: string, state: ConnectionState): void
@@ -39,10 +40,14 @@ export function createProviderPool(needs: {
   let handles = new Map<string, ProviderHandle & { settings: string }>()
   const retired = new Set<ProviderHandle>()
 
-  function openProvider({ name, kind, values }: ProviderSettings, settings: string) {
+  function openProvider(
+    { name, kind, values, failoverOnBlock = false, feedback = true }: ProviderSettings,
+    settings: string,
+  ) {
     const providerKind = needs.kinds.find((candidate) => candidate.kind === kind)
     if (!providerKind) throw new Error(`unknown provider kind ${kind}`)
-    const provider = providerKind.create(values, needs.provider)
+    const created = providerKind.create(values, { ...needs.provider, feedback })
+    const provider = failoverOnBlock ? withFailoverOnBlock(created) : created
     provider.listen?.(
       (receipt) => needs.onReceipt(name, receipt),
       (state) => needs.onConnection(name, state),

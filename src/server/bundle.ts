@@ -2,6 +2,7 @@
 export * from '../config/changes.ts'
 export * from '../config/config.ts'
 export { listNewerSettings } from '../config/new-settings.ts'
+export { channelsWithProviderText } from '../delivery/providers/all-provider-kinds.ts'
 export * from '../delivery/text/template-lint.ts'
 export * from '../host/host.ts'
 export * from './start.ts'

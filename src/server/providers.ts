@@ -43,7 +43,10 @@ export function openProviders(
   const openProvider = ({ kind, values }: (typeof providers)[number]) => {
     const providerKind = providerKinds.find((candidate) => candidate.kind === kind)
     if (!providerKind) throw new Error(`unknown provider kind: ${kind}`)
-    return { title: providerKind.title, provider: providerKind.create(values, { http, clock }) }
+    return {
+      title: providerKind.title,
+      provider: providerKind.create(values, { http, clock, feedback: false }),
+    }
   }
 
   return {

@@ -2,7 +2,7 @@ import type { ProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/provider-kinds.ts'
 import { findSettingFaults } from '../../src/delivery/kit/provider-kinds.ts'
-import type { Callback, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
+import type { Callback, OutcomeReport, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
 import { testClock } from './clock.ts'
 
 /** Request that reached the provider's server. */
@@ -67,7 +67,7 @@ export function startProviderServer() {
 
 /** Returns the dependencies of a provider: the real HTTP client and a stopped clock. */
 export function providerNeeds(http: ProviderHttp = createProviderHttp()): ProviderNeeds {
-  return { http, clock: testClock() }
+  return { http, clock: testClock(), feedback: true }
 }
 
 /** Creates a provider. @throws Error if the settings are invalid */
@@ -122,3 +122,15 @@ export async function readCallback(provider: Provider, request: Callback, nowMs 
   if (!provider.readCallback) throw new Error('this provider has no callbacks')
   return provider.readCallback(request, nowMs)
 }
+
+/** Creates the report of a verified code. */
+export const createOutcomeReport = (changes: Partial<OutcomeReport> = {}): OutcomeReport => ({
+  requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+  messageId: 'm1',
+  to: '+31612345678',
+  channel: 'sms',
+  code: '482913',
+  outcome: 'verified',
+  endedAt: testClock().now(),
+  ...changes,
+})

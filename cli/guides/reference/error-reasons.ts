@@ -80,6 +80,10 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
   UNREACHABLE: { code: 'DELIVERY_FAILED', meaning: 'the provider cannot reach the number' },
   OPTED_OUT: { code: 'DELIVERY_FAILED', meaning: 'the person asked the provider for no more messages' },
   GEO_BLOCKED: { code: 'DELIVERY_FAILED', meaning: 'the provider account may not send to this country' },
+  BLOCKED_BY_CARRIER: {
+    code: 'DELIVERY_FAILED',
+    meaning: "the provider's fraud filter blocked the message, and no other provider may get it",
+  },
   IDENTITY_PROVIDER_UNAVAILABLE: {
     code: 'UNAVAILABLE',
     meaning: "the keys of the developers' identity provider cannot be fetched",

@@ -11,6 +11,7 @@ const classDefaults: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
   opted_out: { permanent: true, at: 'number' },
   geo_blocked: { permanent: true, at: 'route' },
   content_blocked: { permanent: true, at: 'route' },
+  blocked_by_carrier: { permanent: true, at: 'message' },
   sender_invalid: { permanent: true, at: 'route' },
   auth_failed: { permanent: true, at: 'account' },
   no_credit: { permanent: true, at: 'account' },

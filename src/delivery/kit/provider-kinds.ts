@@ -38,6 +38,8 @@ export type SettingValues<Fields extends SettingFields> = {
 export type ProviderNeeds = {
   http: ProviderHttp
   clock: Clock
+  /** Whether the outcomes of messages are reported to the provider: some want to know it with the message. */
+  feedback: boolean
 }
 
 /** Declares a kind of provider: its settings, its channels and its factory. */
@@ -48,6 +50,8 @@ export type ProviderKind = {
   title: string
   /** All channels that some settings enable; `Provider.channels` lists those that are enabled. */
   channels: readonly Channel[]
+  /** Channels on which the provider writes the text: it gets the code and the language; default: none. */
+  textByProvider?: readonly Channel[]
   fields: SettingFields
   /** Exactly one of these settings is required. */
   oneOf?: readonly string[]

@@ -23,18 +23,25 @@
  *    and returns `forged`, `unreadable`, `noReceipt` or `receiptResult(…)`. Omit it if the provider makes no
  *    callbacks, or if the settings lack the key that verifies them. A provider that reports receipts over its
  *    own connection implements `listen` instead (`smpp.ts`).
- * 6. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
+ * 6. **Outcomes and account.** If the provider takes conversion reports, `reportOutcome` makes one call and returns
+ *    `readReportResult(result)`. `checkAccount` looks up the account or service with a call that sends nothing, and returns
+ *    `readAccountCheck(result, …)`: `otpd provider add` calls it. A provider that writes the text itself lists the channels in
+ *    `textByProvider`, and passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
+ * 7. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
  *    for the text. Offer the channel only if the settings name a number to call from.
- * 7. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
+ * 8. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
  *    checks the documented request, each error class and each receipt, including forged ones. It ends with
  *    `describeHttpFaults`, the contract that every HTTP provider must meet.
  *    `test/delivery/kit/provider-kinds.test.ts` checks the list of kinds.
- * 8. **Documentation.** The table of kinds in the guide is generated from the descriptions of the fields.
+ * 9. **Documentation.** The table of kinds in the guide is generated from the descriptions of the fields.
  */
 
 import type { Failure, Receipt } from '../../domain/model/delivery.ts'
+import type { OutcomeReport, ReportResult } from '../../domain/model/outcome-report.ts'
 import type { Channel } from '../../domain/model/request.ts'
+import type { AccountCheck } from './account-check.ts'
 
+export type { OutcomeReport, ReportResult } from '../../domain/model/outcome-report.ts'
 export type { Failure, FailureClass, Receipt } from '../../domain/model/delivery.ts'
 
 /** One message to one phone number. */
@@ -109,6 +116,15 @@ export type Provider = {
 
   /** Verifies and reads a request to the callback URL. Absent if the provider makes none. */
   readCallback?(callback: Callback, nowMs: number): Promise<CallbackResult> | CallbackResult
+
+  /**
+   * Reports how the request of an accepted message ended. Must not throw. Absent if the provider takes no such reports.
+   * May be called again with the same report: after a crash, it is not known whether the provider has it.
+   */
+  reportOutcome?(report: OutcomeReport, signal: AbortSignal): Promise<ReportResult>
+
+  /** Tries the account by a look-up that sends nothing and costs nothing. Absent if the provider has none. */
+  checkAccount?(signal: AbortSignal): Promise<AccountCheck>
 
   /**
    * Opens the provider's own connection for receipts (SMPP's `deliver_sm`).

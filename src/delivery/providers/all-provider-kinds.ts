@@ -1,3 +1,4 @@
+import { awsNotify } from './aws-notify.ts'
 import { awsSms } from './aws-sms.ts'
 import { awsSns } from './aws-sns.ts'
 import { bird } from './bird.ts'
@@ -20,6 +21,7 @@ export const providerKinds: readonly ProviderKind[] = [
   twilio,
   vonageSms,
   vonageMessages,
+  awsNotify,
   awsSms,
   awsSns,
   infobip,
@@ -33,3 +35,7 @@ export const providerKinds: readonly ProviderKind[] = [
   httpTemplate,
   smpp,
 ]
+
+/** Lists the channels on which providers of a kind write the text themselves. */
+export const channelsWithProviderText = (kindName: string) =>
+  providerKinds.find(({ kind }) => kind === kindName)?.textByProvider ?? []

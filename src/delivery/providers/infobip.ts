@@ -61,7 +61,7 @@ const statusCodes: CodeTable = {
   21: 'provider_down', // REJECTED_SYSTEM_ERROR
   51: 'invalid_number', // MISSING_TO
   52: 'invalid_number', // REJECTED_DESTINATION
-  87: 'geo_blocked', // fraud protection; not observed on a live account
+  87: 'blocked_by_carrier', // fraud protection; not observed on a live account
 }
 
 /** Ids of the `error` object that are more specific than the status. */

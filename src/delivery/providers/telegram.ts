@@ -49,6 +49,7 @@ export const telegram = defineKind({
   kind: 'telegram',
   title: 'Telegram Gateway',
   channels: ['telegram'],
+  textByProvider: ['telegram'],
   fields,
   create: createTelegram,
 })

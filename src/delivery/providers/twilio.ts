@@ -88,7 +88,7 @@ const codes: CodeTable = {
   30022: 'throttled',
   30034: 'sender_invalid', // not registered for A2P 10DLC
   30036: 'unreachable', // the validity period ended
-  30450: 'geo_blocked', // fraud protection; not observed on a live account
+  30450: 'blocked_by_carrier', // fraud protection; not observed on a live account
   63003: ['invalid_number', { at: 'route' }], // not on WhatsApp
   63016: 'content_blocked', // free-form text outside the 24-hour window
   63018: 'throttled',
@@ -103,6 +103,7 @@ export const twilio = defineKind({
   kind: 'twilio',
   title: 'Twilio',
   channels: ['sms', 'whatsapp', 'voice'],
+  textByProvider: ['whatsapp'],
   fields,
   oneOf: ['from', 'messagingServiceSid'],
   together: [

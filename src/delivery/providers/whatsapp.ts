@@ -115,6 +115,7 @@ export const whatsapp = defineKind({
   kind: 'whatsapp',
   title: 'WhatsApp Cloud',
   channels: ['whatsapp'],
+  textByProvider: ['whatsapp'],
   fields,
   together: [['appSecret', 'verifyToken']],
   create: createWhatsapp,

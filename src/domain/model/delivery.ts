@@ -16,6 +16,7 @@ export type FailureClass =
   | 'opted_out'
   | 'geo_blocked'
   | 'content_blocked'
+  | 'blocked_by_carrier'
   | 'sender_invalid'
   | 'auth_failed'
   | 'no_credit'
@@ -29,10 +30,10 @@ export type Failure = {
   /** Retrying with the same candidate cannot help. */
   permanent: boolean
   /**
-   * The cause: this phone number, the route to it (sender, country, network), or the provider account as a
-   * whole.
+   * The cause: this phone number, the route to it (sender, country, network), the provider account as a whole, or
+   * the message itself, which then no other provider or channel may get.
    */
-  at: 'number' | 'route' | 'account'
+  at: 'number' | 'route' | 'account' | 'message'
   /** The provider's own error code; goes to the operator's log, never to a caller. */
   providerCode: string | null
   /** Text of the refusal, without codes, phone numbers and credentials, if it is of use to people. */
@@ -56,7 +57,15 @@ export type Destination = Pick<OtpRequest, 'environment' | 'phone' | 'country' |
 }
 
 /** One configured provider: the settings of its kind, secrets included. */
-export type ProviderSettings = { name: string; kind: string; values: Readonly<Record<string, string>> }
+export type ProviderSettings = {
+  name: string
+  kind: string
+  values: Readonly<Record<string, string>>
+  /** Whether another provider may send a message that this one's fraud filter blocked; default: false. */
+  failoverOnBlock?: boolean
+  /** Whether this provider hears how the requests of its messages ended; default: true. */
+  feedback?: boolean
+}
 
 /** Providers of one channel for matching destinations. An empty list matches everything. */
 export type Route = {
@@ -78,6 +87,13 @@ export type Candidate = { channel: Channel; provider: string }
 
 /** Stored form of a candidate, as in a message's `excluded`. */
 export const candidateKey = ({ channel, provider }: Candidate) => `${channel}/${provider}`
+
+/** Tells whether a permanent failure of one candidate excludes another one, too. */
+export const isExcludedWith = (
+  other: Candidate,
+  failed: Pick<Candidate, 'channel'>,
+  { permanent, at }: Pick<Failure, 'permanent' | 'at'>,
+) => permanent && (at === 'message' || (at === 'number' && other.channel === failed.channel))
 
 /** Fields of a request that lead and make up its message. */
 export type RoutedRequest = Pick<

@@ -1,4 +1,10 @@
-import { toDestination, candidateKey, type Delivery, type Receipt } from '../model/delivery.ts'
+import {
+  toDestination,
+  candidateKey,
+  isExcludedWith,
+  type Delivery,
+  type Receipt,
+} from '../model/delivery.ts'
 import { breakdownChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
@@ -171,10 +177,8 @@ function nextExclusions(
   if (!isLiving(request, now) || request.resends !== message.message) return undefined
   const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
   const { channel } = request
-  const isNumberFault = failure?.permanent === true && failure.at === 'number'
   const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])
-  if (isNumberFault)
-    for (const candidate of candidates)
-      if (candidate.channel === channel) excluded.add(candidateKey(candidate))
+  for (const candidate of candidates)
+    if (failure && isExcludedWith(candidate, { channel }, failure)) excluded.add(candidateKey(candidate))
   return candidates.some((candidate) => !excluded.has(candidateKey(candidate))) ? [...excluded] : undefined
 }

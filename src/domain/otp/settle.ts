@@ -182,6 +182,12 @@ function describeFailure(failure: FailureClass | null, { channels, country }: Wa
         : `No route leads to this phone number${place} on any channel. Ask the operator to add one.`
     return { reason: 'NO_ROUTE', message }
   }
+  if (failure === 'blocked_by_carrier')
+    return {
+      reason: 'BLOCKED_BY_CARRIER',
+      message:
+        "The provider's fraud filter blocked the message, so no other provider was tried. Check that the request is genuine before you send again.",
+    }
   if (failure !== null && phoneNumberFailures.has(failure))
     return {
       reason: failure.toUpperCase(),

@@ -57,6 +57,7 @@ describe('a call', () => {
       VoiceId: 'JOANNA',
       TimeToLive: 300,
       Context: { requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5' },
+      MessageFeedbackEnabled: true,
       ConfigurationSetName: 'otp',
     })
   })

@@ -1,0 +1,30 @@
+import type { ReportResult } from '../../domain/model/outcome-report.ts'
+import type { HttpResponse, HttpResult } from './http-client.ts'
+
+export const reportDone: ReportResult = { kind: 'done' }
+
+/**
+ * Reads the response to the report of an outcome. 2xx is done. Faults of connection, account and provider are tried again: the
+ * operator or the provider can mend them. Every other status rejects the report.
+ *
+ * @param readCode the provider's own error code in a response; default: the status
+ */
+export function readReportResult(
+  result: HttpResult,
+  readCode: (response: HttpResponse) => string | undefined = () => undefined,
+): ReportResult {
+  if (result.kind !== 'response') return { kind: 'retry', providerCode: result.code }
+  const { status, headers } = result
+  if (status >= 200 && status < 300) return reportDone
+  const providerCode = readCode(result) ?? `HTTP ${status}`
+  if (status < 500 && !accountStatuses.has(status)) return { kind: 'rejected', providerCode }
+  const seconds = headers['retry-after'] ?? ''
+  return {
+    kind: 'retry',
+    providerCode,
+    ...(/^\d{1,5}$/.test(seconds) && { retryAfterSeconds: Number(seconds) }),
+  }
+}
+
+/** Unauthorized, out of credit, forbidden, timed out, throttled. */
+const accountStatuses: ReadonlySet<number> = new Set([401, 402, 403, 408, 429])

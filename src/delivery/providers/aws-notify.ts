@@ -1,0 +1,128 @@
+import { awsFields } from './aws.ts'
+import { createEndUserMessaging, readEvent, readSendResponse } from './aws-end-user-messaging.ts'
+import { createSnsNotificationReader } from './aws-receipts.ts'
+import { accountFaulty, accountReady } from '../kit/account-check.ts'
+import { outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import { listAt, textAt, valueAt } from '../kit/json.ts'
+import { clamp } from '../kit/message-fields.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import type { Provider } from '../kit/provider.ts'
+import { readTemplateIds, templateIdsPattern } from '../kit/template-ids.ts'
+
+const fields = {
+  ...awsFields,
+  notifyConfigurationId: {
+    description: 'the id or ARN of the Notify configuration (otpd provider add lists what it allows)',
+    required: true,
+    // The pattern of the service's API model.
+    pattern: /^[\w:/-]{1,256}$/,
+    example: 'nc-1234567890abcdef0',
+  },
+  templates: {
+    description: 'the templates of AWS by language, the first one for all other languages',
+    required: true,
+    pattern: templateIdsPattern,
+    example: '"en = notify-code-verification-english-001"',
+  },
+  voiceTemplates: {
+    description: 'the templates for calls by language; calls need them',
+    pattern: templateIdsPattern,
+    example: '"en = notify-code-verification-english-001"',
+  },
+  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
+  receiptTopicArn: {
+    description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
+    pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,
+    example: 'arn:aws:sns:eu-central-1:123456789012:otp-receipts',
+  },
+} as const
+
+/** SMS Protect is mandatory for Notify: it filters artificially inflated traffic. */
+const eventCodes: CodeTable = { TEXT_PROTECT_BLOCKED: 'blocked_by_carrier' }
+
+/**
+ * AWS End User Messaging Notify: senders, templates and fraud filter are AWS's, so that a new account can send at once. Built from
+ * the API model 2022-03-31 in botocore 1.44.8, and the user guide's pages on Notify.
+ */
+export const awsNotify = defineKind({
+  kind: 'aws-notify',
+  title: 'AWS End User Messaging Notify',
+  channels: ['sms', 'voice'],
+  textByProvider: ['sms', 'voice'],
+  fields,
+  create: createAwsNotify,
+})
+
+function createAwsNotify(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
+  const messaging = createEndUserMessaging(settings, needs)
+  const { receiptTopicArn, voiceTemplates, notifyConfigurationId } = settings
+  const templateFor = readTemplateIds(settings.templates)
+  const voiceTemplateFor = voiceTemplates === undefined ? undefined : readTemplateIds(voiceTemplates)
+  const readNotification =
+    receiptTopicArn === undefined
+      ? undefined
+      : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
+
+  return {
+    channels: voiceTemplateFor ? ['sms', 'voice'] : ['sms'],
+
+    async send({ channel, to, code, locale, validitySeconds, requestId }, signal) {
+      const isCall = channel === 'voice'
+      const result = await messaging.call(
+        isCall ? 'SendNotifyVoiceMessage' : 'SendNotifyTextMessage',
+        {
+          NotifyConfigurationId: notifyConfigurationId,
+          DestinationPhoneNumber: to,
+          TemplateId: (isCall ? voiceTemplateFor : templateFor)?.(locale),
+          // Separated digits are read one by one (user guide, "Sending a voice message").
+          TemplateVariables: { code: isCall ? [...code].join('. ') : code },
+          TimeToLive: clamp(validitySeconds, 5, 259_200),
+          Context: { requestId },
+          ConfigurationSetName: settings.configurationSet,
+          // Without it, AWS takes no feedback; with it, an hour of silence counts as failed.
+          MessageFeedbackEnabled: needs.feedback || undefined,
+        },
+        signal,
+      )
+      return outcomeFromResult(result, readSendResponse)
+    },
+
+    ...(needs.feedback && { reportOutcome: messaging.reportOutcome }),
+
+    checkAccount: (signal) =>
+      messaging.checkAccount(
+        {
+          operation: 'DescribeNotifyConfigurations',
+          fields: { NotifyConfigurationIds: [notifyConfigurationId] },
+          resource: 'this Notify configuration',
+        },
+        readConfiguration,
+        signal,
+      ),
+
+    ...(readNotification && {
+      async readCallback(callback, nowMs) {
+        const event = await readNotification(callback, nowMs)
+        return 'kind' in event ? event : readEvent(event.message, eventCodes)
+      },
+    }),
+  }
+}
+
+function readConfiguration(body: unknown) {
+  const configuration = valueAt(body, 'NotifyConfigurations', 0)
+  const status = textAt(configuration, 'Status') ?? 'missing'
+  if (status !== 'ACTIVE')
+    return accountFaulty(
+      `The Notify configuration is ${status}, so it sends nothing.`,
+      textAt(configuration, 'RejectionReason') ?? 'See it in the console of AWS End User Messaging.',
+    )
+  const list = (name: string) => listAt(configuration, name).map(String).join(', ')
+  const tier = textAt(configuration, 'Tier') ?? 'unknown'
+  return accountReady(
+    ['Name that people see', textAt(configuration, 'DisplayName') ?? '-'],
+    ['Tier', tier === 'BASIC' ? 'BASIC: 200 messages a day, 1 a second' : tier],
+    ['Channels', list('EnabledChannels') || '-'],
+    ['Countries', list('EnabledCountries') || 'those of the tier'],
+  )
+}

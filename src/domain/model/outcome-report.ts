@@ -1,0 +1,30 @@
+import type { Channel } from './request.ts'
+
+/** How a request ended: its final status. */
+export type Outcome = 'verified' | 'expired' | 'canceled' | 'failed'
+
+/** What became of a code, for the provider that delivered it. */
+export type OutcomeReport = {
+  requestId: string
+  /** The provider's id of the message. */
+  messageId: string
+  /** E.164. */
+  to: string
+  channel: Channel
+  code: string
+  outcome: Outcome
+  /** When the request ended, in milliseconds since the epoch. */
+  endedAt: number
+}
+
+/**
+ * Result of a report.
+ *
+ * - `done`: the provider took it, or has no use for this outcome.
+ * - `rejected`: it will never take it, because it does not know the message or has its outcome.
+ * - `retry`: it may take it later.
+ */
+export type ReportResult =
+  | { kind: 'done' }
+  | { kind: 'rejected'; providerCode: string }
+  | { kind: 'retry'; providerCode: string; retryAfterSeconds?: number }
