@@ -3,7 +3,7 @@ import type { Channel } from './request.ts'
 /** How a request ended: its final status. */
 export type Outcome = 'verified' | 'expired' | 'canceled' | 'failed'
 
-/** What became of a code, for the provider that delivered it. */
+/** The end of a request, for the provider that delivered its code. */
 export type OutcomeReport = {
   requestId: string
   /** The provider's id of the message. */
