@@ -56,7 +56,7 @@ export type CircuitBreaker = {
  * one probe.
  *
  * A `throttled` failure opens it at once, for as long as the provider asks (at most 5 min), without raising
- * the backoff.
+ * the backoff, unless only the phone number had too many messages.
  */
 export function createCircuitBreaker(): CircuitBreaker {
   let consecutiveFailures = 0
@@ -86,7 +86,7 @@ export function createCircuitBreaker(): CircuitBreaker {
     recordOutcome(outcome, now) {
       isProbing = false
       const failure = outcome.kind === 'accepted' ? undefined : outcome.failure
-      if (failure?.class === 'throttled') {
+      if (failure?.class === 'throttled' && failure.at !== 'number') {
         const pauseMs = (failure.retryAfterSeconds ?? 0) * 1000 || throttlePauseMs
         openCircuit = { openUntilMs: now + Math.min(backoffMaxMs, pauseMs), failure }
         return 'open'

@@ -130,7 +130,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
     const outcome = await pool.use(handle, () => settleWithin(() => provider.send(message, signal), signal))
     const now = clock.now()
     const transition = breaker.recordOutcome(outcome, now)
-    const logFields = { ...jobLogFields(job), ...candidate, tookMs: now - startedAt }
+    const via = outcome.kind === 'accepted' && outcome.via !== undefined ? { via: outcome.via } : {}
+    const logFields = { ...jobLogFields(job), ...candidate, ...via, tookMs: now - startedAt }
     onProviderTried?.(name, outcome.kind, logFields.tookMs)
     if (outcome.kind === 'accepted') report('info', 'message accepted', logFields)
     else {

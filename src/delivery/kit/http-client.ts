@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 
 export type HttpRequest = {
-  method: 'GET' | 'POST' | 'PUT'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   headers?: Record<string, string>
   body?: string

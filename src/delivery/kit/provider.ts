@@ -75,7 +75,12 @@ export type OutgoingMessage = {
  * once. `uncertain`: the request was sent without a conclusive response, so the message may be on its way.
  */
 export type SendOutcome =
-  | { kind: 'accepted'; messageId: string | null }
+  | {
+      kind: 'accepted'
+      messageId: string | null
+      /** Channel that a provider chose that chooses itself; for the operator's log. */
+      via?: string
+    }
   | { kind: 'refused'; failure: Failure }
   | { kind: 'uncertain'; failure: Failure }
 

@@ -8,10 +8,14 @@ import { infobip } from './infobip.ts'
 import type { ProviderKind } from '../kit/provider-kinds.ts'
 import { messagebird } from './messagebird.ts'
 import { plivo } from './plivo.ts'
+import { prelude } from './prelude.ts'
 import { smpp } from './smpp.ts'
 import { telegram } from './telegram.ts'
 import { telnyx } from './telnyx.ts'
+import { telnyxVerify } from './telnyx-verify.ts'
 import { twilio } from './twilio.ts'
+import { twilioVerify } from './twilio-verify.ts'
+import { vonageVerify } from './vonage-verify.ts'
 import { vonageMessages } from './vonage-messages.ts'
 import { vonageSms } from './vonage-sms.ts'
 import { whatsapp } from './whatsapp.ts'
@@ -19,14 +23,18 @@ import { whatsapp } from './whatsapp.ts'
 /** Every kind of provider that a configuration can name. The inbox is not a kind: it needs no settings. */
 export const providerKinds: readonly ProviderKind[] = [
   twilio,
+  twilioVerify,
   vonageSms,
   vonageMessages,
+  vonageVerify,
   awsNotify,
   awsSms,
   awsSns,
   infobip,
   plivo,
   telnyx,
+  telnyxVerify,
+  prelude,
   messagebird,
   bird,
   whatsapp,

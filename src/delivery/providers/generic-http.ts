@@ -1,6 +1,7 @@
-import { channels as allChannels, type Channel } from '../../domain/model/request.ts'
+import { channels as allChannels } from '../../domain/model/request.ts'
 import { loopbackHostPattern } from '../../shared/loopback.ts'
 import { computeSignature, signatureHeaders } from '../../shared/webhook-signature.ts'
+import { channelsField, readChannels } from '../kit/channels.ts'
 import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
@@ -20,18 +21,6 @@ import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks
 /** Pattern of the origin of a URL: https, or http on loopback. */
 export const urlOriginPattern = String.raw`(?:https://[^\s{}@/?#\\]+|http://${loopbackHostPattern}(?::\d+)?)`
 
-/** Setting for the channels of a provider kind that supports all of them. */
-export const channelsField = {
-  description: 'the channels it sends on, separated by commas',
-  default: 'sms',
-  pattern: new RegExp(`^(${allChannels.join('|')})(\\s*,\\s*(${allChannels.join('|')}))*$`),
-  example: 'sms, voice',
-} as const
-
-/** Parses the value of `channelsField`. */
-export const readChannels = (text: string): Channel[] =>
-  allChannels.filter((channel) => text.split(/\s*,\s*/).includes(channel))
-
 const fields = {
   url: {
     description: 'the URL that messages are posted to',
@@ -45,7 +34,7 @@ const fields = {
     secret: true,
     pattern: /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/,
   },
-  channels: channelsField,
+  channels: channelsField(),
 } as const
 
 const toleranceSeconds = 300

@@ -1,6 +1,7 @@
 import { channels as allChannels } from '../../domain/model/request.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
-import { urlOriginPattern, channelsField, readChannels } from './generic-http.ts'
+import { urlOriginPattern } from './generic-http.ts'
+import { channelsField, readChannels } from '../kit/channels.ts'
 import type { HttpResponse, HttpRequest } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth } from '../kit/message-fields.ts'
@@ -86,7 +87,7 @@ const fields = {
     pattern: new RegExp(`^(?:[^\\n]*\\S[^\\n]*=[ \\t]*(?:${refusalClasses.join('|')})[ \\t]*(?:\\n|$))+$`),
     example: 'unknown subscriber = invalid_number',
   },
-  channels: channelsField,
+  channels: channelsField(),
 } as const
 
 const contentTypes: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
-import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { createTelnyxSignatureCheck, telnyxPublicKeyField } from './telnyx-signature.ts'
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import {
   callbackUrlFor,
   forged,
@@ -26,10 +27,6 @@ import {
 import { omitNullish } from '../kit/message-fields.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
-import { isWithinTolerance } from '../kit/signature-checks.ts'
-
-/** Maximum age of a signed callback. */
-const toleranceSeconds = 300
 
 /** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes */
 const codes: CodeTable = {
@@ -101,10 +98,7 @@ const fields = {
     pattern: /^(\+?\d{3,15}|[A-Za-z0-9 ]{1,11})$/,
     example: '+15551230000',
   },
-  publicKey: {
-    description: 'the public key that signs callbacks (Keys & Credentials); without it there are no receipts',
-    pattern: /^[A-Za-z0-9+/]{43}=$/,
-  },
+  publicKey: telnyxPublicKeyField,
   baseUrl: baseUrlField('https://api.telnyx.com'),
 } as const
 
@@ -118,7 +112,8 @@ export const telnyx = defineKind({
 })
 
 function createTelnyx(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const key = settings.publicKey === undefined ? undefined : readPublicKey(settings.publicKey)
+  const { publicKey } = settings
+  const isSigned = publicKey === undefined ? undefined : createTelnyxSignatureCheck(publicKey)
   return {
     channels: ['sms'],
 
@@ -131,7 +126,7 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
         type: 'SMS',
         // Otherwise Telnyx also reports the message to the webhook URL of the profile.
         use_profile_webhooks: false,
-        webhook_url: key && callbackUrlFor(message),
+        webhook_url: isSigned && callbackUrlFor(message),
       })
       const url = `${settings.baseUrl}/v2/messages`
       const headers = { authorization: `Bearer ${settings.apiKey}`, 'content-type': 'application/json' }
@@ -139,7 +134,19 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
       return outcomeFromResult(await http.request(request, signal), readResponse)
     },
 
-    ...(key && { readCallback: (callback: Callback, nowMs: number) => readCallback(callback, key, nowMs) }),
+    ...(isSigned && {
+      readCallback: (callback: Callback, nowMs: number) =>
+        isSigned(callback, nowMs) ? readCallback(callback) : forged,
+    }),
+
+    async checkAccount(signal) {
+      const url = `${settings.baseUrl}/v2/messaging_profiles/${settings.messagingProfileId}`
+      const headers = { authorization: `Bearer ${settings.apiKey}` }
+      const result = await http.request({ method: 'GET', url, headers }, signal)
+      return readAccountCheck(result, 'this messaging profile', ({ text }) =>
+        accountReady(['Messaging profile', textAt(parseJson(text), 'data', 'name') ?? '-']),
+      )
+    },
   }
 }
 
@@ -153,22 +160,9 @@ function readResponse(response: HttpResponse): SendOutcome {
   return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
 }
 
-/** Imports the raw 32-byte Ed25519 key that Telnyx shows. */
-const readPublicKey = (base64: string): KeyObject =>
-  createPublicKey({
-    format: 'jwk',
-    key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(base64, 'base64').toString('base64url') },
-  })
-
-/** Verifies the Ed25519 signature over `{timestamp}|{body}`, then reads the event. */
-function readCallback(callback: Callback, key: KeyObject, nowMs: number): CallbackResult {
-  const { headers, body } = callback
-  const timestamp = headers['telnyx-timestamp'] ?? ''
-  const signature = Buffer.from(headers['telnyx-signature-ed25519'] ?? '', 'base64')
-  if (!isWithinTolerance(timestamp, nowMs, toleranceSeconds)) return forged
-  if (!verify(null, Buffer.from(`${timestamp}|${body}`), key, signature)) return forged
-
-  const event = parseJson(body)
+/** Reads a verified callback. */
+function readCallback(callback: Callback): CallbackResult {
+  const event = parseJson(callback.body)
   const type = textAt(event, 'data', 'event_type')
   if (type === undefined) return unreadable
   // Other events of the account, such as incoming messages.

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { isVonageSigned } from './vonage-signature.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
   createFailure,
@@ -12,9 +12,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Callback, type Failure, type Provider } from '../kit/provider.ts'
-import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
-import { hourMs, secondMs } from '../../shared/durations.ts'
+import { accepted, refused, type Failure, type Provider } from '../kit/provider.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -61,8 +59,6 @@ const codes: CodeTable = {
   1260: ['unreachable', { at: 'route' }],
 }
 
-const receiptMaxAgeSeconds = hourMs / secondMs
-
 /** Vonage's Messages API, version 1. Receipts carry a JWT that covers the body. */
 export const vonageMessages = defineKind({
   kind: 'vonage-messages',
@@ -104,7 +100,7 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
 
     readCallback(callback, nowMs) {
       const { signatureSecret } = settings
-      if (signatureSecret !== undefined && !isSigned(callback, signatureSecret, nowMs)) return forged
+      if (signatureSecret !== undefined && !isVonageSigned(callback, signatureSecret, nowMs)) return forged
       const body = parseJson(callback.body)
       const status = textAt(body, 'status')
       const messageId = textAt(body, 'message_uuid')
@@ -138,21 +134,4 @@ function readFailure(problem: unknown): Failure | undefined {
   const code = /#(\d{3,5})$/.exec(textAt(problem, 'type') ?? '')?.[1] ?? textAt(problem, 'title')
   if (code === undefined || !/^\d{3,5}$/.test(code)) return undefined
   return findFailure(codes, code) ?? createFailure('unknown', code)
-}
-
-/**
- * Checks the JWT (RFC 7519, HS256), whose `payload_hash` is the SHA-256 of the body. It has no `exp`, so
- * `iat` limits its age. See https://developer.vonage.com/en/getting-started/concepts/webhooks.
- */
-function isSigned({ headers, body }: Callback, secret: string, nowMs: number): boolean {
-  const token = /^Bearer (([\w-]+)\.([\w-]+))\.([\w-]+)$/i.exec(headers['authorization'] ?? '')
-  const [, signedText = '', header = '', payload = '', signature = ''] = token ?? []
-  const readPart = (part: string) => parseJson(Buffer.from(part, 'base64url').toString())
-  if (textAt(readPart(header), 'alg') !== 'HS256') return false
-  const expected = createHmac('sha256', secret).update(signedText).digest()
-  if (!timingSafeEqualBytes(Buffer.from(signature, 'base64url'), expected)) return false
-  const claims = readPart(payload)
-  const hash = createHash('sha256').update(body).digest()
-  if (!timingSafeEqualBytes(Buffer.from(textAt(claims, 'payload_hash') ?? '', 'hex'), hash)) return false
-  return isWithinTolerance(textAt(claims, 'iat') ?? '', nowMs, receiptMaxAgeSeconds)
 }
