@@ -2,6 +2,8 @@ import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { isRecord } from '../shared/json.ts'
 import { isSafeUrl } from '../shared/safe-url.ts'
 import type { LoadKeys } from './jwks.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 /** The part of `fetch` that loading keys needs. */
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>
@@ -11,6 +13,7 @@ export type RemoteKeysOptions = {
   /** Skips discovery, for providers without a discovery document. */
   jwksUri?: string
   fetch?: FetchKeys
+  world?: World | undefined
   /** Timeout of one exchange, including the body. */
   timeoutMs?: number
 }
@@ -26,9 +29,10 @@ const responseBytesMax = 256 * 1024
  *   timeout, a response over 256 KiB, or one that is not a key set
  */
 export function createRemoteKeys(options: RemoteKeysOptions): LoadKeys {
-  const { issuer, fetch = globalThis.fetch, timeoutMs = 5000 } = options
+  const { issuer, world = systemWorld, fetch = world.fetch, timeoutMs = 5000 } = options
+  const { timeoutSignal } = world.timers
   let discoveredUri: string | undefined
-  const getJson = (url: string) => fetchJson(fetch, url, timeoutMs)
+  const getJson = (url: string) => fetchJson(fetch, url, timeoutSignal(timeoutMs))
 
   return async () => {
     try {
@@ -57,9 +61,12 @@ async function discoverKeysUri(issuer: string, getJson: (url: string) => Promise
   return document['jwks_uri']
 }
 
-async function fetchJson(fetch: FetchKeys, url: string, timeoutMs: number): Promise<unknown> {
-  const signal = AbortSignal.timeout(timeoutMs)
-  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } })
+async function fetchJson(fetchKeys: FetchKeys, url: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetchKeys(url, {
+    signal,
+    redirect: 'manual',
+    headers: { accept: 'application/json' },
+  })
   if (response.status !== 200) {
     await response.body?.cancel()
     throw new Error(`the identity provider answered with status ${response.status}`)

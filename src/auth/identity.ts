@@ -19,6 +19,7 @@ import { createIdTokenVerifier, type TokenLifetime, type VerifyLogin } from './i
 import { createKeySource } from './jwks.ts'
 import { createPasswords } from './passwords.ts'
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
+import type { World } from '../world/world.ts'
 
 /** Names of the stores that accounts, sessions and their keys use. */
 export type IdentityTables =
@@ -45,6 +46,7 @@ export type IdentityNeeds = {
   onSignUpRefused?: (() => void) | undefined
   /** See `createTotpService`. */
   onTotpClockSetBack?: Parameters<typeof createTotpService>[0]['onTotpClockSetBack']
+  world?: World | undefined
 }
 
 /** Settings of an external OpenID provider. */
@@ -93,7 +95,7 @@ export function createExternalIdentity(
 ): Identity {
   const { issuer, audience, jwksUri, clientId, onKeysFailed } = oidc
   const { clock, wall = clock, lifetime } = needs
-  const load = createRemoteKeys({ issuer, ...(jwksUri !== null && { jwksUri }) })
+  const load = createRemoteKeys({ issuer, world: needs.world, ...(jwksUri !== null && { jwksUri }) })
   const keys = createKeySource({
     load,
     clock,
@@ -168,14 +170,17 @@ export function createBuiltInIdentity(
 
 /** Accounts of the built-in provider, also for operator commands that run without a server. */
 export function createAccounts(
-  needs: Pick<IdentityNeeds, 'store' | 'clock' | 'wall' | 'newId' | 'random' | 'keys' | 'onTotpClockSetBack'>,
+  needs: Pick<
+    IdentityNeeds,
+    'store' | 'clock' | 'wall' | 'newId' | 'random' | 'keys' | 'onTotpClockSetBack' | 'world'
+  >,
 ) {
   const { clock, wall = clock } = needs
   const setupTokens = createSetupTokens(needs)
   const totp = createTotpService({ ...needs, wall })
   const accounts = createAccountService({
     ...needs,
-    passwords: createPasswords(clock),
+    passwords: createPasswords(clock, needs.world),
     loginAttempts: createLoginAttempts(needs),
     setupTokens,
     totp,

@@ -3,6 +3,8 @@ import type { PasswordHasher, PasswordHashing } from '../domain/accounts/passwor
 import type { Clock } from '../domain/model/clock.ts'
 import { createHashQueue } from './hash-queue.ts'
 import { findPasswordFault, isWithinBounds, normalizePassword } from './password-rules.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 /**
  * OWASP's parameters for argon2id: two passes, and 19 MiB, so that a hash fits the smallest machine.
@@ -18,18 +20,18 @@ const queueLimits = { runningMax, waitingMax: 256, waitingPerNetworkMax: 4, budg
  * Password hashing with argon2id, in a queue that is fair to every network. One hash or two run at a time, so that a
  * burst of logins cannot take memory and CPU from the rest of the service.
  */
-export function createPasswords(clock: Clock): PasswordHashing {
+export function createPasswords(clock: Clock, world: World = systemWorld): PasswordHashing {
   const runInTurn = createHashQueue(queueLimits, clock)
   let dummyHash: Promise<string> | undefined
 
   const hasher: PasswordHasher = {
-    hash: (password) => Bun.password.hash(normalizePassword(password), cost),
+    hash: (password) => world.hashPassword(normalizePassword(password), cost),
 
     async verify(password, hash) {
-      dummyHash ??= Bun.password.hash(crypto.randomUUID(), cost)
+      dummyHash ??= world.hashPassword(world.uuid(), cost)
       const expected = hash ?? (await dummyHash)
       const candidate = isWithinBounds(password) ? normalizePassword(password) : ' '
-      const matches = await Bun.password.verify(candidate, expected)
+      const matches = await world.verifyPassword(candidate, expected)
       return matches && hash !== undefined && isWithinBounds(password)
     },
 

@@ -2,6 +2,8 @@ import type { CheckToken, ChallengeService, TokenCheck } from '../domain/model/c
 import { isRecord } from '../shared/json.ts'
 import { parseJson } from './kit/json.ts'
 import { createProviderHttp, type HttpResult } from './kit/http-client.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 /** Both speak the protocol of reCAPTCHA. */
 const verifyUrls: Record<ChallengeService['kind'], string> = {
@@ -25,12 +27,12 @@ const tokenErrors = new Set([
 const checksMax = 100
 
 /** Creates the check of tokens at the service that issued them. A service forgets a token that it has confirmed. */
-export function createTokenCheck(options: { version: string; ca?: string | undefined }): {
+export function createTokenCheck(options: { version: string; ca?: string | undefined; world?: World }): {
   checkToken: CheckToken
   close(): void
 } {
-  const { ca, version } = options
-  const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
+  const { ca, version, world = systemWorld } = options
+  const http = createProviderHttp({ version, world, ...(ca !== undefined && { ca }) })
   let running = 0
 
   return {
@@ -50,7 +52,7 @@ export function createTokenCheck(options: { version: string; ca?: string | undef
           headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
           body: body.toString(),
         } as const
-        return readResult(await http.request(request, AbortSignal.timeout(service.timeoutMs)), service)
+        return readResult(await http.request(request, world.timers.timeoutSignal(service.timeoutMs)), service)
       } finally {
         running--
       }

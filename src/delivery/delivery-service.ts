@@ -16,6 +16,8 @@ import type { ProviderKind } from './kit/provider-kinds.ts'
 import type { Callback, CallbackResult, ConnectionState } from './kit/provider.ts'
 import { createRouting, defaultRoutes } from './routing.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 export type DeliveryServiceNeeds = {
   clock: Clock
@@ -34,6 +36,7 @@ export type DeliveryServiceNeeds = {
   /** Called by providers that receive delivery receipts over their own connection (SMPP). */
   onReceipt(provider: string, receipt: Receipt): void
   onCircuitChange(provider: string, openState: OpenState | undefined): void
+  world?: World | undefined
 }
 
 export type DeliveryService = ReturnType<typeof createDeliveryService>
@@ -54,10 +57,11 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     report,
     onReceipt,
     onCircuitChange,
+    world = systemWorld,
   } = needs
   const onConnection = (name: string, state: ConnectionState) => dispatcher.recordConnection(name, state)
-  const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
-  const pool = createProviderPool({ kinds, provider: { http, clock: wall }, onReceipt, onConnection })
+  const http = createProviderHttp({ version, world, ...(ca !== undefined && { ca }) })
+  const pool = createProviderPool({ kinds, provider: { http, clock: wall, world }, onReceipt, onConnection })
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])
   let localProviders = new Set<string>()
@@ -70,6 +74,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     onCircuitChange,
     onProviderTried: needs.onProviderTried,
     dispatchMs: needs.dispatchMs,
+    timers: world.timers,
     candidatesFor: ({ request, channels }) =>
       routing.routesFor(toDestination(request)).candidatesFor(channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),

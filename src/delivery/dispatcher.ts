@@ -19,6 +19,7 @@ import {
 } from './kit/provider.ts'
 import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
+import type { Timers } from '../world/world.ts'
 
 /** Deadline of one dispatch, over all providers that it tries; bounds how long a send request waits. */
 export const dispatchMsDefault = 8_000
@@ -41,6 +42,7 @@ export type DispatcherNeeds = {
   /** Called after each provider that was tried, with its outcome and duration, for metrics. */
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   dispatchMs?: number | undefined
+  timers: Timers
   /** Called when a provider's circuit opens, and with undefined when it closes. */
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
@@ -60,13 +62,14 @@ export function createDispatcher(needs: DispatcherNeeds) {
     onCircuitChange,
     onProviderTried,
     dispatchMs = dispatchMsDefault,
+    timers,
   } = needs
   const shutdown = new AbortController()
   const inFlight = new Set<Promise<unknown>>()
 
   async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<Dispatched> {
     const withinMs = Math.min(dispatchMs, job.withinMs ?? dispatchMs)
-    const signal = AbortSignal.any([AbortSignal.timeout(withinMs), shutdown.signal])
+    const signal = AbortSignal.any([timers.timeoutSignal(withinMs), shutdown.signal])
     // Also by the clock: a process that was paused may notice a failed send before the signal.
     const deadline = clock.now() + withinMs
     const excluded = new Set(job.excluded)
@@ -161,7 +164,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
   /** Guarantees an outcome: a send that throws, or whose promise never settles, becomes `uncertain`. */
   async function settleWithin(send: () => Promise<SendOutcome>, signal: AbortSignal): Promise<SendOutcome> {
     const { promise, resolve } = Promise.withResolvers<SendOutcome>()
-    const giveUp = () => setTimeout(() => resolve(uncertain('TIMEOUT')), graceMs)
+    const giveUp = () => timers.setTimeout(() => resolve(uncertain('TIMEOUT')), graceMs)
     signal.addEventListener('abort', giveUp, { once: true })
     Promise.try(send).then(resolve, (error: unknown) => {
       report('error', 'provider threw an unexpected error', { error })
@@ -229,9 +232,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
      * is uncertain.
      */
     async stop(withinMs: number): Promise<void> {
-      const timer = setTimeout(() => shutdown.abort(), withinMs)
+      const timer = timers.setTimeout(() => shutdown.abort(), withinMs)
       await Promise.allSettled(inFlight)
-      clearTimeout(timer)
+      timers.clearTimeout(timer)
       shutdown.abort()
     },
   }

@@ -1,6 +1,8 @@
 import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { createFairPlaces } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
+import { systemWorld } from '../world/system.ts'
+import type { Timer, Timers } from '../world/world.ts'
 
 /** More than one provider's in-flight limit, so that one that hangs leaves room for the others. */
 const inFlightMax = 600
@@ -20,11 +22,12 @@ export function createDeliveryWorker(needs: {
   ownsAllLeases: boolean
   onError(error: unknown): void
   pollMs?: number | undefined
+  timers?: Timers
 }) {
-  const { attempts, ownsAllLeases, onError, pollMs = 1_000 } = needs
+  const { attempts, ownsAllLeases, onError, pollMs = 1_000, timers = systemWorld.timers } = needs
   const places = createFairPlaces(inFlightMax, 1)
   const inFlight = new Set<Promise<unknown>>()
-  let poll: ReturnType<typeof setInterval> | undefined
+  let poll: Timer | undefined
   let isStarted = false
   const { wake, running } = createCoalescingRunner(sendRound)
 
@@ -58,7 +61,7 @@ export function createDeliveryWorker(needs: {
     async start(): Promise<void> {
       if (ownsAllLeases) await attempts.releaseAllLeases()
       isStarted = true
-      poll = setInterval(wake, pollMs)
+      poll = timers.setInterval(wake, pollMs)
       wake()
     },
 
@@ -77,7 +80,7 @@ export function createDeliveryWorker(needs: {
      */
     async stop(): Promise<void> {
       isStarted = false
-      clearInterval(poll)
+      timers.clearInterval(poll)
       await whenIdle()
     },
   }

@@ -1,3 +1,4 @@
+import type { Timers } from '../world/world.ts'
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 export const isSafeMethod = (method: string) => method === 'GET' || method === 'HEAD'
 
@@ -8,9 +9,9 @@ export const isSafeMethod = (method: string) => method === 'GET' || method === '
  *
  * @returns the response that ends it, with the status that nginx logs for this; undefined to go on
  */
-export async function endIfAbandoned(request: Request): Promise<Response | undefined> {
+export async function endIfAbandoned(request: Request, { nextTurn }: Timers): Promise<Response | undefined> {
   if (isSafeMethod(request.method)) return undefined
   // Bun parses everything that has arrived on the connection before the next turn of the event loop.
-  await new Promise(setImmediate)
+  await nextTurn()
   return request.signal.aborted ? new Response(null, { status: 499 }) : undefined
 }

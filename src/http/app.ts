@@ -56,9 +56,11 @@ import { tokenRoutes } from './routes/tokens.ts'
 import { userRoutes } from './routes/users.ts'
 import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
+import type { World } from '../world/world.ts'
 
 export type AppServices = AuthServices &
   FacadeServices & {
+    world: Pick<World, 'timers'>
     clock: Clock
     newId: NewId
     /** otpd version, shown in the OpenAPI document. */
@@ -145,7 +147,7 @@ export function createApp(services: AppServices) {
     })
     .onBeforeHandle(({ request }) => {
       refuseAmbiguousQuery(request.url)
-      return endIfAbandoned(request)
+      return endIfAbandoned(request, services.world.timers)
     })
     .onError(async ({ code, error, set, request, path, route }) => {
       const traceId = readTraceId(request, set.headers)

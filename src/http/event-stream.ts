@@ -1,6 +1,7 @@
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import type { LogStream } from '../domain/log/stream.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { Timers } from '../world/world.ts'
 
 /** Less than the 30 s after which Bun closes an idle connection. */
 const heartbeatMsDefault = 10_000
@@ -9,6 +10,7 @@ const retryMs = 1_000
 
 export type EventStreamNeeds = {
   clock: Clock
+  timers: Timers
   present(entry: LogEntry): object
   onError(error: unknown): void
   heartbeatMs?: number | undefined
@@ -26,7 +28,7 @@ export type EventStreamNeeds = {
  */
 export function createEventStream(
   stream: LogStream,
-  { clock, present, onError, heartbeatMs = heartbeatMsDefault }: EventStreamNeeds,
+  { clock, timers, present, onError, heartbeatMs = heartbeatMsDefault }: EventStreamNeeds,
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
   let lastSentPosition: string | undefined
@@ -41,7 +43,7 @@ export function createEventStream(
       if (end !== null)
         return { text: `event: end\ndata: ${JSON.stringify({ reason: end })}\n\n`, isLast: true }
       // Yields between full pages, so that a long log does not delay other requests.
-      if (isFull) await new Promise(setImmediate)
+      if (isFull) await timers.nextTurn()
       const opening = lastSentPosition === undefined ? `retry: ${retryMs}\n` : ''
       const last = entries.at(-1)
       if (last) {
@@ -62,7 +64,7 @@ export function createEventStream(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const timer = startTimer(Math.min(heartbeatMs, Math.max(0, stream.endsAt - clock.now())))
+        const timer = startTimer(timers, Math.min(heartbeatMs, Math.max(0, stream.endsAt - clock.now())))
         const chunk = await nextChunk(timer.fired).catch((error: unknown) => {
           onError(error)
           return { text: ': failed\n\n', isLast: true }
@@ -80,8 +82,8 @@ export function createEventStream(
   )
 }
 
-function startTimer(durationMs: number) {
+function startTimer(timers: Timers, durationMs: number) {
   const { promise, resolve } = Promise.withResolvers<'heartbeat'>()
-  const timeout = setTimeout(() => resolve('heartbeat'), durationMs)
-  return { fired: promise, cancel: () => clearTimeout(timeout) }
+  const timeout = timers.setTimeout(() => resolve('heartbeat'), durationMs)
+  return { fired: promise, cancel: () => timers.clearTimeout(timeout) }
 }

@@ -4,8 +4,12 @@ import { isSafeMethod } from './abandoned.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 export type HttpListenerNeeds = {
+  /** The system's by default. */
+  world?: World
   newId: NewId
   /** Returns the answer to a challenge of a certificate authority (RFC 8555 §8.3); undefined for an unknown token. */
   findChallenge(token: string): string | undefined
@@ -34,7 +38,7 @@ export function listenHttp(
   address: { host: string; port: number },
   needs: HttpListenerNeeds,
 ): { url: string; stop(): Promise<void> } {
-  const { newId, onBug, presentError = toErrorResponse } = needs
+  const { newId, onBug, presentError = toErrorResponse, world = systemWorld } = needs
   const refuse = (error: ServiceError, path: string, traceId = newId('req')) => {
     const { status, headers, body } = presentError(error, traceId, path)
     return Response.json(body, {
@@ -74,7 +78,7 @@ export function listenHttp(
     })
   }
 
-  const server = Bun.serve({
+  const server = world.listen({
     hostname: address.host,
     port: address.port,
     reusePort: false,

@@ -8,6 +8,8 @@ import { internalMessage, toErrorResponse } from './errors.ts'
 import { judgePath, rawPathRoutes } from './paths.ts'
 import { observeRequests, type CompletedRequest } from './request-log.ts'
 import { routeNotFound } from './route-errors.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 /** A request as Bun routes it: `params` has the segments of the path, unless no route of `rawPathRoutes` matched. */
 type IncomingRequest = Request & { params?: Readonly<Record<string, string>> }
@@ -31,6 +33,8 @@ export type Listener = {
 }
 
 export type ListenerNeeds = {
+  /** The system's by default. */
+  world?: World | undefined
   newId: NewId
   /** Called with errors that the application should have caught. */
   onBug(error: unknown, traceId: string): void
@@ -69,8 +73,9 @@ const canSharePort = process.platform === 'linux'
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  { newId, onBug, onResponse, presentError = toErrorResponse, tls }: ListenerNeeds,
+  { newId, onBug, onResponse, presentError = toErrorResponse, tls, world = systemWorld }: ListenerNeeds,
 ): Listener {
+  const { monotonic, timers } = world
   const handle = app.compile().fetch
   const toResponse = (error: ServiceError, url = '', traceId = newId('req')) => {
     const { status, headers, body } = presentError(
@@ -108,7 +113,7 @@ export function listen(
   let requestCount = 0
   let inFlight = 0
   const servers = new Set<Bun.Server<undefined>>()
-  const port = tls ? reservePort(address) : address.port
+  const port = tls ? reservePort(address, world) : address.port
 
   /** Opens a server. It is the one that the application asks for addresses, also those of the other servers' clients. */
   const open = (pair: CertificatePair | null) => {
@@ -127,8 +132,8 @@ export function listen(
         inFlight--
       }
     }
-    const fetch = onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve
-    const server = Bun.serve({
+    const fetch = onResponse ? observeRequests(serve, app.routes, monotonic, onResponse) : serve
+    const server = world.listen({
       hostname: address.host,
       port,
       // With it, two programs could share one port: one would send a code, and the other fail to verify it. With TLS
@@ -157,7 +162,7 @@ export function listen(
       end,
       endSoon() {
         isEnding = true
-        setTimeout(() => void end(), exchangeMs).unref()
+        timers.setTimeout(() => void end(), exchangeMs).unref()
       },
     }
   }
@@ -176,12 +181,12 @@ export function listen(
     },
     async beginDrain(waitMs) {
       isDraining = true
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
-      const endsAtMs = performance.now() + drainMsMax
+      await timers.sleep(waitMs)
+      const endsAtMs = monotonic() + drainMsMax
       // Counts turns of the event loop, not time: during a slow disk write, requests may wait unseen in the socket.
-      for (let idleTurns = 0; idleTurns < idleTurnsMin && performance.now() < endsAtMs;) {
+      for (let idleTurns = 0; idleTurns < idleTurnsMin && monotonic() < endsAtMs;) {
         const countBefore = requestCount
-        await new Promise((resolve) => setTimeout(resolve, idleTurnMs))
+        await timers.sleep(idleTurnMs)
         idleTurns = requestCount === countBefore && inFlight === 0 ? idleTurns + 1 : 0
       }
     },
@@ -189,9 +194,9 @@ export function listen(
       isStopped = true
       const finished = Promise.all([...servers].map((server) => server.stop(false)))
       const timer = Promise.withResolvers<void>()
-      const timeout = setTimeout(timer.resolve, timeoutMs)
+      const timeout = timers.setTimeout(timer.resolve, timeoutMs)
       await Promise.race([finished, timer.promise])
-      clearTimeout(timeout)
+      timers.clearTimeout(timeout)
       await Promise.all([...servers].map((server) => server.stop(true)))
     },
   }
@@ -202,8 +207,8 @@ export function listen(
  *
  * @throws Bun's error when the address is in use or not available
  */
-function reservePort({ host, port }: { host: string; port: number }): number {
-  const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+function reservePort({ host, port }: { host: string; port: number }, world: World): number {
+  const probe = world.listen({ hostname: host, port, reusePort: false, fetch: () => new Response() })
   const bound = probe.port ?? port
   void probe.stop(true)
   return bound

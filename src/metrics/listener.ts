@@ -1,3 +1,6 @@
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
+
 /**
  * Serves `/metrics` on a separate address, so that a proxy in front of the API cannot expose it publicly.
  *
@@ -8,8 +11,9 @@ export function serveMetrics(
   address: { host: string; port: number },
   metrics: { contentType: string; render(): Promise<string> },
   onError: (error: unknown) => void,
+  world: World = systemWorld,
 ): { url: string; stop(): Promise<void> } {
-  const server = Bun.serve({
+  const server = world.listen({
     hostname: address.host,
     port: address.port,
     reusePort: false,

@@ -1,4 +1,3 @@
-import { setPriority } from 'node:os'
 import { readLastBackup, type LastBackup } from '../backups/last-backup.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -8,6 +7,7 @@ import { isRecord, parseJson } from '../shared/json.ts'
 import type { ServerMetrics } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { SpawnedProcess, World } from '../world/world.ts'
 
 const checkMs = 10_000
 /** Keeps many servers that start together from backing up together. */
@@ -79,22 +79,23 @@ export function startBackups(
     log: Log
     cleanups: Cleanups
     metrics: ServerMetrics
+    world: World
   },
 ): void {
-  const { command, clock, log, cleanups, metrics } = needs
+  const { command, clock, log, cleanups, metrics, world } = needs
   // The data of a development server is temporary: no directory is configured.
   if (everyMs === null || dataDir === null || !command) return
   const configFlag = configFile === null ? [] : ['--config', configFile]
   const commandLine = [...command, 'backup', '--prune', '--json', '--data-dir', dataDir, ...configFlag]
-  let child: Bun.Subprocess | undefined
+  let child: SpawnedProcess | undefined
   let isStopping = false
 
   async function makeBackup(): Promise<void> {
-    const startedAt = performance.now()
-    const started = Bun.spawn(commandLine, { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+    const startedAt = world.monotonic()
+    const started = world.spawn(commandLine)
     child = started
     try {
-      setPriority(started.pid, priority)
+      world.setPriority(started.pid, priority)
     } catch {
       // It has ended already, or the system does not allow it.
     }
@@ -105,14 +106,14 @@ export function startBackups(
     ])
     child = undefined
     if (exitCode !== 0) throw new BackupFailed({ ...readFailure(stderr), exitCode })
-    const seconds = Math.round((performance.now() - startedAt) / 100) / 10
+    const seconds = Math.round((world.monotonic() - startedAt) / 100) / 10
     log.info('backup made', { ...readResult(stdout), seconds })
   }
 
   const check = createBackupSchedule({
     everyMs,
     clock,
-    random: Math.random,
+    random: world.randomNumber,
     readLast: () => readLastBackup(dataDir),
     makeBackup,
     onFailed(error) {
@@ -121,7 +122,7 @@ export function startBackups(
       metrics?.recordBackupFailure()
     },
   })
-  const stop = startPeriodicTask(checkMs, log, check)
+  const stop = startPeriodicTask(checkMs, world, log, check)
   cleanups.push(() => {
     isStopping = true
     child?.kill()

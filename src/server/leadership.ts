@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import {
@@ -10,6 +9,7 @@ import {
 import type { Log } from '../log/log.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { World } from '../world/world.ts'
 
 /** Name of the node of a database on SQLite, which is the only one. */
 export const soleNodeName = 'local'
@@ -28,18 +28,19 @@ export type Node = {
  */
 export async function startLeadership(
   node: Node,
-  { store, clock, log, cleanups }: { store: Store; clock: Clock; log: Log; cleanups: Cleanups },
+  needs: { store: Store; clock: Clock; log: Log; cleanups: Cleanups; world: World },
 ): Promise<Leadership> {
   if (node.isSole) return soleLeadership
+  const { store, clock, log, cleanups, world } = needs
   const election = createLeaderElection({
     store,
     clock,
-    owner: randomUUID(),
+    owner: world.uuid(),
     node: node.name,
     onChange: (isLeader) => log.info(isLeader ? 'this node leads now' : 'this node leads no longer'),
   })
   await election.renew()
   cleanups.push(election.release)
-  cleanups.push(startPeriodicTask(renewalMs, log, election.renew))
+  cleanups.push(startPeriodicTask(renewalMs, world, log, election.renew))
   return election
 }

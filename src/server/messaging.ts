@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Report } from '../delivery/dispatcher.ts'
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { createDeliveryService } from '../delivery/delivery-service.ts'
@@ -19,6 +18,7 @@ import type { Store } from '../domain/store/store.ts'
 import type { ReceiveCallback } from '../http/routes/callbacks.ts'
 import { isLoopback } from '../shared/loopback.ts'
 import type { Node } from './leadership.ts'
+import type { World } from '../world/world.ts'
 
 export type MessagingNeeds = {
   store: Store
@@ -46,6 +46,7 @@ export type MessagingNeeds = {
   dispatchMs?: number | undefined
   /** Interval at which the worker polls for due messages. */
   pollMs?: number | undefined
+  world: World
 }
 
 export type Messaging = ReturnType<typeof createMessaging>
@@ -54,7 +55,7 @@ export type Messaging = ReturnType<typeof createMessaging>
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { dispatchMs, pollMs } = needs
-  const { node } = needs
+  const { node, world } = needs
   /** One after the other, so that the last change is the one that stays. */
   let circuitWrites = Promise.resolve()
   /** Providers whose circuits are open because of a failure, as the audit trail has it. */
@@ -69,6 +70,7 @@ export function createMessaging(needs: MessagingNeeds) {
     report,
     onProviderTried: needs.onProviderTried,
     dispatchMs,
+    world,
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),
     callbackUrl: ({ name, isLocal }) =>
@@ -106,12 +108,18 @@ export function createMessaging(needs: MessagingNeeds) {
     newId,
     keys,
     delivery,
-    owner: randomUUID(),
+    owner: world.uuid(),
     applyEarlyReceipt: (key, provider, messageId) => receipts.applyEarly(key, provider, messageId),
     onError,
     onUndeliverable: needs.onUndeliverable,
   })
-  const worker = createDeliveryWorker({ attempts, ownsAllLeases: node.isSole, onError, pollMs })
+  const worker = createDeliveryWorker({
+    attempts,
+    ownsAllLeases: node.isSole,
+    onError,
+    pollMs,
+    timers: world.timers,
+  })
   const receipts = createDeliveryReceipts({
     store,
     clock,

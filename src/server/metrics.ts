@@ -9,6 +9,7 @@ import type { Log } from '../log/log.ts'
 import type { Messaging } from './messaging.ts'
 import { bindOrExplain } from './listen.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { World } from '../world/world.ts'
 
 /** Upper bound of the backlog count, so that a scrape stays cheap however long the backlog is. */
 const backlogMax = 100_000
@@ -96,14 +97,13 @@ export function requestObserver(
 export async function startMetricsListener(
   address: Config['metricsListen'],
   metrics: ServerMetrics,
-  log: Log,
-  cleanups: Cleanups,
+  { log, cleanups, world }: { log: Log; cleanups: Cleanups; world: World },
 ): Promise<string | null> {
   if (!metrics || address === null) return null
   const { serveMetrics } = await import('../metrics/metrics.ts')
   const onError = (error: unknown) => log.error('collecting metrics failed', { error })
   const listener = bindOrExplain(address, 'OTPD_METRICS_LISTEN', () =>
-    serveMetrics(address, metrics, onError),
+    serveMetrics(address, metrics, onError, world),
   )
   cleanups.push(listener.stop)
   return listener.url

@@ -9,6 +9,7 @@ import type { Database } from '../store/engine/database.ts'
 import { nodeRenewMs, registerNode, removeNode, renewNode } from '../store/postgres/nodes.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import { systemWorld } from '../world/system.ts'
 
 /** Formats settings for the table of nodes; their order in the file does not change the text. */
 const toText = (value: unknown): string =>
@@ -41,7 +42,7 @@ export async function registerThisNode(
   },
 ): Promise<(record: ServerRecord, config: Config) => Promise<void>> {
   const { database, keys, clock, version, log, cleanups } = needs
-  const identity = { name: config.node, process: crypto.randomUUID() }
+  const identity = { name: config.node, process: systemWorld.uuid() }
   let isNameTaken = false
 
   async function renew(fields: { configuration?: string; settings?: string } = {}) {
@@ -63,7 +64,7 @@ export async function registerThisNode(
     seenAt: now,
   })
   cleanups.push(() => removeNode(database, identity))
-  cleanups.push(startPeriodicTask(nodeRenewMs, log, () => renew()))
+  cleanups.push(startPeriodicTask(nodeRenewMs, systemWorld, log, () => renew()))
   return (record, changed) =>
     renew({ configuration: hashConfiguration(changed, keys), settings: toText(record) })
 }

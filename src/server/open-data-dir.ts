@@ -43,7 +43,7 @@ type DataDirConfig = Pick<Config, 'dataDir' | 'secrets' | 'migrate' | 'listen' |
 async function openIn(
   dataDir: string,
   config: DataDirConfig,
-  { log, clock, cleanups, mustBeNew, onFault, onStep }: StorageNeeds,
+  { world, log, clock, cleanups, mustBeNew, onFault, onStep }: StorageNeeds,
 ): Promise<Storage> {
   prepareDataDir(dataDir, (message) => log.warn(message))
   const files = dataFiles(dataDir)
@@ -86,7 +86,11 @@ async function openIn(
     () => readMasterKeyCandidates(dataDir, configured),
     () => log.info('the keys were replaced, and were read again'),
   )
-  const database = openSqlite(files.database, { onDiskFault: onFault, onForeignCommit: keyring.refresh })
+  const database = openSqlite(files.database, {
+    world,
+    onDiskFault: onFault,
+    onForeignCommit: keyring.refresh,
+  })
   cleanups.push(async () => {
     try {
       await markCleanStop(database)
@@ -117,7 +121,8 @@ async function openIn(
         })
       }
       const checks = { afterUncleanStop: hadWal && !wasClean, hasDamagedLog: damagedLogs.length > 0 }
-      if (config.dataDir !== null) cleanups.push(startIntegrityChecks(files.database, log, checks))
+      if (config.dataDir !== null)
+        cleanups.push(startIntegrityChecks(files.database, log, { world, ...checks }))
     },
     async writeRecord(record) {
       // The folder of development mode ends with the server.

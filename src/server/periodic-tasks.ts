@@ -2,6 +2,7 @@ import { createClockStepDetector, type Clock } from '../domain/model/clock.ts'
 import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { UnreadableValue } from '../store/engine/sealing.ts'
 import type { Log } from '../log/log.ts'
+import type { World } from '../world/world.ts'
 
 /**
  * Runs a task periodically; runs never overlap. The interval starts at the end of a run.
@@ -11,33 +12,37 @@ import type { Log } from '../log/log.ts'
  */
 export function startPeriodicTask(
   intervalMs: number,
+  { timers }: Pick<World, 'timers'>,
   log: Log,
   task: (isStopping: () => boolean) => Promise<unknown>,
 ): () => Promise<void> | undefined {
   let running: Promise<void> | undefined
   let isStopped = false
   const start = () => (running = run())
-  let timer = setTimeout(start, intervalMs)
+  let timer = timers.setTimeout(start, intervalMs)
   async function run() {
     try {
       await task(() => isStopped)
     } catch (error) {
       log.error('a periodic task failed', { error })
     }
-    if (!isStopped) timer = setTimeout(start, intervalMs)
+    if (!isStopped) timer = timers.setTimeout(start, intervalMs)
   }
   return () => {
     isStopped = true
-    clearTimeout(timer)
+    timers.clearTimeout(timer)
     return running
   }
 }
 
 /** Limits a purge to small batches with pauses: 100 rows take a few milliseconds, during which requests wait. */
-export const createPurgeThrottle = (isStopping: () => boolean): PurgeThrottle => ({
+export const createPurgeThrottle = (
+  { timers }: Pick<World, 'timers'>,
+  isStopping: () => boolean,
+): PurgeThrottle => ({
   batchSize: 100,
   async yieldToRequests() {
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await timers.sleep(10)
     return !isStopping()
   },
 })

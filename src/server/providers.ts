@@ -1,4 +1,3 @@
-import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { dispatchMsDefault } from '../delivery/dispatcher.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
@@ -8,6 +7,7 @@ import { ServiceError } from '../domain/model/errors.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
 import { parsePhone } from '../domain/model/phone.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
+import { systemWorld } from '../world/system.ts'
 
 export type ConfiguredProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
 
@@ -36,7 +36,7 @@ const testTimeoutMs = 20_000
 export function openProviders(
   config: Pick<Config, 'delivery'>,
   version: string,
-  clock: Clock = systemClock(Date.now, () => performance.now(), uptime),
+  clock: Clock = systemClock(systemWorld.now, systemWorld.monotonic, systemWorld.uptimeSeconds),
 ) {
   const http = createProviderHttp({ version })
   const { providers } = config.delivery
@@ -45,7 +45,7 @@ export function openProviders(
     if (!providerKind) throw new Error(`unknown provider kind: ${kind}`)
     return {
       title: providerKind.title,
-      provider: providerKind.create(values, { http, clock, feedback: false }),
+      provider: providerKind.create(values, { http, clock, feedback: false, world: systemWorld }),
     }
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { nodeLeaseMs } from '../domain/upkeep/leadership.ts'
 import { secondMs } from '../shared/durations.ts'
+import type { Timers } from '../world/world.ts'
 
 /** A database that does not answer in this time is not ready: load balancers seldom wait longer. */
 const probeMaxMs = secondMs
@@ -15,7 +16,7 @@ const probeMaxMs = secondMs
  */
 export function createReadiness(
   store: Store<'leases'>,
-  { clock, node }: { clock: Clock; node: string },
+  { clock, node, timers }: { clock: Clock; node: string; timers: Timers },
   {
     isDraining,
     lacksCertificate,
@@ -49,15 +50,15 @@ export function createReadiness(
     if (lacksCertificate()) return 'certificate' as const
     if (!isUnderWay && clock.now() - startedAt >= secondMs) {
       startedAt = clock.now()
-      result = settleWithin(probe(), probeMaxMs)
+      result = settleWithin(probe(), probeMaxMs, timers)
     }
     return (await result) ? ('ready' as const) : ('database' as const)
   }
 }
 
 /** @returns false if the promise takes longer */
-function settleWithin(promise: Promise<boolean>, maxMs: number): Promise<boolean> {
+function settleWithin(promise: Promise<boolean>, maxMs: number, timers: Timers): Promise<boolean> {
   const late = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => late.resolve(false), maxMs)
-  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
+  const timer = timers.setTimeout(() => late.resolve(false), maxMs)
+  return Promise.race([promise, late.promise]).finally(() => timers.clearTimeout(timer))
 }

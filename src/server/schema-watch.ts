@@ -4,6 +4,7 @@ import { MigrationError } from '../store/engine/migrate.ts'
 import { requireServableSchema } from '../store/postgres/schema.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import { systemWorld } from '../world/system.ts'
 
 /** A migration that drops what older nodes use waits for two of these intervals before it is applied. */
 const schemaWatchMs = 10_000
@@ -18,7 +19,7 @@ export function watchSchema(
   { log, cleanups, onFault }: { log: Log; cleanups: Cleanups; onFault(error: unknown): void },
 ): void {
   cleanups.push(
-    startPeriodicTask(schemaWatchMs, log, async () => {
+    startPeriodicTask(schemaWatchMs, systemWorld, log, async () => {
       try {
         await requireServableSchema(database)
       } catch (error) {

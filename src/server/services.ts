@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { createAppAuthenticator } from '../auth/app-authenticator.ts'
 import { createBuiltInIdentity, createExternalIdentity } from '../auth/identity.ts'
 import type { Config } from '../config/config.ts'
@@ -46,6 +45,8 @@ import { createConnections } from '../webhooks/connections.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
 import { createTargetGuard } from '../webhooks/targets.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 export type ServiceNeeds = {
   config: Pick<
@@ -69,6 +70,8 @@ export type ServiceNeeds = {
   clock: Clock
   /** Wall clock, for times that other systems compare with their own clocks; defaults to `clock`. */
   wall?: Clock | undefined
+  /** The system's by default. */
+  world?: World | undefined
   random: Random
   version: string
   node: Node
@@ -100,11 +103,11 @@ export type Services = ReturnType<typeof createServices>
 
 /** Creates every service of otpd on one store. Starts and opens nothing. */
 export function createServices(needs: ServiceNeeds) {
-  const { config, store, clock, wall = clock, random, version, keys } = needs
+  const { config, store, clock, wall = clock, random, version, keys, world = systemWorld } = needs
   const { plans } = config
   const newId = createIds(clock, random)
   const callLimits = createCallLimits({ clock, plans })
-  const base = { store, clock, newId, random, keys, plans }
+  const base = { store, clock, newId, random, keys, plans, world }
 
   const lifetime = {
     maxHours: config.tokenMaxHours,
@@ -127,13 +130,14 @@ export function createServices(needs: ServiceNeeds) {
   const apiTokens = createApiTokenService(base)
   const readClient = createClientReader(createClientAddressReader(config.trustedProxies))
   const targets = createTargetGuard(config.webhooks.allow)
-  const webhookConnections = createConnections()
+  const webhookConnections = createConnections({ world })
   const send: SendWebhook = createWebhookSender({
     connections: webhookConnections,
     guard: targets,
-    resolve: createResolver(),
+    resolve: createResolver(undefined, undefined, undefined, world),
     clock: wall,
     version,
+    world,
   })
   const guard = createGuard({
     settings: config.guard,
@@ -141,7 +145,7 @@ export function createServices(needs: ServiceNeeds) {
     onFault: (error) => needs.onGuardFailed?.(error),
     onAlert: (alert) => needs.onGuardAlert?.(alert),
   })
-  const tokenCheck = createTokenCheck({ version, ca: needs.messaging?.ca })
+  const tokenCheck = createTokenCheck({ version, ca: needs.messaging?.ca, world })
   const challenges = createChallenges({
     ...base,
     settings: guard.settings,
@@ -174,6 +178,7 @@ export function createServices(needs: ServiceNeeds) {
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
 
   return {
+    world,
     clock,
     wall,
     newId,
@@ -230,7 +235,7 @@ export function createServices(needs: ServiceNeeds) {
     }),
     messaging,
     paginate: createPaginate(base),
-    phones: createPhoneService({ ...base, yieldToRequests: () => setImmediate() }),
+    phones: createPhoneService({ ...base, yieldToRequests: world.timers.nextTurn }),
     projects: createProjectService(base),
     receiveCallback,
     sendWebhook: send,

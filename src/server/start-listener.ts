@@ -14,6 +14,7 @@ import type { createReadiness } from './readiness.ts'
 import type { Services } from './services.ts'
 import { requestsDrainMs, type Cleanups } from './shutdown.ts'
 import type { Tls } from './tls.ts'
+import type { World } from '../world/world.ts'
 
 /** Wakes streams for entries that another process wrote and for tokens that expired. */
 const streamsPollMs = 2_000
@@ -25,6 +26,7 @@ const streamsPollMs = 2_000
  */
 export function startListener(needs: {
   config: Config
+  world: World
   services: Services
   metrics: ServerMetrics
   readiness: ReturnType<typeof createReadiness>
@@ -35,21 +37,21 @@ export function startListener(needs: {
   /** Whether the server must exit, and not serve any longer than it has to. */
   hasFailed: () => boolean
 }): Listener {
-  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls, hasFailed } = needs
+  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls, hasFailed, world } = needs
   const { logStreams, newId } = services
   const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
   const onResponse = requestObserver(metrics, requestReporter(config, log, onDevLine))
   const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
   const { presentError } = createErrorPresenter(config.compat)
   const listener = bindOrExplain(config.listen, '--listen', () =>
-    listen(config.listen, app, { newId, onBug, onResponse, presentError, tls }),
+    listen(config.listen, app, { newId, onBug, onResponse, presentError, tls, world }),
   )
   if (tls) {
     const httpListen = config.tls?.httpListen
     const answerProbe = app.compile().fetch
     if (httpListen) {
       const http = bindOrExplain(httpListen, 'OTPD_TLS_HTTP_LISTEN', () =>
-        listenHttp(httpListen, { newId, onBug, answerProbe, presentError, ...tls }),
+        listenHttp(httpListen, { newId, onBug, answerProbe, presentError, world, ...tls }),
       )
       cleanups.push(http.stop)
     }
@@ -57,7 +59,7 @@ export function startListener(needs: {
   } else warnOfPlainHttp(config, log)
   cleanups.push(() => listener.stop(requestsDrainMs))
   cleanups.push(() => listener.beginDrain(hasFailed() ? 0 : config.drainSeconds * secondMs))
-  cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
+  cleanups.push(startPeriodicTask(streamsPollMs, world, log, async () => logStreams.wake()))
   // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
   cleanups.push(() => logStreams.drain())
   return listener

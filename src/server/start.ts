@@ -1,9 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { uptime } from 'node:os'
 import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
-import type { Random } from '../domain/model/random.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Log } from '../log/log.ts'
@@ -29,6 +27,8 @@ import { watchEvents } from './watch-events.ts'
 import { startWorkers } from './workers.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
@@ -61,6 +61,8 @@ export type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock
+  /** The system's by default. */
+  world?: World
   /** Called in development mode with each request and each code in an inbox. */
   onDevLine?: (line: DevLine) => void
   /** Create a database next to files of an earlier one, and refuse one that exists; false by default. */
@@ -73,8 +75,6 @@ export type ServerNeeds = {
   settings?: readonly SettingValue[]
 }
 
-const fillRandom: Random = (bytes) => crypto.getRandomValues(bytes)
-
 const setupTokenCheckMs = 2_000
 
 /**
@@ -84,11 +84,11 @@ const setupTokenCheckMs = 2_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { version, settings = [], mustBeNew = false, onStep = () => {} } = needs
+  const { version, settings = [], mustBeNew = false, onStep = () => {}, world = systemWorld } = needs
   let { log } = needs
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
-  const nodeClock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
-  const wall = needs.clock ?? { now: Date.now }
+  const nodeClock = needs.clock ?? systemClock(world.now, world.monotonic, world.uptimeSeconds)
+  const wall = needs.clock ?? { now: world.now }
   const cleanups: Cleanups = []
   let shutdownPromise: Promise<void> | undefined
   const stop = () => (shutdownPromise ??= shutdown(cleanups, log))
@@ -102,7 +102,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
   let storage: Storage | undefined
   try {
-    const storageNeeds = { log, version, clock: nodeClock, cleanups, mustBeNew, onFault, onStep }
+    const storageNeeds = { world, log, version, clock: nodeClock, cleanups, mustBeNew, onFault, onStep }
     storage = await openStorage(config, storageNeeds)
     const { database, keyring, clock } = storage
     if (storage.isShared) log = withoutOutages(log)
@@ -124,7 +124,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
       onUnreadable: createUnreadableReporter(log),
     })
-    const leadership = await startLeadership(node, { store: rawStore, clock, log, cleanups })
+    const leadership = await startLeadership(node, { store: rawStore, clock, log, cleanups, world })
     const { dataDir } = storage
     const sources = { store: rawStore, clock, version, leadership, dataDir }
     const metrics = await createServerMetrics(config, sources)
@@ -135,9 +135,10 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       keys: keyring.keys,
       clock,
       wall,
+      world,
       version,
       node,
-      random: fillRandom,
+      random: world.random,
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
       onProviderTried: metrics?.observeProviderSend,
@@ -175,7 +176,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       services.logStreams.wake(developerId)
       reportCodes?.(developerId)
     }
-    const movedIdentities = await moveIdentities({ store, keys: services.keys, random: fillRandom })
+    const movedIdentities = await moveIdentities({ store, keys: services.keys, random: world.random })
     if (movedIdentities > 0) log.info('users moved to the new table of phones', { users: movedIdentities })
     // The clock of a shared database is not this node's, and is the other nodes' too.
     const rollbackMs = storage.isShared ? 0 : await repairAfterClockRollback({ store, clock })
@@ -193,8 +194,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     webhookWorker = createWebhookWorker({
       store,
       clock,
+      world,
       newId: services.newId,
-      random: Math.random,
+      random: world.randomNumber,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: node.isSole,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
@@ -212,22 +214,24 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       wall,
       log,
       cleanups,
+      world,
     })
 
     const tls = config.tls
       ? await openTls(
           { ...config, tls: config.tls },
-          { dataDir: storage.dataDir, wall, log, version, metrics },
+          { dataDir: storage.dataDir, wall, log, version, metrics, world },
         )
       : undefined
     const isDraining = () => shutdownPromise !== undefined
     const lacksCertificate = () => tls?.isReady() === false
     const states = { isDraining, lacksCertificate, disk: storage.disk }
-    const readiness = createReadiness(store, { clock, node: node.name }, states)
-    if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log))
+    const readiness = createReadiness(store, { clock, node: node.name, timers: world.timers }, states)
+    if (!node.isSole) cleanups.push(watchEvents(store, services, webhookWorker, log, world))
     const { onDevLine } = needs
     const listener = startListener({
       config,
+      world,
       services,
       metrics,
       readiness,
@@ -238,10 +242,10 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       hasFailed: () => hasFailed,
     })
     url = listener.url
-    const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
+    const metricsUrl = await startMetricsListener(config.metricsListen, metrics, { log, cleanups, world })
 
-    startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics })
-    const setupToken = await publishSetupToken(services, storage, { store, log, cleanups })
+    startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics, world })
+    const setupToken = await publishSetupToken(services, storage, { store, log, cleanups, world })
     await storage.watch()
     const startedAt = nodeClock.now()
     // No certificate covers the address that a server listens on.
@@ -273,7 +277,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 async function publishSetupToken(
   services: Services,
   { setupTokenFile: path }: Storage,
-  { store, log, cleanups }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups },
+  { store, log, cleanups, world }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups; world: World },
 ) {
   if (path === null) {
     if (services.builtIn && !(await store.read.accounts.hasAny()))
@@ -288,7 +292,7 @@ async function publishSetupToken(
   cleanups.push(() => rmSync(path, { force: true }))
   // Another process may have created the first account, which invalidates the token.
   cleanups.push(
-    startPeriodicTask(setupTokenCheckMs, log, async () => {
+    startPeriodicTask(setupTokenCheckMs, world, log, async () => {
       if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
     }),
   )

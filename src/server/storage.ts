@@ -6,6 +6,7 @@ import type { Database } from '../store/engine/database.ts'
 import type { ServerRecord } from '../host/server-record.ts'
 import type { OnStep } from '../shared/progress.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { World } from '../world/world.ts'
 
 /** A migrated database with its keys, whichever kind it is. */
 export type Storage = {
@@ -35,6 +36,7 @@ export type Storage = {
 }
 
 export type StorageNeeds = {
+  world: World
   log: Log
   version: string
   /** Clock of this node. */

@@ -8,6 +8,7 @@ import type { InspectedPair } from '../tls/pair.ts'
 import type { ServerMetrics } from './metrics.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import type { World } from '../world/world.ts'
 
 export type Tls = Awaited<ReturnType<typeof openTls>>
 
@@ -18,9 +19,16 @@ export type Tls = Awaited<ReturnType<typeof openTls>>
  */
 export async function openTls(
   config: Pick<Config, 'publicUrl'> & { tls: TlsConfig },
-  needs: { dataDir: string | null; wall: Clock; log: Log; version: string; metrics: ServerMetrics },
+  needs: {
+    dataDir: string | null
+    wall: Clock
+    log: Log
+    version: string
+    metrics: ServerMetrics
+    world: World
+  },
 ) {
-  const { log, wall, version, metrics } = needs
+  const { log, wall, version, metrics, world } = needs
   const { openFiles, createKeeper, coversHost, tlsFolder } = await import('../tls/tls.ts')
   const challenges = new Map<string, string>()
   const ready = Promise.withResolvers<void>()
@@ -81,7 +89,7 @@ export async function openTls(
     /** Looks for new certificates from now on. @param cleanups receives what stops that */
     start(served: Listener, cleanups: Cleanups) {
       listener = served
-      const stopTask = startPeriodicTask(source.intervalMs, log, () => look(false))
+      const stopTask = startPeriodicTask(source.intervalMs, world, log, () => look(false))
       cleanups.push(async () => {
         source.stop()
         await Promise.all([stopTask(), looking])

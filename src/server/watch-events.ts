@@ -4,6 +4,7 @@ import type { Log } from '../log/log.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
+import type { World } from '../world/world.ts'
 
 /** Wakes streams and the webhook worker for what other nodes write. @returns stops the watch */
 export function watchEvents(
@@ -11,6 +12,7 @@ export function watchEvents(
   { logStreams }: Pick<Services, 'logStreams'>,
   webhookWorker: Pick<WebhookWorker, 'hasPending' | 'wakeIfDue'>,
   log: Log,
+  world: World,
 ) {
   const look = createEventWatch({
     store,
@@ -21,5 +23,5 @@ export function watchEvents(
       await webhookWorker.wakeIfDue()
     },
   })
-  return startPeriodicTask(eventWatchMs, log, look)
+  return startPeriodicTask(eventWatchMs, world, log, look)
 }

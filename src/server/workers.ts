@@ -14,6 +14,7 @@ import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from '.
 import type { Services } from './services.ts'
 import type { Storage } from './storage.ts'
 import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
+import type { World } from '../world/world.ts'
 
 const expirySweepMs = 10_000
 const clockCheckMs = 10_000
@@ -39,8 +40,9 @@ export async function startWorkers(needs: {
   wall: Clock
   log: Log
   cleanups: Cleanups
+  world: World
 }): Promise<void> {
-  const { config, services, webhookWorker, leadership, clock, wall, log, cleanups } = needs
+  const { config, services, webhookWorker, leadership, clock, wall, log, cleanups, world } = needs
   const store = leadership.fence(needs.store)
   const { database, keyring, isNew, isShared } = needs.storage
   const { messaging, newId, otp } = services
@@ -56,7 +58,7 @@ export async function startWorkers(needs: {
     keys,
     clock,
     newId,
-    random: (bytes) => crypto.getRandomValues(bytes),
+    random: world.random,
   })
   const keyWalks = createKeyWalks({
     store,
@@ -91,17 +93,17 @@ export async function startWorkers(needs: {
     onSealed: () => log.info('all stored data is encrypted with the newest key'),
   })
   const createThrottle = (isStopping: () => boolean) =>
-    createPurgeThrottle(() => isStopping() || !leadership.isLeader())
+    createPurgeThrottle(world, () => isStopping() || !leadership.isLeader())
   cleanups.push(
-    startPeriodicTask(keyWalksMs, log, async (isStopping) => {
+    startPeriodicTask(keyWalksMs, world, log, async (isStopping) => {
       await keyring.refresh()
       return leadership.run(() => runWalks(createThrottle(isStopping)))
     }),
-    startPeriodicTask(expirySweepMs, log, () =>
+    startPeriodicTask(expirySweepMs, world, log, () =>
       leadership.run(() => otp.expireRequests(undefined, leadership.isLeader)),
     ),
-    startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),
-    startPeriodicTask(purgeIntervalMs, log, (isStopping) =>
+    startPeriodicTask(clockCheckMs, world, log, async () => checkClockStep()),
+    startPeriodicTask(purgeIntervalMs, world, log, (isStopping) =>
       leadership.run(() => retention.purge(createThrottle(isStopping))),
     ),
   )

@@ -76,8 +76,9 @@ export function createApplicationStore(
       .from(applications)
       .where(sql`${applications.apiKeyPreview} = any(${sql.placeholder('previews')}::text[])`),
   )
-  const findByApiKeyPreviews = createBatchedLookup(async (previews) =>
-    Map.groupBy(await selectByApiKeyPreviews({ previews }), ({ preview }) => preview),
+  const findByApiKeyPreviews = createBatchedLookup(
+    async (previews) => Map.groupBy(await selectByApiKeyPreviews({ previews }), ({ preview }) => preview),
+    database.world.timers,
   )
   const selectCredentialState = database.prepare(() =>
     executor

@@ -198,7 +198,9 @@ export function createEventStore(
         const seq = first + index
         // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
         const ownId =
-          toPayload && database.isConcurrent ? createIds({ now: () => entry.at }, random)('evt') : null
+          toPayload && database.isConcurrent
+            ? createIds({ now: () => entry.at }, database.world.random)('evt')
+            : null
         const payload = toPayload ? toPayload(ownId ?? ids.encode(entry.at, seq)) : null
         await insert({
           ...entry,
@@ -286,8 +288,6 @@ export function createEventStore(
  */
 export const afterLastSeq = ({ tables: { counters } }: Database, offset: SQL): SQL =>
   sql`(select ${counters.value} from ${counters} where ${counters.name} = 'event_seq') + ${offset}`
-
-const random = (bytes: Uint8Array<ArrayBuffer>) => void crypto.getRandomValues(bytes)
 
 /**
  * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries

@@ -22,7 +22,7 @@ export function createKeyWalkStore(database: Database, executor: QueryExecutor):
         .returning({ version: dataKeys.version })
       if (deleted.length === 0) return false
       // Tells every process to read the keys again.
-      const epoch = crypto.randomUUID()
+      const epoch = database.world.uuid()
       await executor
         .update(meta)
         .set({ value: sql`${epoch}` })

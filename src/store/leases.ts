@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { and, eq, like, lte, sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
 import type { LeaseStore } from '../domain/store/leases.ts'
@@ -61,7 +60,7 @@ export function createLeaseStore(
     async takePages(node) {
       const name = `pages/${node}`
       // Random, since a text that can be compressed would fit into one page.
-      const owner = randomBytes(pagesBytes).toString('base64')
+      const owner = database.world.random(Buffer.alloc(pagesBytes)).toString('base64')
       await executor.insert(leases).values({ name, owner, until: 0, epoch: 0 })
       await executor.delete(leases).where(eq(leases.name, name))
     },

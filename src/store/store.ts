@@ -59,7 +59,7 @@ import { createSealingStore } from './sealing.ts'
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
   const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
-  const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
+  const sealing = createSealing(keys, database.world.random, onUnreadable)
   const ruleCache: RuleCache = new Map()
   // Stores and their prepared statements are created once per connection.
   const bound = new WeakMap<QueryExecutor, Bound>()

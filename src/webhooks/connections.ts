@@ -1,8 +1,9 @@
-import net from 'node:net'
-import tls from 'node:tls'
+import type net from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { ResolvedAddress } from './resolve.ts'
 import { secondMs } from '../shared/durations.ts'
+import { systemWorld } from '../world/system.ts'
+import type { Timer, World } from '../world/world.ts'
 
 /** Where a webhook goes. `addresses` were resolved from `host` and checked for this webhook. */
 export type Target = {
@@ -53,15 +54,18 @@ export type Connections = ReturnType<typeof createConnections>
  * @param options.ca certificates to trust instead of the system's, in PEM
  * @param options.idleMs after which an idle connection is closed
  */
-export function createConnections(options: { ca?: string; idleMs?: number; idleMax?: number } = {}) {
-  const { ca, idleMs = 30 * secondMs, idleMax = 200 } = options
+export function createConnections(
+  options: { ca?: string; idleMs?: number; idleMax?: number; world?: World } = {},
+) {
+  const { ca, idleMs = 30 * secondMs, idleMax = 200, world = systemWorld } = options
+  const { timers } = world
   /** By key; the newest is last. */
   const idleByKey = new Map<string, Pooled[]>()
   /** The oldest is first. */
   const idle = new Set<Pooled>()
   /** TLS sessions by origin, the least recently stored first. */
   const sessions = new Map<string, Buffer>()
-  let idleTimer: ReturnType<typeof setTimeout> | undefined
+  let idleTimer: Timer | undefined
 
   function takeIdle(target: Target): Pooled | undefined {
     for (const { address } of target.addresses) {
@@ -86,14 +90,14 @@ export function createConnections(options: { ca?: string; idleMs?: number; idleM
       pooled.socket.destroy()
       return
     }
-    pooled.idleSince = performance.now()
+    pooled.idleSince = world.monotonic()
     pooled.socket.unref()
     idle.add(pooled)
     const sameKey = idleByKey.get(pooled.key)
     if (sameKey) sameKey.push(pooled)
     else idleByKey.set(pooled.key, [pooled])
     if (idle.size > idleMax) closeOldest()
-    idleTimer ??= setTimeout(closeExpired, idleMs).unref()
+    idleTimer ??= timers.setTimeout(closeExpired, idleMs).unref()
   }
 
   function closeOldest() {
@@ -105,11 +109,11 @@ export function createConnections(options: { ca?: string; idleMs?: number; idleM
 
   function closeExpired() {
     idleTimer = undefined
-    const now = performance.now()
+    const now = world.monotonic()
     for (const { idleSince } of idle) {
       const leftMs = idleSince + idleMs - now
       if (leftMs > 0) {
-        idleTimer = setTimeout(closeExpired, leftMs).unref()
+        idleTimer = timers.setTimeout(closeExpired, leftMs).unref()
         return
       }
       closeOldest()
@@ -156,16 +160,18 @@ export function createConnections(options: { ca?: string; idleMs?: number; idleM
       // The checked addresses, never the result of a second lookup. Not called if `host` is an IP address.
       lookup,
     }
-    if (!isSecure) return net.connect(to)
+    if (!isSecure) return world.connect(to)
     const origin = `${host}:${port}`
     const session = sessions.get(origin)
-    const socket = tls.connect({
+    const socket = world.connect({
       ...to,
-      // Not the environment decides whether certificates are verified.
-      rejectUnauthorized: true,
-      ...(!ipaddr.isValid(host) && { servername: host }),
-      ...(ca !== undefined && { ca }),
-      ...(session && { session }),
+      tls: {
+        // Not the environment decides whether certificates are verified.
+        rejectUnauthorized: true,
+        ...(!ipaddr.isValid(host) && { servername: host }),
+        ...(ca !== undefined && { ca }),
+        ...(session && { session }),
+      },
     })
     socket.on('session', (newSession) => {
       sessions.delete(origin)
@@ -215,7 +221,7 @@ export function createConnections(options: { ca?: string; idleMs?: number; idleM
 
     /** Closes all idle connections. */
     closeIdle() {
-      clearTimeout(idleTimer)
+      timers.clearTimeout(idleTimer)
       idleTimer = undefined
       while (idle.size > 0) closeOldest()
     },

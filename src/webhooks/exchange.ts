@@ -1,8 +1,10 @@
 import type { WebhookAttemptResult, WebhookError } from '../domain/model/webhook-delivery.ts'
 import type { Connection, Connections, Target } from './connections.ts'
 import { createResponseReader } from './response-reader.ts'
+import type { Timer, World } from '../world/world.ts'
 
 export type ExchangeOptions = {
+  world: World
   connections: Connections
   target: Target
   /** The encoded request. */
@@ -28,15 +30,16 @@ export type ExchangeResult = Pick<WebhookAttemptResult, 'statusCode' | 'error' |
  * delivered at least once.
  */
 export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
-  const { connections, target, request, connectTimeoutMs, timeoutMs, abort } = options
+  const { connections, target, request, connectTimeoutMs, timeoutMs, abort, world } = options
+  const { timers } = world
   const { promise, resolve } = Promise.withResolvers<ExchangeResult>()
   const response = createResponseReader()
   let hasResponse = false
   let isReused = false
   let connection: Connection | undefined
-  let connectTimer: ReturnType<typeof setTimeout> | undefined
+  let connectTimer: Timer | undefined
   // Also by the clock: a process that was paused may see the connection open before the timer ends.
-  const deadline = performance.now() + timeoutMs
+  const deadline = world.monotonic() + timeoutMs
 
   const start = (isFresh: boolean) => {
     const user = { onOpen, onData, onEnd }
@@ -44,11 +47,11 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
     connection = acquired.connection
     isReused = acquired.isReused
     if (isReused) connection.write(request)
-    else connectTimer = setTimeout(() => finish('timeout'), connectTimeoutMs)
+    else connectTimer = timers.setTimeout(() => finish('timeout'), connectTimeoutMs)
   }
   const onOpen = () => {
-    clearTimeout(connectTimer)
-    if (performance.now() < deadline) connection?.write(request)
+    timers.clearTimeout(connectTimer)
+    if (world.monotonic() < deadline) connection?.write(request)
     else finish('timeout')
   }
   const onData = (bytes: Buffer) => {
@@ -64,14 +67,14 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   const onEnd = () => {
     const phase = connection?.phase() ?? 'open'
     connection = undefined
-    if (isReused && !hasResponse && performance.now() < deadline) start(true)
+    if (isReused && !hasResponse && world.monotonic() < deadline) start(true)
     else finish(phase === 'open' ? 'reset' : phase)
   }
 
   /** @param failure the error, used only if no status was received */
   const finish = (failure: WebhookError) => {
-    clearTimeout(connectTimer)
-    clearTimeout(exchangeTimer)
+    timers.clearTimeout(connectTimer)
+    timers.clearTimeout(exchangeTimer)
     abort?.removeEventListener('abort', cancel)
     connection?.destroy()
     const { statusCode, retryAfter, body } = response
@@ -85,7 +88,7 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
         retryAfter: retryAfter(),
       })
   }
-  const exchangeTimer = setTimeout(() => finish('timeout'), timeoutMs)
+  const exchangeTimer = timers.setTimeout(() => finish('timeout'), timeoutMs)
   const cancel = () => finish('timeout')
   abort?.addEventListener('abort', cancel)
   if (abort?.aborted) cancel()

@@ -1,16 +1,10 @@
-import { dns } from 'bun'
+import { systemWorld } from '../world/system.ts'
+import type { HostAddress, World } from '../world/world.ts'
 
-/** An IP address that a host name resolves to. */
-export type ResolvedAddress = { address: string; family: number }
+export type ResolvedAddress = HostAddress
 
 /** Resolves a host name to all its addresses; rejects if there are none. */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>
-
-/**
- * Asks the name servers and the hosts file of the system. Not by libc, whose look-ups take a thread each: with eight names
- * that never resolve, all others in the process wait ten seconds, those of other developers' webhooks and of providers too.
- */
-const lookupByCares: Resolve = (host) => dns.lookup(host, { backend: 'c-ares' })
 
 /**
  * The system's resolver with a timeout. A lookup cannot be canceled, so on timeout the caller stops waiting
@@ -18,14 +12,20 @@ const lookupByCares: Resolve = (host) => dns.lookup(host, { backend: 'c-ares' })
  * pile them up. Addresses are kept for `keepMs`, because a lookup costs more than a webhook over a kept-alive
  * connection; failures are not.
  */
-export function createResolver(timeoutMs = 3_000, lookupAll = lookupByCares, keepMs = 5_000): Resolve {
+export function createResolver(
+  timeoutMs = 3_000,
+  lookupAll?: Resolve,
+  keepMs = 5_000,
+  world: World = systemWorld,
+): Resolve {
+  const { timers } = world
   const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
   /** By name, the oldest first. */
   const kept = new Map<string, { addresses: ResolvedAddress[]; until: number }>()
 
   function keep(host: string, addresses: ResolvedAddress[]) {
     kept.delete(host)
-    kept.set(host, { addresses, until: performance.now() + keepMs })
+    kept.set(host, { addresses, until: world.monotonic() + keepMs })
     const [oldest] = kept.keys()
     if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest)
   }
@@ -34,7 +34,7 @@ export function createResolver(timeoutMs = 3_000, lookupAll = lookupByCares, kee
     let pending = inFlight.get(host)
     if (!pending) {
       if (inFlight.size >= inFlightMax) return Promise.reject(new Error('too many names are being resolved'))
-      pending = lookupAll(host).finally(() => inFlight.delete(host))
+      pending = (lookupAll ?? world.resolve)(host).finally(() => inFlight.delete(host))
       inFlight.set(host, pending)
     }
     return pending
@@ -42,15 +42,15 @@ export function createResolver(timeoutMs = 3_000, lookupAll = lookupByCares, kee
 
   return async (host) => {
     const found = kept.get(host)
-    if (found && performance.now() < found.until) return found.addresses
+    if (found && world.monotonic() < found.until) return found.addresses
     const { promise, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(new Error('the name was not resolved in time')), timeoutMs)
+    const timer = timers.setTimeout(() => reject(new Error('the name was not resolved in time')), timeoutMs)
     try {
       const addresses = await Promise.race([lookupOnce(host), promise])
       keep(host, addresses)
       return addresses
     } finally {
-      clearTimeout(timer)
+      timers.clearTimeout(timer)
     }
   }
 }

@@ -12,6 +12,8 @@ import type { Resolve, ResolvedAddress } from './resolve.ts'
 import { readRetryAfter } from './retry.ts'
 import { signatureHeaders } from '../shared/webhook-signature.ts'
 import { portOf, type TargetGuard } from './targets.ts'
+import { systemWorld } from '../world/system.ts'
+import type { World } from '../world/world.ts'
 
 export type SenderOptions = {
   guard: TargetGuard
@@ -27,6 +29,7 @@ export type SenderOptions = {
   ca?: string
   /** Pool of connections; its own by default. */
   connections?: Connections
+  world?: World
 }
 
 /**
@@ -39,7 +42,8 @@ export type SenderOptions = {
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
   const { guard, resolve, clock, version, connectTimeoutMs = 5_000, exchangeTimeoutMs = 15_000, ca } = options
-  const connections = options.connections ?? createConnections(ca === undefined ? {} : { ca })
+  const { world = systemWorld } = options
+  const connections = options.connections ?? createConnections({ world, ...(ca !== undefined && { ca }) })
 
   /** By URL. The checks of a URL cost as much as the exchange, and have the same result until the next start. */
   const checkedUrls = new Map<string, CheckedUrl | WebhookError>()
@@ -68,8 +72,8 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
   }
 
   return async (message, abort) => {
-    const startedAt = performance.now()
-    const elapsedMs = () => Math.round(performance.now() - startedAt)
+    const startedAt = world.monotonic()
+    const elapsedMs = () => Math.round(world.monotonic() - startedAt)
     const checked = checkUrl(message.url)
     const addresses = typeof checked === 'string' ? checked : await findAddresses(checked)
     if (typeof checked === 'string' || typeof addresses === 'string') {
@@ -95,6 +99,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       }
     const headers = buildHeaders(checked, message, `otpd/${version}`, clock.now())
     const { retryAfter, ...response } = await exchange({
+      world,
       connections,
       target: { ...checked, addresses },
       request: encodeRequest(checked, headers, message.body),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
@@ -15,6 +14,8 @@ import type {
 } from '../domain/store/webhook-outbox.ts'
 import { loadMessages, type HeldDelivery } from './load-messages.ts'
 import { retryDelayMs } from './retry.ts'
+import { systemWorld } from '../world/system.ts'
+import type { Timer, World } from '../world/world.ts'
 
 /**
  * Limit per process, of connections and memory, which developers share: receivers that are slow must not delay the
@@ -61,9 +62,11 @@ export function createWebhookWorker(needs: {
   ownsAllLeases: boolean
   onError(error: unknown): void
   pollMs?: number
+  world?: World
 }) {
-  const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
-  const owner = randomUUID()
+  const { store, send, clock, random, ownsAllLeases, onError, pollMs = 1_000, world = systemWorld } = needs
+  const { timers } = world
+  const owner = world.uuid()
   const abort = new AbortController()
   const places = createFairPlaces(inFlightMax, 1 / 3)
   /** Deliveries with a place, which the next microtask sends. */
@@ -71,7 +74,7 @@ export function createWebhookWorker(needs: {
   const inFlight = new Set<Promise<void>>()
   /** Finished sends that are not yet recorded in the database. */
   const unrecorded = new Set<CompletedSend>()
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: Timer | undefined
   let isStarted = false
   /** Whether more may be due than the last claim could lease. */
   let hasBacklog = true
@@ -120,13 +123,13 @@ export function createWebhookWorker(needs: {
    * Wakes when the next delivery is due, and at the latest after `pollMs`, for deliveries of other processes.
    */
   async function scheduleNextRound() {
-    clearTimeout(timer)
+    timers.clearTimeout(timer)
     if (!isStarted) return
     const untilDueMs = await untilNextDue()
     hasPending = untilDueMs < Infinity
-    clearTimeout(timer)
+    timers.clearTimeout(timer)
     // A delivery that is already due waits for capacity, which wakes the worker, or for another process.
-    if (isStarted) timer = setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
+    if (isStarted) timer = timers.setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
   }
 
   /**
@@ -288,10 +291,10 @@ export function createWebhookWorker(needs: {
      */
     async stop(withinMs: number): Promise<void> {
       isStarted = false
-      clearTimeout(timer)
-      const abortTimer = setTimeout(() => abort.abort(), withinMs)
+      timers.clearTimeout(timer)
+      const abortTimer = timers.setTimeout(() => abort.abort(), withinMs)
       await whenIdle()
-      clearTimeout(abortTimer)
+      timers.clearTimeout(abortTimer)
     },
   }
 }

@@ -17,6 +17,8 @@ function isAllowed(path: string, { target, kind }: Import): boolean {
   const isIn = (names: readonly string[] = []) => names.includes(area) || names.includes(target)
   if (area === rule.area || isIn(rule.imports)) return true
   if (area === 'src/shared') return true
+  // The rules of the domain, and what is shared with other programs, get time and chance as arguments.
+  if (area === 'src/world') return /^src\/(?!domain\/|shared\/|client\/|docs\/)/.test(path)
   if (kind === 'type') return isIn(rule.types) || isIn(rule.dynamic)
   return kind === 'dynamic' && isIn(rule.dynamic)
 }

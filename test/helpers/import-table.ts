@@ -281,6 +281,8 @@ export const importRules: readonly ImportRule[] = [
     dynamic: ['src/tls/tls.ts'],
     packages: anyPackageExcept(...cliPackages),
   },
+  // Time, chance, network and processes, which a server takes from outside of its code; all layers of the server may use it.
+  { area: 'src/world', packages: /^(bun|node:[\w/]+)$/ },
   // The rendered guides, which server and command line both show. It depends on neither.
   { area: 'src/docs', packages: neutralPackages },
   // A few definitions that server and command line share. It depends on neither.

@@ -4,6 +4,7 @@ import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/provide
 import { findSettingFaults } from '../../src/delivery/kit/provider-kinds.ts'
 import type { Callback, OutcomeReport, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
 import { testClock } from './clock.ts'
+import { systemWorld } from '../../src/world/system.ts'
 
 /** Request that reached the provider's server. */
 export type ProviderCall = {
@@ -67,7 +68,7 @@ export function startProviderServer() {
 
 /** Returns the dependencies of a provider: the real HTTP client and a stopped clock. */
 export function providerNeeds(http: ProviderHttp = createProviderHttp()): ProviderNeeds {
-  return { http, clock: testClock(), feedback: true }
+  return { http, clock: testClock(), feedback: true, world: systemWorld }
 }
 
 /** Creates a provider. @throws Error if the settings are invalid */

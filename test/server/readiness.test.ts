@@ -6,6 +6,7 @@ import { createReadiness } from '../../src/server/readiness.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, openTestPostgres } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
+import { systemWorld } from '../../src/world/system.ts'
 
 function createProbe(database: Database, node: string) {
   const clock = testClock()
@@ -14,7 +15,7 @@ function createProbe(database: Database, node: string) {
   let lacksCertificate = false
   const disk = { isFull: false }
   const states = { isDraining: () => isDraining, lacksCertificate: () => lacksCertificate, disk }
-  const probe = createReadiness(store, { clock, node }, states)
+  const probe = createReadiness(store, { clock, node, timers: systemWorld.timers }, states)
   return {
     clock,
     probe,

@@ -1,5 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
+import { systemWorld } from '../../world/system.ts'
+import type { World } from '../../world/world.ts'
 
 export type HttpRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -38,6 +40,7 @@ export type ProviderHttpOptions = {
   version?: string
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
+  world?: World
 }
 
 const responseBytesMax = 64 * 1024
@@ -57,7 +60,11 @@ const keepAliveMs = 4_000
  * was written; here the socket's events tell the two apart. `fetch` also obeys the proxy variables of the
  * environment, and lets the environment disable certificate verification.
  */
-export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): ProviderHttp {
+export function createProviderHttp({
+  version,
+  ca,
+  world = systemWorld,
+}: ProviderHttpOptions = {}): ProviderHttp {
   const agentOptions = { keepAlive: true, timeout: keepAliveMs }
   const plainAgent = new http.Agent(agentOptions)
   const secureAgent = new https.Agent({
@@ -72,7 +79,7 @@ export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): P
       const isSecure = /^https:/i.test(url)
       const bytes = body === undefined ? undefined : Buffer.from(body)
       const openRequest = () =>
-        (isSecure ? https : http).request(url, {
+        world.request(url, {
           method,
           headers: {
             'user-agent': userAgent,

@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/model/clock.ts'
 import { isSafeUrl } from '../../shared/safe-url.ts'
 import type { ProviderHttp } from './http-client.ts'
 import type { Provider } from './provider.ts'
+import type { World } from '../../world/world.ts'
 
 /**
  * Declares one setting of a provider kind. Configuration checks, help and documentation are derived from it.
@@ -40,6 +41,7 @@ export type ProviderNeeds = {
   clock: Clock
   /** Whether the outcomes of messages are reported to the provider: some want to know it with the message. */
   feedback: boolean
+  world: World
 }
 
 /** Declares a kind of provider: its settings, its channels and its factory. */

@@ -1,7 +1,7 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { awsHost } from './aws.ts'
 import { forged, noReceipt, unreadable } from '../kit/callbacks.ts'
-import type { ProviderHttp } from '../kit/http-client.ts'
+import type { ProviderNeeds } from '../kit/provider-kinds.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import type { Callback, CallbackResult } from '../kit/provider.ts'
 import { hourMs } from '../../shared/durations.ts'
@@ -28,7 +28,7 @@ export type SnsTopicSettings = {
  */
 export function createSnsNotificationReader(
   { region, receiptTopicArn, baseUrl }: SnsTopicSettings,
-  { http }: { http: ProviderHttp },
+  { http, world }: Pick<ProviderNeeds, 'http' | 'world'>,
 ): (callback: Callback, nowMs: number) => Promise<{ message: string } | CallbackResult> {
   const origins = [
     `https://${awsHost('sns', region)}`,
@@ -38,7 +38,7 @@ export function createSnsNotificationReader(
 
   const isTrusted = (url: string) => URL.canParse(url) && origins.includes(new URL(url).origin)
   const fetchText = async (url: string) => {
-    const result = await http.request({ method: 'GET', url }, AbortSignal.timeout(fetchTimeoutMs))
+    const result = await http.request({ method: 'GET', url }, world.timers.timeoutSignal(fetchTimeoutMs))
     return result.kind === 'response' && result.status === 200 ? result.text : undefined
   }
 

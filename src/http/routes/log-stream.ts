@@ -8,6 +8,7 @@ import { createEventStream } from '../event-stream.ts'
 import { consoleErrors, environmentQuery, eventStream, object } from '../schemas.ts'
 import { readTraceId } from '../trace.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
+import type { World } from '../../world/world.ts'
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -24,6 +25,7 @@ export function logStreamRoutes(services: {
   applications: Pick<ApplicationService, 'requireFilter'>
   logStreams: LogStreams
   clock: Clock
+  world: Pick<World, 'timers'>
   /** Interval of the heartbeat; 10 s by default. */
   heartbeatMs?: number
   onBug(error: unknown, traceId: string): void
@@ -46,6 +48,7 @@ export function logStreamRoutes(services: {
       const traceId = readTraceId(request, set.headers)
       const body = createEventStream(stream, {
         clock,
+        timers: services.world.timers,
         heartbeatMs,
         present: presentLogEntry,
         onError: (error) => onBug(error, traceId),

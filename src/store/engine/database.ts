@@ -1,4 +1,5 @@
 import type { SQL } from 'drizzle-orm'
+import type { World } from '../../world/world.ts'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
@@ -76,6 +77,8 @@ export type Database = DatabasePort &
   )
 
 type DatabasePort = {
+  /** The world of the process. */
+  readonly world: World
   readonly tables: Tables
 
   /** Runs statements outside a transaction. On SQLite this connection is read-only. */

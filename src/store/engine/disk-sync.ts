@@ -1,19 +1,15 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { closeSync, fdatasync, openSync } from 'node:fs'
-import { promisify } from 'node:util'
-
-const fdatasyncAsync = promisify(fdatasync)
+import { closeSync, openSync } from 'node:fs'
+import type { World } from '../../world/world.ts'
 
 /** @throws an error with the code of SQLite for it */
-async function syncData(file: number): Promise<void> {
+async function syncData({ flush }: World, file: number): Promise<void> {
   try {
-    await fdatasyncAsync(file)
+    await flush(file)
   } catch (cause) {
     throw Object.assign(new Error('the file could not be flushed', { cause }), { code: 'SQLITE_IOERR_FSYNC' })
   }
 }
-
-const nextTurn = () => new Promise(setImmediate)
 
 /** Pages of the write-ahead log, estimated, after which they are copied to the database file. */
 const checkpointPages = 4_000
@@ -54,6 +50,7 @@ export function createDiskSync(
   path: string,
   writer: SqliteConnection,
   onDiskFault: (error: unknown) => void,
+  world: World,
 ) {
   if (process.platform !== 'linux') return undefined
   // Checkpoints of other connections, and of this one when it is closed, flush the log and the file as before.
@@ -65,6 +62,7 @@ export function createDiskSync(
   const logFile = openSync(`${path}-wal`, 'r')
   let databaseFile: number | undefined
   let checkpointer: ReturnType<typeof openCheckpointer> | undefined
+  let cancelOnExit = () => {}
   let pages = 0
   /** The first part of a checkpoint, from its copy on. */
   let firstPart: Promise<void> | undefined
@@ -78,7 +76,7 @@ export function createDiskSync(
       databaseFile ??= openSync(path, 'r')
       if (!checkpointer) {
         checkpointer = openCheckpointer(path)
-        process.on('exit', keepHeldLog)
+        cancelOnExit = world.onExit(keepHeldLog)
       }
       // As long as it could be read, the log is not overwritten: it has the pages that the file may lose in a power cut.
       checkpointer.hold()
@@ -94,7 +92,7 @@ export function createDiskSync(
   async function flushFile(file: number | undefined): Promise<void> {
     if (file === undefined) return
     try {
-      await syncData(file)
+      await syncData(world, file)
       checkpointer?.release()
     } catch (error) {
       // The log is held for the next start, which copies its pages again.
@@ -112,7 +110,7 @@ export function createDiskSync(
   }
 
   const disk: DiskSync = {
-    flush: () => syncData(logFile),
+    flush: () => syncData(world, logFile),
 
     isCheckpointDue(jobs) {
       pages += pagesPerBatch + pagesPerJob * jobs
@@ -122,7 +120,7 @@ export function createDiskSync(
     async makeCheckpoint() {
       pages = 0
       // The responses of the last batch go first.
-      await nextTurn()
+      await world.timers.nextTurn()
       const flushed = flushFile(copyPages())
       if (isSecondPartDue) {
         isSecondPartDue = false
@@ -145,7 +143,7 @@ export function createDiskSync(
       await firstPart
       if (hasFailed) return
       checkpointer?.close()
-      process.off('exit', keepHeldLog)
+      cancelOnExit()
     },
     close(): void {
       if (isClosed) return

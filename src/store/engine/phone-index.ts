@@ -3,6 +3,8 @@ import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
 import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
+import { systemWorld } from '../../world/system.ts'
+import type { Timers } from '../../world/world.ts'
 
 /** New records after which they are added to the table. With more of them, fewer pages are written for each. */
 const tailMax = 16_384
@@ -51,10 +53,13 @@ type TableRow = { prefix: number; key: number }
  * Divides records into slices of the table, in its order; the rows of each are not sorted yet. The event loop goes on in the
  * meantime, because all records at once would take it twenty milliseconds.
  */
-async function sortInSlices(records: ReadonlyArray<[hash: string, key: number]>): Promise<TableRow[][]> {
+async function sortInSlices(
+  records: ReadonlyArray<[hash: string, key: number]>,
+  timers: Timers,
+): Promise<TableRow[][]> {
   const slices = Array.from({ length: Math.ceil(records.length / sliceRows) }, (): TableRow[] => [])
   for (const [index, [hash, key]] of records.entries()) {
-    if (index % sliceRows === sliceRows - 1) await new Promise(setImmediate)
+    if (index % sliceRows === sliceRows - 1) await timers.nextTurn()
     const prefix = hashPrefix(hash)
     slices[Math.floor((prefix / 2 ** 53) * slices.length)]?.push({ prefix, key })
   }
@@ -73,6 +78,7 @@ export function createPhoneIndex(
   writer: SqliteConnection,
   write: ((body: () => Promise<void>) => Promise<void>) | undefined,
   limit = tailMax,
+  timers = systemWorld.timers,
 ) {
   // Prepared at the first use: a host command may open a database that has not been migrated.
   const reads = lazy(() => ({
@@ -131,7 +137,7 @@ export function createPhoneIndex(
       until = toKey(writes().lastKey.values())
       records = [...tail, ...added]
     })
-    for (const slice of await sortInSlices(records)) {
+    for (const slice of await sortInSlices(records, timers)) {
       if (isClosed()) return
       slice.sort((a, b) => a.prefix - b.prefix)
       await write(async () => {

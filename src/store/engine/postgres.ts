@@ -22,6 +22,7 @@ import { partitions } from './partitions.ts'
 import { defineTables } from './tables.ts'
 import { defineAdmissionTable } from './tables/limits.ts'
 import { defineNodeTable } from './tables/nodes.ts'
+import { systemWorld } from '../../world/system.ts'
 
 const words = customType<{ data: readonly string[] | null; driverData: string | null }>({
   dataType: () => 'text',
@@ -137,6 +138,8 @@ function describePostgres({
   }
 
   return {
+    // Its server runs in no other world.
+    world: systemWorld,
     tables: defineTables(postgresColumns),
     admissionTable: defineAdmissionTable(postgresColumns),
     read,

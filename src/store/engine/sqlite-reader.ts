@@ -1,10 +1,12 @@
+import { systemWorld } from '../../world/system.ts'
+import type { Timers } from '../../world/world.ts'
 import type { Database as SqliteConnection, SQLQueryBindings } from 'bun:sqlite'
 
 /**
  * Wraps a read-only connection, for reads outside of transactions. All reads in one turn of the event loop share a
  * snapshot: taking one costs locks and the page cache, several times as much as looking up a row.
  */
-export function openReader(connection: SqliteConnection) {
+export function openReader(connection: SqliteConnection, timers: Timers = systemWorld.timers) {
   connection.run('PRAGMA busy_timeout = 1000')
   connection.run('PRAGMA query_only = ON')
   const begin = connection.prepare('BEGIN')
@@ -16,7 +18,7 @@ export function openReader(connection: SqliteConnection) {
     if (isSnapshotOpen) return
     begin.run()
     isSnapshotOpen = true
-    setImmediate(endSnapshot)
+    timers.setImmediate(endSnapshot)
   }
 
   /**

@@ -16,12 +16,16 @@ import { openReader } from './sqlite-reader.ts'
 import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
 import { createShortIds, type ShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
+import { systemWorld } from '../../world/system.ts'
+import type { World } from '../../world/world.ts'
 import { createWriteQueue, type WriteQueueHooks } from './write-queue.ts'
 
 /** Attempts to truncate the write-ahead log while other processes read or write. */
 const truncateAttemptsMax = 100
 
 export type SqliteOptions = {
+  /** The system's by default. */
+  world?: World
   /**
    * Called when a commit fails and its outcome is unknown. The process must exit: SQLite would carry on as if nothing
    * had happened, and rejected writes may be in the file after a restart.
@@ -43,10 +47,11 @@ export type SqliteOptions = {
  * Acknowledged writes survive a power loss: the queue flushes the write-ahead log after each commit, before it resolves.
  */
 export function openSqlite(path: string, options: SqliteOptions): Database {
+  const { world = systemWorld } = options
   const writer = connect(path, 0)
-  const disk = createDiskSync(path, writer, options.onDiskFault)
+  const disk = createDiskSync(path, writer, options.onDiskFault, world)
   if (options.secureDelete) writer.run('PRAGMA secure_delete = ON')
-  const reader = openReader(new SqliteConnection(path, { readonly: true }))
+  const reader = openReader(new SqliteConnection(path, { readonly: true }), world.timers)
 
   // drizzle calls bun:sqlite synchronously and wraps the result, so the types of the asynchronous builders hold.
   const tx = drizzle(writer) as unknown as QueryExecutor
@@ -66,8 +71,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     writer,
     (body) => queue.write(body),
     options.phoneTailMax,
+    world.timers,
   )
   const queue = createWriteQueue(writer, tx, {
+    world,
     participants: [
       // First, so that nothing is read from an older snapshot and remembered under the new epoch.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
@@ -87,12 +94,13 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   function refresh() {
     if (isFresh) return
     isFresh = true
-    setImmediate(() => (isFresh = false))
+    world.timers.setImmediate(() => (isFresh = false))
     queue.noticeForeignCommits()
   }
 
   return {
     ...describeSqlite(ids),
+    world,
     memory: { admissions, configuration, log, refresh },
     listIndex: listIndex.index,
     phoneIndex,
@@ -138,6 +146,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const foreignCommits = watchForeignCommits(connection, participants, () => {})
   return {
     ...describeSqlite(ids),
+    world: systemWorld,
     memory: { admissions, configuration, log, refresh: foreignCommits.notice },
     listIndex: createReadonlyListIndex(reader.client.prepare),
     phoneIndex,

@@ -1,6 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { CallGroup, QueryExecutor } from './database.ts'
+import { systemWorld, type World } from '../../world/system.ts'
 import { createCommitFlusher } from './commit-flusher.ts'
 import type { DiskSync } from './disk-sync.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
@@ -12,8 +13,7 @@ const waitingMax = 10_000
 const busyTimeoutMs = 3_000
 
 /**
- * How the jobs of a batch ran.
- *
+ * How the jobs of a batch ran:
  * - `done`: each has its outcome, and the transaction can commit.
  * - `retry`: a body failed after it had written; the batch must run again with savepoints.
  * - `split`: the changes of the calls could not be written; each call must run again in a transaction of its own.
@@ -34,6 +34,7 @@ type Job = {
 }
 
 export type WriteQueueHooks = {
+  world?: World
   /** In the order in which they are called. */
   participants?: readonly TransactionParticipant[]
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
@@ -65,7 +66,7 @@ export type WriteQueueHooks = {
 export function createWriteQueue(
   connection: SqliteConnection,
   tx: QueryExecutor,
-  { participants = [], onDiskFault, disk, onForeignCommit = () => {} }: WriteQueueHooks,
+  { world = systemWorld, participants = [], onDiskFault, disk, onForeignCommit = () => {} }: WriteQueueHooks,
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
@@ -118,7 +119,7 @@ export function createWriteQueue(
       isAlone: false,
       resolve: resolve as (value: unknown) => void,
       reject,
-      queuedAt: performance.now(),
+      queuedAt: world.monotonic(),
       outcome: undefined,
     })
     schedule()
@@ -128,7 +129,7 @@ export function createWriteQueue(
   function schedule() {
     if (isActive) return
     isActive = true
-    setImmediate(runNextBatch)
+    world.timers.setImmediate(runNextBatch)
   }
 
   async function runNextBatch() {
@@ -138,9 +139,9 @@ export function createWriteQueue(
     // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
     // fails, so that tests find it.
     let hasTurnEnded = false
-    const turnTimer = setImmediate(() => (hasTurnEnded = true))
+    const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
     const result = await runBatch(batch)
-    clearImmediate(turnTimer)
+    world.timers.clearImmediate(turnTimer)
     switch (result.kind) {
       case 'retry':
         useSavepoints = true
@@ -181,7 +182,7 @@ export function createWriteQueue(
       return true
     } catch (error) {
       if (isBusy(error)) {
-        const oldestQueuedAt = performance.now() - busyTimeoutMs
+        const oldestQueuedAt = world.monotonic() - busyTimeoutMs
         const expired = waiting.filter((job) => job.queuedAt < oldestQueuedAt)
         waiting = waiting.filter((job) => job.queuedAt >= oldestQueuedAt)
         for (const job of expired) job.reject(toCallerError(error))
@@ -190,7 +191,7 @@ export function createWriteQueue(
         for (const job of waiting.splice(0)) job.reject(toCallerError(error))
         if (isDiskFault(error) || error instanceof ForeignCommitError) failPermanently(error)
       }
-      if (waiting.length > 0) setTimeout(runNextBatch, 3 + Math.random() * 7)
+      if (waiting.length > 0) world.timers.setTimeout(runNextBatch, 3 + world.randomNumber() * 7)
       else {
         isActive = false
         notifyIdle()

@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import type { TableCheck } from './integrity-worker.ts'
+import { systemWorld } from '../../world/system.ts'
+import type { World } from '../../world/world.ts'
 
 type IntegrityLog = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
 
@@ -11,6 +12,8 @@ export type IntegrityOptions = {
   hasDamagedLog: boolean
   /** How long to leave the disk to the start of the server, otherwise. */
   firstAfterMs?: number
+  /** The system's by default. */
+  world?: World
 }
 
 /**
@@ -19,16 +22,17 @@ export type IntegrityOptions = {
  * @returns a function that stops the checks
  */
 export function startIntegrityChecks(path: string, log: IntegrityLog, options: IntegrityOptions): () => void {
-  const { afterUncleanStop, hasDamagedLog, firstAfterMs = minuteMs } = options
+  const { afterUncleanStop, hasDamagedLog, firstAfterMs = minuteMs, world = systemWorld } = options
+  const { timers } = world
   let stopCheck = () => {}
-  const check = (intactMessage?: string) => (stopCheck = checkIntegrity(path, log, { intactMessage }))
+  const check = (intactMessage?: string) => (stopCheck = checkIntegrity(path, log, { intactMessage, world }))
   const lost = hasDamagedLog ? ', but for changes in the damaged write-ahead log' : ''
   if (afterUncleanStop) check(`the database is intact after the unclean stop${lost}`)
-  const first = afterUncleanStop ? undefined : setTimeout(() => check(), firstAfterMs)
-  const daily = setInterval(() => check(), dayMs)
+  const first = afterUncleanStop ? undefined : timers.setTimeout(() => check(), firstAfterMs)
+  const daily = timers.setInterval(() => check(), dayMs)
   return () => {
-    clearTimeout(first)
-    clearInterval(daily)
+    timers.clearTimeout(first)
+    timers.clearInterval(daily)
     stopCheck()
   }
 }
@@ -45,9 +49,13 @@ export function startIntegrityChecks(path: string, log: IntegrityLog, options: I
 export function checkIntegrity(
   path: string,
   log: IntegrityLog,
-  { intactMessage, onEnd = () => {} }: { intactMessage?: string | undefined; onEnd?: () => void } = {},
+  {
+    intactMessage,
+    onEnd = () => {},
+    world = systemWorld,
+  }: { intactMessage?: string | undefined; onEnd?: () => void; world?: World } = {},
 ): () => void {
-  const worker = new Worker(new URL('./integrity-worker.ts', import.meta.url), { workerData: path })
+  const worker = world.startThread(new URL('./integrity-worker.ts', import.meta.url), path)
   worker.unref()
   let isIntact = true
   let isStopped = false
