@@ -126,7 +126,7 @@ export function createMessaging(needs: MessagingNeeds) {
     newId,
     delivery,
     onReopened: worker.wake,
-    applyToRelayed: createRelayReceipts({ store, newId }),
+    applyToRelayed: createRelayReceipts({ store, clock, newId }),
   })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {

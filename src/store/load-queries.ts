@@ -9,6 +9,7 @@ import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import { isUnused, openRecord } from './phone-rows.ts'
+import { toRelayedMessage } from './relayed-messages.ts'
 import { createUsageQuery } from './rate-limit-rows.ts'
 import { readLoadTime } from './transaction-time.ts'
 import { parseSubscriber } from './webhook-endpoints.ts'
@@ -22,7 +23,7 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
 export function createLoadQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
   const { tables, admissionTable } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
-  const { webhookEndpoints: endpoints, counters, guardRules } = tables
+  const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages } = tables
   if (!admissionTable) throw new Error('groups of calls are read on PostgreSQL only')
 
   const lockApplications = database.prepare(() =>
@@ -45,9 +46,9 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .where(isAny(applications.id, 'ids'))
       .orderBy(locking(applications.id)),
   )
-  const lockRequests = database.prepare(() =>
-    executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids')).orderBy(locking(otpRequests.id)),
-  )
+  const selectRequests = () => executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids'))
+  const findRequests = database.prepare(selectRequests)
+  const lockRequests = database.prepare(() => selectRequests().orderBy(locking(otpRequests.id)))
   const lockMessages = database.prepare(() =>
     executor
       .select()
@@ -55,12 +56,15 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .where(isAny(otpDeliveries.requestId, 'ids'))
       .orderBy(otpDeliveries.requestId, locking(otpDeliveries.message)),
   )
-  const lockPhones = database.prepare(() =>
+  const selectPhones = () => executor.select().from(phones).where(isAny(phones.phoneHash, 'hashes'))
+  const findPhones = database.prepare(selectPhones)
+  const lockPhones = database.prepare(() => selectPhones().orderBy(locking(phones.phoneHash)))
+  const lockRelayed = database.prepare(() =>
     executor
       .select()
-      .from(phones)
-      .where(isAny(phones.phoneHash, 'hashes'))
-      .orderBy(locking(phones.phoneHash)),
+      .from(relayedMessages)
+      .where(isAny(relayedMessages.id, 'ids'))
+      .orderBy(locking(relayedMessages.id)),
   )
   const findAnswers = database.prepare(() => {
     const { caller, route, key } = idempotencyKeys
@@ -88,14 +92,26 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .where(sql`${counters.name} = 'event_seq'`),
   )
 
+  const byId = (rows: Awaited<ReturnType<typeof findRequests>>) =>
+    new Map(rows.map((row) => [row.id, toOtpRequest(sealing, row)]))
+  const byHash = (rows: Awaited<ReturnType<typeof findPhones>>) =>
+    new Map(
+      rows.map((row) => [
+        row.phoneHash,
+        { hash: row.phoneHash, row, record: openRecord(sealing, row), isNew: isUnused(row) },
+      ]),
+    )
+
   return {
     async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
       return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))
     },
 
-    async requests(ids: readonly string[]) {
-      return new Map((await lockRequests({ ids })).map((row) => [row.id, toOtpRequest(sealing, row)]))
-    },
+    requests: async (ids: readonly string[]) => byId(await lockRequests({ ids })),
+    requestsWithoutLock: async (ids: readonly string[]) => byId(await findRequests({ ids })),
+
+    relayed: async (ids: readonly string[]) =>
+      new Map((await lockRelayed({ ids })).map((row) => [row.id, toRelayedMessage(sealing, row)])),
 
     /** Messages by request, oldest first. */
     async messages(ids: readonly string[]) {
@@ -103,15 +119,8 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
     },
 
     /** Records by hash. A record that is missing cannot be locked: the first of two transactions that add it wins. */
-    async phones(hashes: readonly string[]) {
-      const rows = await lockPhones({ hashes })
-      return new Map(
-        rows.map((row) => [
-          row.phoneHash,
-          { hash: row.phoneHash, row, record: openRecord(sealing, row), isNew: isUnused(row) },
-        ]),
-      )
-    },
+    phones: async (hashes: readonly string[]) => byHash(await lockPhones({ hashes })),
+    phonesWithoutLock: async (hashes: readonly string[]) => byHash(await findPhones({ hashes })),
 
     /** Answers by `idempotencyRow`. */
     async answers(scopes: readonly IdempotencyScope[]) {

@@ -6,9 +6,12 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import { unused, withAdmission } from '../domain/model/rate-limit.ts'
 import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
-import type { Needs, Rows } from '../domain/store/operation.ts'
+import type { CheckBudget } from '../domain/model/phone-record.ts'
+import type { OldBudgets } from '../domain/store/check-budgets.ts'
+import type { Needs, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import { toCredentialState } from './applications.ts'
+import { RaceLostError } from './engine/errors.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { limiterKey, limitKey, type LoadQueries } from './load-queries.ts'
@@ -27,7 +30,11 @@ export function createLoadedRows(
 ): StoredRows {
   const credentials = createTable(queries.credentials)
   const requests = createTable(queries.requests)
+  /** Rows that look-ups have read without a lock. */
+  const seenRequests = createTable(queries.requestsWithoutLock)
+  const seenPhones = createTable(queries.phonesWithoutLock)
   const messages = createTable(queries.messages)
+  const relayed = createTable(queries.relayed)
   const phones = createTable(queries.phones)
   const guardRows = createTable(async (keys) => tx.guard.rows(keys))
   const answers = createTable<IdempotencyRecord, IdempotencyScope>((_, scopes) => queries.answers(scopes))
@@ -42,15 +49,13 @@ export function createLoadedRows(
   const owners = createTable((numbers) =>
     readEach(numbers, (phone) => tx.developers.findVirtualPhoneOwner(phone)),
   )
-  const otherPhones = createTable((hashes) => readEach(hashes, (hash) => tx.phones.find(hash)))
-  const oldBudgets = createTable<boolean, readonly string[]>((keys, hashes) =>
-    readEach(keys, (_, index) => tx.checkBudgets.exists(hashes[index] ?? [])),
+  const oldBudgets = createTable<CheckBudget[], OldBudgets>((keys, wanted) =>
+    readEach(keys, (_, index) => wanted[index] && tx.checkBudgets.list(wanted[index])),
   )
-  // In the lock order.
-  const locked = [messages, phones, guardRows]
   const unlocked = [answers, usages, subscribers, subscribersOfDevelopers]
-  const rare = [owners, otherPhones, oldBudgets]
-  const all = [credentials, requests, ...locked, ...unlocked, ...rare]
+  const rare = [owners, oldBudgets]
+  // In the lock order.
+  const all = [credentials, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
   /** Time of the database when the rows were read. */
@@ -81,9 +86,17 @@ export function createLoadedRows(
     },
     listRules: ({ developerId }) => rules.get(developerId) ?? [],
     idempotencyRecord: (scope) => get(answers, idempotencyRow(scope)),
-    request: (id) => get(requests, id),
+    request: (id) => (requests.has(id) || !seenRequests.has(id) ? get(requests, id) : seenRequests.get(id)),
     messages: (id) => get(messages, id) ?? [],
-    phone: (hash, ifMissing) => get(phones, hash) ?? { hash, row: undefined, record: ifMissing, isNew: true },
+    relayed: (id) => get(relayed, id),
+    phone: (hash, ifMissing) =>
+      get(phones, hash) ??
+      (isDeciding ? undefined : seenPhones.get(hash)) ?? {
+        hash,
+        row: undefined,
+        record: ifMissing,
+        isNew: true,
+      },
     guard: {
       rows: (keys) =>
         new Map(
@@ -97,26 +110,26 @@ export function createLoadedRows(
     subscribers: (appId) => get(subscribers, appId) ?? [],
     subscribersOfDeveloper: (developerId) => get(subscribersOfDevelopers, developerId) ?? [],
     virtualPhoneOwner: (phone) => get(owners, phone),
-    hasPhone: (hash) => get(otherPhones, hash) !== undefined,
     hasPseudonymSlots: () => legacy?.hasPseudonymSlots ?? false,
-    hasCheckBudgets: (toPhoneHashes) =>
-      legacy?.hasBudgets === true && get(oldBudgets, toPhoneHashes().join()) === true,
+    oldBudgets: (find) => (legacy?.hasBudgets ? (get(oldBudgets, budgetsKey(find())) ?? []) : []),
   }
 
-  function name(needs: Needs): void {
+  function name(needs: Needs, isGuardRead: boolean): void {
     if (needs.application && credentials.want(needs.application.id))
       developerIds.set(needs.application.id, needs.application.developerId)
     for (const scope of needs.answers ?? []) answers.want(idempotencyRow(scope), scope)
     if (needs.request !== undefined) requests.want(needs.request)
     for (const id of needs.messages ?? []) messages.want(id)
     if (needs.phone !== undefined) phones.want(needs.phone)
-    for (const key of needs.guard ?? []) guardRows.want(key)
+    if (isGuardRead) for (const key of needs.guard ?? []) guardRows.want(key)
     if (needs.limit) usages.want(limitKey(needs.limit), needs.limit)
     if (needs.subscribers !== undefined) subscribers.want(needs.subscribers)
     if (needs.subscribersOfDeveloper !== undefined) subscribersOfDevelopers.want(needs.subscribersOfDeveloper)
     if (needs.virtualPhone !== undefined) owners.want(needs.virtualPhone)
-    if (legacy?.hasBudgets && needs.oldPhones) oldBudgets.want(needs.oldPhones.join(), needs.oldPhones)
-    for (const hash of needs.otherPhones ?? []) otherPhones.want(hash)
+    const old = legacy?.hasBudgets ? needs.oldBudgets?.() : undefined
+    if (old) oldBudgets.want(budgetsKey(old), old)
+    if (needs.relayed !== undefined) relayed.want(needs.relayed)
+    for (const hash of needs.otherPhones ?? []) phones.want(hash)
   }
 
   /**
@@ -126,6 +139,9 @@ export function createLoadedRows(
    * @param isFollowed whether all calls name further rows; then applications and requests need no time
    */
   async function loadWanted(isFollowed: boolean): Promise<void> {
+    // Requests lead to phones, which must be locked together, and in one order.
+    const locked =
+      requests.isWanted() || relayed.isWanted() ? [messages, relayed] : [messages, phones, guardRows]
     const isTimed = !isFollowed || [...locked, ...unlocked].some((table) => table.isWanted())
     const rowsToLock = [credentials, requests, ...locked].map((table) => table.load())
     const time = isTimed ? queries.time() : Promise.resolve(undefined)
@@ -137,6 +153,19 @@ export function createLoadedRows(
     }
     await loadRules()
     for (const table of rare) await table.load()
+  }
+
+  /** Reads what leads to the rows that calls name, until nothing more does. */
+  async function lookUp(calls: ReadonlyArray<Operation<unknown>>): Promise<void> {
+    const seen = [seenPhones, seenRequests]
+    do {
+      for (const table of seen) await table.load()
+      for (const call of calls) {
+        const found = call.lookUp?.(rows)
+        for (const hash of found?.phones ?? []) seenPhones.want(hash)
+        for (const id of found?.requests ?? []) seenRequests.want(id)
+      }
+    } while (seen.some((table) => table.isWanted()))
   }
 
   /** Reads the rules of developers whose version is not in memory. */
@@ -151,21 +180,24 @@ export function createLoadedRows(
   return {
     rows,
 
-    async load(calls, rowsOfCalls) {
+    async load(calls, isGuardRead) {
       isDeciding = false
       legacy ??= {
         hasBudgets: !(await tx.checkBudgets.isEmpty()),
         hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
       }
-      for (const call of calls) name(call.needs())
+      await lookUp(calls)
+      for (const call of calls) name(call.needs(rows), isGuardRead)
       const isFollowed = calls.every(({ further }) => further !== undefined)
-      do {
+      for (let round = 0; all.some((table) => table.isWanted()) || round === 0; round++) {
+        // The request that a look-up found has changed before it was locked. Another one may not be locked after the phone.
+        if (round > 0 && requests.isWanted()) throw new RaceLostError()
         await loadWanted(isFollowed)
         for (const call of calls) {
-          const needs = call.further?.(rowsOfCalls)
-          if (needs) name(needs)
+          const needs = call.further?.(rows)
+          if (needs) name(needs, isGuardRead)
         }
-      } while (all.some((table) => table.isWanted()))
+      }
       isDeciding = true
     },
 
@@ -176,7 +208,7 @@ export function createLoadedRows(
     },
 
     end(isCommitted) {
-      for (const table of all) table.clear()
+      for (const table of [seenPhones, seenRequests, ...all]) table.clear()
       rules.clear()
       developerIds.clear()
       databaseTime = undefined
@@ -187,6 +219,8 @@ export function createLoadedRows(
     },
   }
 }
+
+const budgetsKey = ({ developerId, phoneHashes }: OldBudgets) => `${developerId} ${phoneHashes.join(' ')}`
 
 type Loaded<V> = { has(key: string): boolean; get(key: string): V | undefined }
 

@@ -10,7 +10,7 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { isDuplicate, RowAddedError } from './engine/errors.ts'
+import { isDuplicate, RaceLostError } from './engine/errors.ts'
 import { columnNames } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
@@ -58,7 +58,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     table: phones,
     columns: columnNames(phones).filter((name) => name !== 'key'),
     computed: { key: () => sql`nextval('phones_keys')` },
-    toError: (error) => (isDuplicate(error) ? new RowAddedError(error) : error),
+    toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
   })
   const findByHash = database.prepare(() =>
     executor

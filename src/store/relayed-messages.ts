@@ -1,11 +1,22 @@
-import { and, asc, eq, gt, isNull } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, sql, type InferSelectModel } from 'drizzle-orm'
+import { andThen } from '../domain/model/awaitable.ts'
+import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import type { Sealing } from './engine/sealing.ts'
+import type { Tables } from './engine/tables.ts'
 
 const phoneColumn = 'relayed_messages.phone'
 const addressColumn = 'relayed_messages.client_ip'
+
+type Row = InferSelectModel<Tables['relayedMessages']>
+
+export const toRelayedMessage = (sealing: Sealing, row: Row): RelayedMessage => ({
+  ...row,
+  phone: sealing.openPhone(phoneColumn, row.id, row.phone),
+  clientIp: sealing.openText(addressColumn, row.id, row.clientIp),
+})
 
 /** Stores messages with codes of other systems. */
 export function createRelayedMessageStore(
@@ -14,6 +25,12 @@ export function createRelayedMessageStore(
   sealing: Sealing,
 ): RelayedMessageStore {
   const { relayedMessages: messages } = database.tables
+  const find = database.prepare(() =>
+    executor
+      .select()
+      .from(messages)
+      .where(eq(messages.id, sql.placeholder('id'))),
+  )
   const open = <T extends { id: string; phone: string }>(row: T): T => ({
     ...row,
     phone: sealing.openPhone(phoneColumn, row.id, row.phone),
@@ -45,18 +62,10 @@ export function createRelayedMessageStore(
       return own?.id
     },
 
-    async lock(id) {
-      await database.lock(executor, messages, messages.id, id)
-      const [row] = await executor.select().from(messages).where(eq(messages.id, id))
-      return row && { ...open(row), clientIp: sealing.openText(addressColumn, id, row.clientIp) }
-    },
+    find: (id) => andThen(find({ id }), ([row]) => row && toRelayedMessage(sealing, row)),
 
-    async setStatus({ id, status, messageId }) {
-      await executor.update(messages).set({ status, messageId }).where(eq(messages.id, id))
-    },
-
-    async setOutcome({ id, outcome }) {
-      await executor.update(messages).set({ outcome }).where(eq(messages.id, id))
+    async update({ id, status, messageId, outcome }) {
+      await executor.update(messages).set({ status, messageId, outcome }).where(eq(messages.id, id))
     },
 
     async listPhones(after, limit) {

@@ -1,4 +1,5 @@
 import type { Clock } from '../domain/model/clock.ts'
+import { GuardFault } from '../domain/model/guard.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
@@ -123,9 +124,12 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   const decideInGroup = database.group<Operation<unknown>>({
+    repeat(tx, failure) {
+      if (failure instanceof GuardFault) boundTo(tx).unit.leaveOutGuard(failure)
+    },
     async load(tx, calls) {
       const { stored, unit } = boundTo(tx)
-      await stored.load?.(calls, unit.rows)
+      await stored.load?.(calls, unit.rows.guard.fault === undefined)
     },
     decide(tx, operation) {
       const { unit } = boundTo(tx)

@@ -1,4 +1,5 @@
 import type { Awaitable } from '../domain/model/awaitable.ts'
+import { GuardFault } from '../domain/model/guard.ts'
 import type { Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
@@ -9,9 +10,9 @@ export type StoredRows = {
   /**
    * Reads and locks the rows that calls name. On PostgreSQL, where they must be there before a call decides.
    *
-   * @param rows these, with the changes of earlier calls
+   * @param isGuardRead whether the rows of the guard are among them
    */
-  load?(calls: ReadonlyArray<Operation<unknown>>, rows: Rows): Promise<void>
+  load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
   /** Keeps an admission for later calls of the transaction, where they are not in memory. */
   noteAdmission?(admission: NewAdmission): void
   /** Ends the calls of a transaction. */
@@ -31,6 +32,14 @@ export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
       hasPseudonymSlots: atOnce(tx.phones.hasPseudonymSlots()),
     })
 
+  function readGuard(keys: readonly string[]) {
+    try {
+      return atOnce(tx.guard.rows(keys))
+    } catch (error) {
+      throw new GuardFault(error)
+    }
+  }
+
   const rows: Rows = {
     now: (clock) => clock.now(),
     credentialState: ({ id, credentialsVersion, epoch }) =>
@@ -39,17 +48,16 @@ export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
     listRules: ({ developerId }) => atOnce(tx.listRules.current(developerId)),
     idempotencyRecord: (scope) => atOnce(tx.idempotency.find(scope)),
     request: (id) => atOnce(tx.otpRequests.find(id)),
+    relayed: (id) => atOnce(tx.relayedMessages.find(id)),
     messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),
     phone: (hash, ifMissing) => atOnce(tx.phones.load(hash, ifMissing)),
-    guard: { rows: (keys) => atOnce(tx.guard.rows(keys)) },
+    guard: { rows: readGuard },
     usage: (limit, now) => atOnce(tx.rateLimits.usage(limit, now)),
     subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),
     subscribersOfDeveloper: (developerId) => atOnce(tx.webhookEndpoints.subscribersOfDeveloper(developerId)),
     virtualPhoneOwner: (phone) => atOnce(tx.developers.findVirtualPhoneOwner(phone)),
-    hasPhone: (hash) => atOnce(tx.phones.find(hash)) !== undefined,
     hasPseudonymSlots: () => readLegacy().hasPseudonymSlots,
-    hasCheckBudgets: (toPhoneHashes) =>
-      readLegacy().hasBudgets && atOnce(tx.checkBudgets.exists(toPhoneHashes())),
+    oldBudgets: (find) => (readLegacy().hasBudgets ? atOnce(tx.checkBudgets.list(find())) : []),
   }
   return {
     rows,

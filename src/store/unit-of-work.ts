@@ -5,6 +5,7 @@ import type { Message } from '../domain/model/message.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneSlot } from '../domain/store/phones.ts'
+import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import { formatEntry, formatTry } from '../domain/model/request-history.ts'
@@ -41,7 +42,10 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
   const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
-  let relayed: RelayedMessage[] = []
+  /** Set while a call runs again because the rows of the guard could not be read or written. */
+  let guardFault: GuardFault | undefined
+  const guardRows = withPendingChanges(stored.rows.guard, guard)
+  const relayed = new Map<string, Changed<RelayedMessage>>()
   let events: NewEvent[] = []
   let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */
@@ -74,12 +78,19 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
       )
     },
 
+    relayed: (id) => relayed.get(id)?.value ?? stored.rows.relayed(id),
+
     phone(hash, ifMissing) {
       const own = phones.get(hash)
       return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
     },
 
-    guard: withPendingChanges(stored.rows.guard, guard),
+    guard: {
+      rows: (keys) => guardRows.rows(keys),
+      get fault() {
+        return guardFault
+      },
+    },
   }
 
   /** Adds the changes of a decision. */
@@ -105,7 +116,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
           addMessage(change.message, change.isNew)
           break
         case 'relayed':
-          relayed.push(change.message)
+          relayed.set(change.message.id, { value: change.message, isNew: change.isNew })
           break
         case 'phone':
           phones.set(change.slot.hash, change)
@@ -162,8 +173,11 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         else await tx.otpDeliveries.update(value)
       }
     }
-    for (const message of relayed) await tx.relayedMessages.insert(message)
-    for (const { slot, record } of [...phones.values()].toSorted(byKey)) await tx.phones.save(slot, record)
+    for (const [, { value, isNew }] of inKeyOrder(relayed)) {
+      if (isNew) await tx.relayedMessages.insert(value)
+      else await tx.relayedMessages.update(value)
+    }
+    for (const { slot, record } of [...phones.values()].toSorted(byKey)) await savePhone(slot, record)
     await tx.guard.apply(guard)
     for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
     await lockEndpoints()
@@ -171,6 +185,13 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
       await tx.analytics.add(developerId, day, sums)
     for (const [, { key, counts: sums }] of inKeyOrder(breakdown)) await tx.analytics.addBreakdown(key, sums)
     if (events.length > 0) await writeEvents(firstSeq)
+  }
+
+  /** Saves the record of a phone, and deletes what it has taken over. */
+  async function savePhone(slot: PhoneSlot, record: PhoneRecord): Promise<void> {
+    if (slot.takes?.slot) await tx.phones.delete(slot.takes.slot)
+    if (slot.takes?.budgets) await tx.checkBudgets.delete(slot.takes.budgets)
+    await tx.phones.save(slot, record)
   }
 
   /**
@@ -248,15 +269,19 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   /** Forgets the changes: the transaction has ended. */
   function clear() {
     hasChanges = false
-    for (const map of [requests, readRequests, messages, phones, answers, counts, breakdown]) map.clear()
+    guardFault = undefined
+    for (const map of [requests, readRequests, messages, relayed, phones, answers, counts, breakdown])
+      map.clear()
     for (const map of Object.values(guard)) map.clear()
-    relayed = []
     events = []
     tries = []
     admissions = []
   }
 
-  return { rows, add, hasChanges: () => hasChanges, write, clear }
+  /** Leaves the guard out of this transaction, which repeats one that its rows have failed. */
+  const leaveOutGuard = (fault: GuardFault) => void (guardFault = fault)
+
+  return { rows, add, hasChanges: () => hasChanges, write, clear, leaveOutGuard }
 }
 
 /** Adds counts to those so far, which may have others. */

@@ -1,7 +1,6 @@
-import { namesOf, readGuardFacts, type GuardFacts } from '../../src/domain/guard/facts.ts'
-import { withGuard } from '../../src/domain/guard/fail-open.ts'
+import { namesOf, type GuardFacts } from '../../src/domain/guard/facts.ts'
 import { createGuard, type Guard } from '../../src/domain/guard/guard.ts'
-import type { GuardJudge, GuardVerdict } from '../../src/domain/guard/judge.ts'
+import type { GuardVerdict } from '../../src/domain/guard/judge.ts'
 import type { GuardChanges, GuardRows } from '../../src/domain/store/guard.ts'
 import type { Operation, Rows } from '../../src/domain/store/operation.ts'
 import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
@@ -54,40 +53,38 @@ export function createMemoryGuardStore() {
 /** Calls a guard on a real store as sends, verifications and failed deliveries do. */
 export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
   const call = <R>(
-    toKeys: (judge: GuardJudge) => GuardKeys | undefined,
-    decide: (judge: GuardJudge, facts: GuardFacts | undefined) => { result: R; changes: GuardChanges },
+    toKeys: () => GuardKeys | undefined,
+    decide: (facts: GuardFacts | undefined) => { result: R; changes: GuardChanges },
   ): Promise<R> =>
-    withGuard(guard, (judge) =>
-      store.decide({
-        needs: () => ({}),
-        further(rows) {
-          const keys = toKeys(judge)
-          return keys && { guard: namesOf(rows.guard, keys) }
-        },
-        decide(rows) {
-          const { result, changes } = decide(judge, readGuardFacts(rows.guard, toKeys(judge)))
-          return { result, changes: [{ kind: 'guard', changes }] }
-        },
-      }),
-    )
+    store.decide({
+      needs: () => ({}),
+      further(rows) {
+        const keys = toKeys()
+        return keys && { guard: namesOf(rows.guard, keys) }
+      },
+      decide(rows) {
+        const { result, changes } = decide(guard.readFacts(rows.guard, toKeys()))
+        return { result, changes: [{ kind: 'guard', changes }] }
+      },
+    })
   return {
     evaluate: (message: GuardedMessage, sender: Sender, now: number): Promise<GuardVerdict> =>
       call(
-        (judge) => judge.keysToJudge(message, sender, now),
-        (judge, facts) => {
-          const { verdict, changes } = judge.judge(facts, message, sender)
+        () => guard.keysToJudge(message, sender, now),
+        (facts) => {
+          const { verdict, changes } = guard.judge(facts, message, sender)
           return { result: verdict, changes }
         },
       ),
     convert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
-        (judge) => judge.keysToConvert(request, sender, now),
-        (judge, facts) => ({ result: undefined, changes: judge.convert(facts, request, sender, now) }),
+        () => guard.keysToConvert(request, sender, now),
+        (facts) => ({ result: undefined, changes: guard.convert(facts, request, sender, now) }),
       ),
     revert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
-        (judge) => judge.keysToRevert(request, sender),
-        (judge, facts) => ({ result: undefined, changes: judge.revert(facts, request, now) }),
+        () => guard.keysToRevert(request, sender),
+        (facts) => ({ result: undefined, changes: guard.revert(facts, request, now) }),
       ),
   }
 }

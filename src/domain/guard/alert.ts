@@ -5,15 +5,6 @@ import type { OtpRequest } from '../model/request.ts'
 import { formatGuardAlert } from '../../shared/guard-alert.ts'
 import type { Change, Subscriber } from '../store/operation.ts'
 
-/** Records the alert that a message raised, sent or not. */
-export const alertChanges = (
-  newId: NewId,
-  request: Pick<OtpRequest, 'developerId' | 'appId'>,
-  alert: GuardAlert | undefined,
-  subscribers: readonly Subscriber[],
-  at: number,
-): Change[] => (alert ? [alertChange(newId, request, alert, subscribers, at)] : [])
-
 /**
  * Records an alert: a log entry of the application whose message raised it, and a webhook delivery for each endpoint
  * that subscribes to it.

@@ -1,4 +1,4 @@
-import { GuardFault, type GuardRow } from '../model/guard.ts'
+import type { GuardRow } from '../model/guard.ts'
 import type { GuardChanges, GuardRows } from '../store/guard.ts'
 import { allowanceOf } from './allowances.ts'
 import { historyKey, type GuardKeys } from './row-keys.ts'
@@ -12,19 +12,14 @@ export type GuardFacts = { keys: GuardKeys; rows: ReadonlyMap<string, GuardRow> 
  * the country.
  *
  * @returns undefined without keys: the message is exempt
- * @throws GuardFault
  */
 export function readGuardFacts(rows: GuardRows, keys: GuardKeys | undefined): GuardFacts | undefined {
   if (!keys) return undefined
-  try {
-    const subjects = subjectNames(keys)
-    if (subjects.length === 0) return { keys, rows: new Map() }
-    const found = rows.rows(subjects)
-    const further = furtherNames(keys, found)
-    return { keys, rows: further.length === 0 ? found : new Map([...found, ...rows.rows(further)]) }
-  } catch (error) {
-    throw new GuardFault(error)
-  }
+  const subjects = subjectNames(keys)
+  if (subjects.length === 0) return { keys, rows: new Map() }
+  const found = rows.rows(subjects)
+  const further = furtherNames(keys, found)
+  return { keys, rows: further.length === 0 ? found : new Map([...found, ...rows.rows(further)]) }
 }
 
 /** Names all rows that `readGuardFacts` may read, also after the changes of other calls. */

@@ -1,10 +1,19 @@
 import { GuardFault, type GuardAlert } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
+import type { GuardRows } from '../store/guard.ts'
+import { noGuardChanges, readGuardFacts, type GuardFacts } from './facts.ts'
 import { createGuardJudge, type GuardJudge } from './judge.ts'
+import type { GuardKeys } from './row-keys.ts'
 import { isTrustedPhone, type GuardSettings } from './settings.ts'
 
-/** SMS-pumping protection. */
+/**
+ * SMS-pumping protection. It fails open, since a user waiting for a code matters more than a count: where one of its
+ * functions fails, that is reported, and the message passes uncounted. If its rows cannot be read or written, the store runs
+ * the operation again without them (`GuardRows.fault`).
+ */
 export type Guard = GuardJudge & {
+  /** As `readGuardFacts`. @returns undefined also if the rows cannot be read or written */
+  readFacts(rows: GuardRows, keys: GuardKeys | undefined): GuardFacts | undefined
   /** Called when the guard itself fails. */
   onFault(error: unknown): void
   /** Called with a new alert, after its transaction. */
@@ -29,17 +38,41 @@ export function createGuard(needs: {
   settings(): GuardSettings
   isTrustedPhone(phone: string): boolean
 } {
+  const { onFault } = needs
   let { settings: currentSettings } = needs
   let current = createGuardJudge(currentSettings, needs.keys)
+
+  /** Calls a function of the guard. @returns `instead` if it fails */
+  function orElse<T>(instead: () => T, call: () => T): T {
+    try {
+      return call()
+    } catch (error) {
+      // The store runs the operation again without the guard.
+      if (error instanceof GuardFault) throw error
+      onFault(error)
+      return instead()
+    }
+  }
+  const none = () => undefined
+
   return {
-    refusedChannels: (...args) => orFault(() => current.refusedChannels(...args)),
-    keysToJudge: (...args) => orFault(() => current.keysToJudge(...args)),
-    keysToConvert: (...args) => orFault(() => current.keysToConvert(...args)),
-    keysToRevert: (...args) => orFault(() => current.keysToRevert(...args)),
-    judge: (...args) => orFault(() => current.judge(...args)),
-    convert: (...args) => orFault(() => current.convert(...args)),
-    revert: (...args) => orFault(() => current.revert(...args)),
-    onFault: needs.onFault,
+    refusedChannels: (...args) =>
+      orElse(
+        () => [],
+        () => current.refusedChannels(...args),
+      ),
+    keysToJudge: (...args) => orElse(none, () => current.keysToJudge(...args)),
+    keysToConvert: (...args) => orElse(none, () => current.keysToConvert(...args)),
+    keysToRevert: (...args) => orElse(none, () => current.keysToRevert(...args)),
+    readFacts(rows, keys) {
+      if (!rows.fault) return orElse(none, () => readGuardFacts(rows, keys))
+      onFault(rows.fault.cause)
+      return undefined
+    },
+    judge: (...args) => orElse(passUncounted, () => current.judge(...args)),
+    convert: (...args) => orElse(noGuardChanges, () => current.convert(...args)),
+    revert: (...args) => orElse(noGuardChanges, () => current.revert(...args)),
+    onFault,
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
     configure(settings) {
@@ -53,11 +86,7 @@ export function createGuard(needs: {
   }
 }
 
-/** @throws GuardFault instead of any other error, so that `withGuard` knows it */
-function orFault<T>(call: () => T): T {
-  try {
-    return call()
-  } catch (error) {
-    throw new GuardFault(error)
-  }
-}
+const passUncounted = (): ReturnType<GuardJudge['judge']> => ({
+  verdict: { blocked: false, violatedRules: [] },
+  changes: noGuardChanges(),
+})

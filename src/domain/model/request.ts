@@ -1,6 +1,5 @@
 import type { Facade } from './compat.ts'
 import { ServiceError } from './errors.ts'
-import { unreadablePhone } from './pseudonyms.ts'
 
 export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
 export type OtpStatus = (typeof otpStatuses)[number]
@@ -97,16 +96,6 @@ export const isExpired = (request: OtpRequest, now: number) =>
 /** Tells whether a request can still be verified. */
 export const isLiving = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt > now
-
-/**
- * Refuses to work on a request whose phone number cannot be decrypted: a budget, an identity or a message would be those
- * of another number.
- *
- * @throws Error
- */
-export function requireReadablePhone({ id, phone }: Pick<OtpRequest, 'id' | 'phone'>): void {
-  if (phone === unreadablePhone) throw new Error(`the phone number of ${id} cannot be decrypted`)
-}
 
 /** The error of every verify, resend and cancel on a closed request. */
 export function closedRequestError(request: OtpRequest): ServiceError {

@@ -20,7 +20,7 @@ import {
 } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { findPhone } from './phones.ts'
-import type { TypedPhone } from './typed-phone.ts'
+import type { TypedPhone } from './target.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the

@@ -14,13 +14,18 @@ export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subsc
 /** Reads a request if it is the application's own. */
 export function readOwnRequest(
   rows: Pick<Rows, 'request'>,
-  { id: appId, traceparent }: Pick<CallingApplication, 'id' | 'traceparent'>,
+  application: Pick<CallingApplication, 'id' | 'traceparent'>,
   id: string,
 ): OtpRequest | undefined {
   const request = isId('otp', id) ? rows.request(id) : undefined
-  if (request?.appId !== appId) return undefined
-  return request.traceparent === traceparent ? request : { ...request, traceparent }
+  return request?.appId === application.id ? withTrace(request, application) : undefined
 }
+
+/** Adds the trace context of the call that is at work on a request. */
+export const withTrace = (
+  request: OtpRequest,
+  { traceparent }: Pick<CallingApplication, 'traceparent'>,
+): OtpRequest => (request.traceparent === traceparent ? request : { ...request, traceparent })
 
 /** Reads a request with the endpoints that hear of its end. */
 export function readClosable(

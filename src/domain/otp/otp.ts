@@ -6,7 +6,7 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
-import { closableNeeds, closeRequest, readClosable, readOwnRequest, refuseIfClosed } from './lifecycle.ts'
+import { closableNeeds, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
@@ -14,7 +14,7 @@ import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
 import { createPhoneSearch } from './phone-search.ts'
 import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
-import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
+import { createRequestFinder, readTarget, requestNotFound, type OtpTarget } from './target.ts'
 import { createVerifications } from './verifications.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
@@ -53,16 +53,19 @@ export function createOtpService(needs: OtpNeeds) {
      *   is closed
      */
     async cancel(application: CallingApplication, target: OtpTarget): Promise<OtpRequest> {
-      const result = await onTarget(needs, application, target, (found) =>
-        store.decide({
-          needs: () => ({ application, request: found.requestId, subscribers: application.id }),
-          decide(rows): Decision<OtpRequest | Rejected | Moved> {
+      const read = await readTarget(needs, application, target)
+      const finder = createRequestFinder(needs, application, read)
+      return unwrap(
+        await store.decide({
+          lookUp: finder.lookUp,
+          needs: (rows) => ({ application, ...finder.needs(rows), subscribers: application.id }),
+          further: finder.lookUp && finder.needs,
+          decide(rows): Decision<OtpRequest | Rejected> {
             const now = rows.now(clock)
             const refusal = readRefusal(rows, application)
             if (refusal) return { result: refusal, changes: [] }
-            const request = readOwnRequest(rows, application, found.requestId)
-            if (hasMoved(found, request, now)) return { result: moved, changes: [] }
-            if (!request) return { result: reject(requestNotFound(found)), changes: [] }
+            const request = finder.find(rows, now)
+            if (!request) return { result: reject(requestNotFound(read)), changes: [] }
             const closable = { request, subscribers: rows.subscribers(application.id) }
             return (
               refuseIfClosed(newId, closable, now) ??
@@ -71,7 +74,6 @@ export function createOtpService(needs: OtpNeeds) {
           },
         }),
       )
-      return unwrap(result)
     },
 
     /**

@@ -7,7 +7,7 @@ import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
-import type { TypedPhone } from './typed-phone.ts'
+import type { TypedPhone } from './target.ts'
 import {
   resendAfterMs,
   resendsMax,
@@ -77,7 +77,7 @@ export function buildRequest(
     phone: Phone
     origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
     input: SendInput
-    facade: Facade | undefined
+    facade?: Facade | undefined
     delivered: ReturnType<typeof startDelivery>
   },
   now: number,
@@ -167,14 +167,15 @@ export const chooseChannels = (
 /** Tells whether the last message is so new that a resend must wait. */
 export const isTooSoon = ({ sentAt }: OtpRequest, now: number): boolean => sentAt + resendAfterMs > now
 
-/** CONFLICT (RESENDS_EXHAUSTED). */
-export const resendsExhausted = () =>
+/** CONFLICT (RESENDS_EXHAUSTED). @param waitMs until a call may help, where it makes a new code only after this one */
+export const resendsExhausted = (waitMs: number | undefined) =>
   new ServiceError(
     'CONFLICT',
     `This code was already resent ${resendsMax} times, the maximum. Send a new code.`,
     {
       reason: 'RESENDS_EXHAUSTED',
       metadata: { resendsMax },
+      ...(waitMs !== undefined && { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     },
   )
 

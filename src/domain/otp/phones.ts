@@ -7,12 +7,13 @@ import {
   hashSubscriber,
   laneFor,
   subscriberHashes,
+  type CheckBudget,
   type Lane,
   type PhoneRecord,
   type Subscriber,
 } from '../model/phone-record.ts'
 import { isVirtualPhone } from '../model/phone.ts'
-import { derivePseudonyms } from '../model/pseudonyms.ts'
+import { derivePseudonyms, unreadablePhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { Needs, Rows } from '../store/operation.ts'
@@ -38,81 +39,95 @@ export const laneOf = (
 
 type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 
-/** Thrown if data of a phone is in another place, from which `loadPhone` moves it. */
-export class MisplacedPhoneError extends Error {
-  override readonly name = 'MisplacedPhoneError'
-  readonly subscriber: PhoneToLoad
-
-  constructor(subscriber: PhoneToLoad) {
-    super('what is kept about a phone is elsewhere')
-    this.subscriber = subscriber
-  }
-}
-
-type PhoneToLoad = Subscriber & { country: string | null }
+type PhoneRows = Pick<Rows, 'phone' | 'hasPseudonymSlots' | 'oldBudgets'>
 
 /**
- * Reads the record of a phone; an empty one if there is none.
- *
- * @throws MisplacedPhoneError its record is under another hash, or 0.1.0 may have kept budgets for it
+ * Reads the record of a phone; an empty one if there is none. A phone that is seen for the first time since the upgrade
+ * takes over what 0.1.0 knew about it, and one that is seen for the first time since its key was replaced takes over its
+ * record: both when the record is saved.
  */
-export function readPhone(rows: PhoneRows, keys: PhoneKeys, subscriber: PhoneToLoad): LoadedPhone {
-  const loaded = readMovedPhone(rows, keys, subscriber)
-  if (isElsewhere(rows, keys, subscriber, loaded)) throw new MisplacedPhoneError(subscriber)
-  return loaded
-}
-
-/** Tells whether something is kept about a phone in a place from which `loadPhone` moves it. */
-function isElsewhere(
+export function readPhone(
   rows: PhoneRows,
   keys: PhoneKeys,
-  subscriber: PhoneToLoad,
-  { record, isNew }: LoadedPhone,
-): boolean {
-  if (record.lastSentAt === 0 && rows.hasCheckBudgets(() => oldPhoneHashes(keys, subscriber.phone)))
-    return true
-  return isNew && otherHashes(rows.hasPseudonymSlots(), keys, subscriber).some(rows.hasPhone)
-}
-
-/** Reads the record of a phone that `loadPhone` has just put in its place. */
-export function readMovedPhone(
-  rows: Pick<Rows, 'phone'>,
-  keys: PhoneKeys,
-  subscriber: PhoneToLoad,
+  subscriber: Subscriber & { country: string | null },
 ): LoadedPhone {
-  const loaded = rows.phone(hashSubscriber(keys, subscriber), emptyRecord(subscriber, subscriber.country))
-  return { ...loaded, record: upgradeContexts(keys, loaded.record) }
-}
-
-type PhoneRows = Pick<Rows, 'phone' | 'hasPhone' | 'hasPseudonymSlots' | 'hasCheckBudgets'>
-
-/** Names the other places in which `readPhone` looks, once it is known that it does. */
-export function otherPlaces(rows: PhoneRows, keys: PhoneKeys, subscriber: PhoneToLoad): Needs {
-  const { record, isNew } = readMovedPhone(rows, keys, subscriber)
+  const empty = emptyRecord(subscriber, subscriber.country)
+  const loaded = rows.phone(hashSubscriber(keys, subscriber), empty)
+  const other = loaded.isNew ? findOther(rows, keys, subscriber, empty) : undefined
+  const record = upgradeContexts(keys, other?.record ?? loaded.record)
+  const mayHaveBudgets = record.lastSentAt === 0 && !loaded.takes && subscriber.environment === 'live'
+  const budgets = mayHaveBudgets ? rows.oldBudgets(() => oldBudgetsOf(keys, subscriber)) : []
+  if (!other && budgets.length === 0) return record === loaded.record ? loaded : { ...loaded, record }
   return {
-    ...(record.lastSentAt === 0 && { oldPhones: oldPhoneHashes(keys, subscriber.phone) }),
-    ...(isNew && { otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, subscriber) }),
+    ...loaded,
+    record: withOldBudgets(record, budgets),
+    takes: { slot: other, budgets: budgets.length > 0 ? oldBudgetsOf(keys, subscriber) : undefined },
   }
 }
 
-/**
- * Loads the record of a phone in an ordinary transaction, and locks it until the transaction ends. A phone that is seen
- * for the first time since the upgrade takes over what 0.1.0 knew about it, and one that is seen for the first time since
- * its key was replaced takes over its record.
- */
+/** Reads the record of the phone of a request, or of a relayed message. @throws Error the number cannot be decrypted */
+export function readRequestPhone(
+  rows: PhoneRows,
+  keys: PhoneKeys,
+  request: Subscriber & Pick<OtpRequest, 'id' | 'country'>,
+): LoadedPhone {
+  if (request.phone === unreadablePhone)
+    // A budget, an identity or a message would be those of another number.
+    throw new Error(`the phone number of ${request.id} cannot be decrypted`)
+  return readPhone(rows, keys, request)
+}
+
+/** Names what `readPhone` reads. */
+export const phoneNeeds = (
+  rows: Pick<Rows, 'hasPseudonymSlots'>,
+  keys: PhoneKeys,
+  subscriber: Subscriber,
+): Needs => ({
+  phone: hashSubscriber(keys, subscriber),
+  otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, subscriber),
+  oldBudgets: () => oldBudgetsOf(keys, subscriber),
+})
+
+/** Lists the hashes under which the record of a phone may be, the newest first. */
+export const phoneHashes = (
+  rows: Pick<Rows, 'hasPseudonymSlots'>,
+  keys: PhoneKeys,
+  subscriber: Subscriber,
+): string[] => [hashSubscriber(keys, subscriber), ...otherHashes(rows.hasPseudonymSlots(), keys, subscriber)]
+
+/** Finds the record that a phone has under another hash. */
+function findOther(rows: PhoneRows, keys: PhoneKeys, subscriber: Subscriber, empty: PhoneRecord) {
+  for (const hash of otherHashes(rows.hasPseudonymSlots(), keys, subscriber)) {
+    const other = rows.phone(hash, empty)
+    if (!other.isNew) return other
+  }
+  return undefined
+}
+
+/** Loads the record of a phone as `readPhone` in an ordinary transaction, and locks it until the transaction ends. */
 export async function loadPhone(
   tx: Pick<Stores, 'checkBudgets' | 'phones'>,
   keys: PhoneKeys,
-  subscriber: PhoneToLoad,
+  subscriber: Subscriber & { country: string | null },
 ): Promise<LoadedPhone> {
   const empty = emptyRecord(subscriber, subscriber.country)
-  const loaded = await tx.phones.load(hashSubscriber(keys, subscriber), empty)
-  let record = upgradeContexts(keys, loaded.record)
-  if (loaded.isNew) record = await takeOtherRecord(tx, keys, subscriber, record)
-  if (record.lastSentAt === 0) record = await takeCheckBudgets(tx, keys, subscriber, record)
-  // Saved now: what was taken is deleted elsewhere.
-  if (record !== loaded.record) await tx.phones.save(loaded, record)
-  return { ...loaded, record }
+  const hasPseudonymSlots = await tx.phones.hasPseudonymSlots()
+  const loaded = new Map<string, LoadedPhone>()
+  for (const hash of phoneHashes({ hasPseudonymSlots: () => hasPseudonymSlots }, keys, subscriber)) {
+    if (loaded.size === 0 || (await tx.phones.find(hash))) loaded.set(hash, await tx.phones.load(hash, empty))
+  }
+  const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, subscriber))
+  const rows: PhoneRows = {
+    phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: empty, isNew: true },
+    hasPseudonymSlots: () => hasPseudonymSlots,
+    oldBudgets: () => budgets,
+  }
+  const { takes, ...phone } = readPhone(rows, keys, subscriber)
+  if (!takes) return phone
+  if (takes.slot) await tx.phones.delete(takes.slot)
+  if (takes.budgets) await tx.checkBudgets.delete(takes.budgets)
+  await tx.phones.save(phone, phone.record)
+  return phone
 }
 
 /** Finds the record of a phone without locking it. */
@@ -129,22 +144,6 @@ export async function findPhone(
     if (record) return { hash, record }
   }
   return undefined
-}
-
-/** Takes over the record that a phone has under another hash. */
-async function takeOtherRecord(
-  tx: Pick<Stores, 'phones'>,
-  keys: PhoneKeys,
-  subscriber: Subscriber,
-  record: PhoneRecord,
-): Promise<PhoneRecord> {
-  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, subscriber)) {
-    if (!(await tx.phones.find(hash))) continue
-    const other = await tx.phones.load(hash, record)
-    await tx.phones.delete(other)
-    return upgradeContexts(keys, other.record)
-  }
-  return record
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
@@ -176,15 +175,13 @@ const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord =>
 export const oldPhoneHashes = (keys: PhoneKeys, phone: string): string[] =>
   phoneSpellings(phone).map((spelling) => indexHashes(keys.phone, spelling).at(-1) ?? '')
 
+const oldBudgetsOf = (keys: PhoneKeys, { developerId, phone }: Subscriber) => ({
+  developerId,
+  phoneHashes: oldPhoneHashes(keys, phone),
+})
+
 /** Moves the strictest budget of the developer's applications into the lane of strangers: a locked phone stays locked. */
-async function takeCheckBudgets(
-  tx: Pick<Stores, 'checkBudgets'>,
-  keys: PhoneKeys,
-  { developerId, environment, phone }: Subscriber,
-  record: PhoneRecord,
-): Promise<PhoneRecord> {
-  if (environment === 'test') return record
-  const budgets = await tx.checkBudgets.take(developerId, oldPhoneHashes(keys, phone))
+function withOldBudgets(record: PhoneRecord, budgets: readonly CheckBudget[]): PhoneRecord {
   if (budgets.length === 0) return record
   const { stranger } = record.lanes
   const checks = budgets.reduce(stricter, stranger.checks)

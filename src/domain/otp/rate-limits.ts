@@ -1,12 +1,13 @@
 import type { CallingApplication } from '../model/application.ts'
 import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
 import { admit } from '../limits/rate-limit.ts'
-import { afterSend, checkSendBudget, type SendBudgetMode } from '../limits/send-budget.ts'
+import { afterSend, checkSendBudget } from '../limits/send-budget.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
-import type { RateLimit, RateState, StoredPolicy, Usage } from '../model/rate-limit.ts'
+import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
 import type { Change, Rows } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
+import type { OtpNeeds } from './operations.ts'
 
 /** Operations with a rate limit. A resend counts as a send. */
 export type RatedOperation = 'send' | 'verify'
@@ -27,22 +28,16 @@ export function otpRateLimit(
   }
 }
 
-/** A limit, and its usage when the call was read. */
-export type MeasuredLimit = { limit: RateLimit<StoredPolicy>; usage: Usage }
-
-/** Measures the rate of an application. */
-export const readRate = (
-  rows: Pick<Rows, 'usage'>,
-  limit: RateLimit<StoredPolicy>,
-  now: number,
-): MeasuredLimit => ({ limit, usage: rows.usage(limit, now) })
-
 /** A call that its limits admit, with the changes that charge them. */
 export type Charged = { rate: RateState | undefined; changes: readonly Change[] }
 
 /** Charges an application's rate. @returns the refusal RATE_LIMITED (APP_RATE) */
-export function chargeRate({ limit, usage }: MeasuredLimit, now: number): Charged | Rejected {
-  const admitted = admit(limit, usage, now, 'APP_RATE')
+export function chargeRate(
+  rows: Pick<Rows, 'usage'>,
+  limit: RateLimit<StoredPolicy>,
+  now: number,
+): Charged | Rejected {
+  const admitted = admit(limit, rows.usage(limit, now), now, 'APP_RATE')
   if (admitted.refused) return reject(admitted.refused)
   const { state, admission } = admitted
   return { rate: state, changes: admission ? [{ kind: 'admission', admission }] : [] }
@@ -51,20 +46,21 @@ export function chargeRate({ limit, usage }: MeasuredLimit, now: number): Charge
 /**
  * Charges the application's rate and the phone's send budget in one lane: both, or neither.
  *
- * @param usage.isLimited whether the phone has budgets
+ * @param phone.isLimited whether it has budgets
  * @returns the record with the send, or the refusal RATE_LIMITED (PHONE_SEND_BUDGET, APP_RATE)
  */
 export function chargeSend(
-  sendBudget: SendBudgetMode,
-  rate: MeasuredLimit,
+  { plans, sendBudget }: Pick<OtpNeeds, 'plans' | 'sendBudget'>,
+  rows: Rows,
+  application: CallingApplication,
   { record, lane, isLimited }: { record: PhoneRecord; lane: Lane; isLimited: boolean },
   now: number,
 ): (Charged & { record: PhoneRecord; isOverBudget: boolean }) | Rejected {
-  const mode = isLimited ? sendBudget : 'off'
+  const mode = isLimited ? sendBudget() : 'off'
   const { sends } = record.lanes[lane]
   const isOverBudget = checkSendBudget(mode, sends, now)
   if (isRejected(isOverBudget)) return isOverBudget
-  const charged = chargeRate(rate, now)
+  const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
   if (isRejected(charged)) return charged
   const counted = mode === 'off' ? record : withLane(record, lane, { sends: afterSend(sends, now) })
   return { ...charged, record: { ...counted, lastSentAt: now }, isOverBudget }

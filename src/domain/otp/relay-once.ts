@@ -1,17 +1,17 @@
-import type { GuardedMessage } from '../guard/row-keys.ts'
 import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
 import type { RelayedFacts } from '../log/relay-events.ts'
 import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
-import type { GuardAlert, Sender } from '../model/guard.ts'
+import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Channel } from '../model/request.ts'
 import type { Change, Rows } from '../store/operation.ts'
+import type { JudgedMessage } from './message.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import { minuteMs } from '../../shared/durations.ts'
-import type { TypedPhone } from './typed-phone.ts'
+import type { TypedPhone } from './target.ts'
 
 /** Characters of a code that another system made. */
 export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'
@@ -42,9 +42,6 @@ const repeatMs = minuteMs
 /** A call that is older has died with its process: longer than any attempt takes. */
 const inProgressMs = 10_000
 
-/** A message as the guard has judged it. */
-type Judged = { guarded: GuardedMessage; sender: Sender }
-
 /** The decision on a call: its result, or a message to dispatch. */
 export type RelayDecision = { rate: RateState | undefined; alert?: GuardAlert | undefined } & (
   | {
@@ -53,14 +50,14 @@ export type RelayDecision = { rate: RateState | undefined; alert?: GuardAlert | 
       replayed: boolean
       refusedSend?: RefusedSend | undefined
       /** Set if the guard has counted the message. */
-      judged?: Judged
+      judged?: JudgedMessage
     }
   | {
       kind: 'dispatch'
       message: RelayedFacts
       channels: readonly Channel[]
       otpTtlSeconds: number
-      judged: Judged
+      judged: JudgedMessage
     }
 )
 

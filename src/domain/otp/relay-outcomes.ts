@@ -1,39 +1,23 @@
 import { readRefusal } from '../apps/authentication.ts'
-import { withGuard } from '../guard/fail-open.ts'
-import { firstNames, readGuardFacts } from '../guard/facts.ts'
-import type { GuardJudge } from '../guard/judge.ts'
+import { namesOf } from '../guard/facts.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { countChange } from '../log/counts.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { isId, type NewId } from '../model/ids.ts'
-import type { Keys } from '../model/keys.ts'
-import { laneFor } from '../model/phone-record.ts'
+import { isId } from '../model/ids.ts'
+import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { relayedLifetimeMs, type RelayedMessage, type RelayOutcome } from '../model/relayed-message.ts'
-import { requireReadablePhone } from '../model/request.ts'
-import type { Guard } from '../guard/guard.ts'
-import type { Change } from '../store/operation.ts'
-import type { Store, Stores } from '../store/store.ts'
+import type { Change, Decision, Needs, Rows } from '../store/operation.ts'
 import { afterVerification } from './identities.ts'
-import { loadPhone } from './phones.ts'
-import { senderOf } from './sender.ts'
+import { senderOf } from './message.ts'
+import type { OtpNeeds } from './operations.ts'
+import { phoneNeeds, readRequestPhone } from './phones.ts'
 
 /** The outcome of a message, as it is stored. */
 export type ReportedOutcome = { id: string; phone: string; outcome: RelayOutcome }
-
-/** Names of the stores that outcomes read and write. */
-export type OutcomeTables =
-  | 'applications'
-  | 'changes'
-  | 'checkBudgets'
-  | 'guard'
-  | 'leases'
-  | 'listRules'
-  | 'phones'
-  | 'relayedMessages'
 
 /**
  * Creates the function that records whether the code of a relayed message was entered, which its caller alone knows. A
@@ -44,13 +28,8 @@ export type OutcomeTables =
  * @returns a function that throws NOT_FOUND for a message of another application or of more than a day ago, and
  *   ALREADY_VERIFIED for `failed` after `verified`; the same outcome again changes nothing
  */
-export function createRelayOutcomes(needs: {
-  store: Store<OutcomeTables>
-  newId: NewId
-  keys: Keys
-  guard: Guard
-}) {
-  const { store, newId, keys } = needs
+export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'newId' | 'keys' | 'guard'>) {
+  const { store, clock, newId, keys, guard } = needs
 
   return async (
     application: CallingApplication,
@@ -58,64 +37,72 @@ export function createRelayOutcomes(needs: {
     outcome: RelayOutcome,
   ): Promise<ReportedOutcome> =>
     unwrap(
-      await withGuard(needs.guard, (guard) =>
-        store.write((tx) => recordOutcome(tx, guard, application, id, outcome)),
-      ),
+      await store.decide<ReportedOutcome | Rejected>({
+        needs: () => ({ application, relayed: isId('msg', id) ? id : undefined }),
+        further: (rows) => nameRows(rows, id),
+        decide: (rows) => recordOutcome(rows, application, id, outcome),
+      }),
     )
 
-  async function recordOutcome(
-    tx: Pick<Stores, OutcomeTables>,
-    guard: GuardJudge,
+  function recordOutcome(
+    rows: Rows,
     application: CallingApplication,
     id: string,
     outcome: RelayOutcome,
-  ): Promise<ReportedOutcome | Rejected> {
-    const { credentialsVersion, epoch } = application
-    const state = await tx.applications.lockAndCheckCredentials(application.id, credentialsVersion, epoch)
-    const refusal = readRefusal({ credentialState: () => state }, application)
-    if (refusal) return refusal
-    const message = isId('msg', id) ? await tx.relayedMessages.lock(id) : undefined
-    const now = await tx.leases.now()
+  ): Decision<ReportedOutcome | Rejected> {
+    const refusal = readRefusal(rows, application)
+    if (refusal) return { result: refusal, changes: [] }
+    const now = rows.now(clock)
+    const message = isId('msg', id) ? rows.relayed(id) : undefined
     const isOwn = message?.appId === application.id && message.createdAt > now - relayedLifetimeMs
-    if (!message || !isOwn) return reject(notFound('relayedMessage'))
+    if (!message || !isOwn) return { result: reject(notFound('relayedMessage')), changes: [] }
     const result = { id, phone: message.phone, outcome }
-    if (message.outcome === outcome) return result
-    if (message.outcome === 'verified') return reject(alreadyVerified())
-    await tx.relayedMessages.setOutcome({ id, outcome })
-    const entry = relayEventChange(newId, `message.${outcome}`, message, [], now)
-    const changes = outcome === 'verified' ? await countVerified(tx, guard, message, now) : []
-    await tx.changes.apply([...changes, entry])
-    return result
+    if (message.outcome === outcome) return { result, changes: [] }
+    if (message.outcome === 'verified') return { result: reject(alreadyVerified()), changes: [] }
+    return {
+      result,
+      changes: [
+        { kind: 'relayed', message: { ...message, outcome }, isNew: false },
+        ...(outcome === 'verified' ? countVerified(rows, message, now) : []),
+        relayEventChange(newId, `message.${outcome}`, message, [], now),
+      ],
+    }
   }
 
   /** Counts a verification of the phone, for the guard and for the limits. There is no request to count. */
-  async function countVerified(
-    tx: Pick<Stores, OutcomeTables>,
-    guard: GuardJudge,
-    message: RelayedMessage,
-    now: number,
-  ): Promise<Change[]> {
-    requireReadablePhone(message)
-    const { developerId, clientIp, createdAt } = message
-    const { record, ...slot } = await loadPhone(tx, keys, message)
-    const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
-    const listing = findListing(await tx.listRules.list(developerId), message, now)
-    const sender = withListing(senderOf(record, { contexts, createdAt }), listing)
-    const counted = { ...message, resends: 0, isRelayed: true }
-    const guardKeys = guard.keysToConvert(counted, sender, now)
-    const rows = await tx.guard.rows(guardKeys ? firstNames(guardKeys).toSorted() : [])
-    const guardFacts = readGuardFacts({ rows: () => rows }, guardKeys)
-    const network = guardFacts?.keys.subjects?.network
-    const lane = laneFor(record, { clientIp, contexts }, now)
-    const verified = { ...message, contexts }
-    const after = afterVerification(record, newId, verified, lane, now, network)
+  function countVerified(rows: Rows, message: RelayedMessage, now: number): Change[] {
+    const { record, ...slot } = readRequestPhone(rows, keys, message)
+    const { counted, sender, contexts } = describe(rows, message, record, now)
+    const facts = guard.readFacts(rows.guard, guard.keysToConvert(counted, sender, now))
+    const lane = laneFor(record, { clientIp: message.clientIp, contexts }, now)
+    const network = facts?.keys.subjects?.network
+    const after = afterVerification(record, newId, { ...message, contexts }, lane, now, network)
     const { removedFromDay, addedToDay } = after
     return [
       { kind: 'phone', slot, record: after.record },
-      { kind: 'guard', changes: guard.convert(guardFacts, counted, sender, now) },
+      { kind: 'guard', changes: guard.convert(facts, counted, sender, now) },
       ...(removedFromDay === undefined ? [] : [countChange(message, { active: -1 }, removedFromDay)]),
       ...(addedToDay === undefined ? [] : [countChange(message, { active: 1 }, addedToDay)]),
     ]
+  }
+
+  /** Names the rows of a verified outcome, once its message is there. */
+  function nameRows(rows: Rows, id: string): Needs | undefined {
+    const message = isId('msg', id) ? rows.relayed(id) : undefined
+    if (!message) return undefined
+    const now = rows.now(clock)
+    const { counted, sender } = describe(rows, message, readRequestPhone(rows, keys, message).record, now)
+    const guardKeys = guard.keysToConvert(counted, sender, now)
+    return { ...phoneNeeds(rows, keys, message), guard: guardKeys && namesOf(rows.guard, guardKeys) }
+  }
+
+  /** Describes the message and its end user to the guard. */
+  function describe(rows: Rows, message: RelayedMessage, record: PhoneRecord, now: number) {
+    const { appId, developerId, clientIp, createdAt } = message
+    const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
+    const listing = findListing(rows.listRules({ id: appId, developerId }), message, now)
+    const sender = withListing(senderOf(record, { contexts, createdAt }), listing)
+    return { counted: { ...message, resends: 0, isRelayed: true }, sender, contexts }
   }
 }
 

@@ -1,7 +1,9 @@
+import { relayEventChange } from '../log/relay-events.ts'
+import type { Clock } from '../model/clock.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { NewId } from '../model/ids.ts'
+import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import { relayEventChange } from '../log/relay-events.ts'
 
 /**
  * Creates the function that applies a receipt to the relayed message that it is about, with its log entry, in one
@@ -10,29 +12,30 @@ import { relayEventChange } from '../log/relay-events.ts'
  *
  * @returns a function that returns false if no relayed message is meant
  */
-export function createRelayReceipts(needs: {
-  store: Store<'changes' | 'leases' | 'relayedMessages' | 'webhookEndpoints'>
-  newId: NewId
-}) {
-  const { store, newId } = needs
+export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; clock: Clock; newId: NewId }) {
+  const { store, clock, newId } = needs
 
   return async (provider: string, receipt: Receipt): Promise<boolean> => {
     const id = await store.read.relayedMessages.findForReceipt(provider, receipt)
     if (id === undefined) return false
-    await store.write(async (tx) => {
-      const message = await tx.relayedMessages.lock(id)
-      if (!message) return
-      const { status } = receipt
-      const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
-      if (!isNews) return
-      await tx.relayedMessages.setStatus({ id, status, messageId: message.messageId ?? receipt.messageId })
-      if (status === 'sent') return
-      const subscribers = await tx.webhookEndpoints.subscribers(message.appId)
-      const now = await tx.leases.now()
-      const detail = receipt.failure?.class ?? null
-      await tx.changes.apply([
-        relayEventChange(newId, `message.${status}`, message, subscribers, now, detail),
-      ])
+    await store.decide({
+      needs: () => ({ relayed: id }),
+      further: (rows) => ({ subscribers: rows.relayed(id)?.appId }),
+      decide(rows) {
+        const message = rows.relayed(id)
+        const { status } = receipt
+        const isNews = message?.status === 'unknown' || (message?.status === 'sent' && status !== 'sent')
+        if (!message || !isNews) return { result: undefined, changes: [] }
+        const received = { ...message, status, messageId: message.messageId ?? receipt.messageId }
+        const changes: Change[] = [{ kind: 'relayed', message: received, isNew: false }]
+        if (status !== 'sent') {
+          const endpoints = rows.subscribers(message.appId)
+          const detail = receipt.failure?.class ?? null
+          const type = `message.${status}` as const
+          changes.push(relayEventChange(newId, type, message, endpoints, rows.now(clock), detail))
+        }
+        return { result: undefined, changes }
+      },
     })
     return true
   }

@@ -4,31 +4,30 @@ import type { Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import type { Channel } from '../model/request.ts'
 import type { Change, Subscriber } from '../store/operation.ts'
-import type { Store } from '../store/store.ts'
+import type { OtpNeeds } from './operations.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
 
-export type SettleTables = 'changes' | 'leases' | 'webhookEndpoints'
-
-export type SettleNeeds = {
-  store: Store<SettleTables>
-  newId: NewId
+export type SettleNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'newId'> & {
   /** Applies a receipt that arrived before its message was stored. */
   applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
 }
 
 /** Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. */
 export async function settleRelay(
-  { store, newId, applyEarlyReceipt }: SettleNeeds,
+  { store, clock, newId, applyEarlyReceipt }: SettleNeeds,
   scopes: RelayScopes,
   message: RelayedFacts,
   channels: readonly Channel[],
   dispatched: DispatchResult,
 ): Promise<Relayed | Rejected> {
   const { result, stored, changes } = decideOutcome(newId, scopes, message, channels, dispatched)
-  await store.write(async (tx) => {
-    const now = await tx.leases.now()
-    await tx.changes.apply(changes(await tx.webhookEndpoints.subscribers(message.appId), now))
+  await store.decide({
+    needs: () => ({ subscribers: message.appId }),
+    decide: (rows) => ({
+      result: undefined,
+      changes: changes(rows.subscribers(message.appId), rows.now(clock)),
+    }),
   })
   if (stored) await applyEarlyReceipt(stored.id, stored.provider, stored.messageId)
   return result
@@ -56,7 +55,7 @@ export function decideOutcome(
   const stored = candidate && { ...facts, provider: candidate.provider, messageId, status, outcome: null }
   const type = candidate ? 'message.sent' : 'message.undelivered'
   const changes = (subscribers: readonly Subscriber[], now: number): Change[] => [
-    ...(stored ? [{ kind: 'relayed' as const, message: stored }] : []),
+    ...(stored ? [{ kind: 'relayed' as const, message: stored, isNew: true }] : []),
     relayEventChange(newId, type, sentBy, subscribers, now, failure),
     ...saveRelay(scopes, result, now),
   ]

@@ -1,8 +1,5 @@
 import { readRefusal } from '../apps/authentication.ts'
-import { alertChanges } from '../guard/alert.ts'
 import { destinationBlocked } from '../guard/blocked.ts'
-import { namesOf, readGuardFacts } from '../guard/facts.ts'
-import type { GuardJudge } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
@@ -10,16 +7,17 @@ import { hashContexts } from '../model/context.ts'
 import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import { hashSubscriber, laneFor, type PhoneRecord } from '../model/phone-record.ts'
+import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
+import type { Channel } from '../model/request.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
-import type { Change, Decision, Rows } from '../store/operation.ts'
-import type { Store } from '../store/store.ts'
-import type { OtpNeeds, OtpTables } from './operations.ts'
+import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
+import { judgeMessage, judgeNeeds, senderOf } from './message.ts'
+import type { OtpNeeds } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
-import { hasPhoneBudgets, otherPlaces, readMovedPhone } from './phones.ts'
+import { hasPhoneBudgets, phoneNeeds, readPhone } from './phones.ts'
 import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
-import { chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
+import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import {
   claimRelay,
@@ -28,23 +26,31 @@ import {
   readEarlierRelay,
   relayScopes,
   saveRelay,
+  type Relayed,
   type RelayDecision,
   type RelayInput,
   type RelayResult,
   type RelayScopes,
 } from './relay-once.ts'
-import { createRelayOutcomes, type OutcomeTables } from './relay-outcomes.ts'
-import { run } from './run.ts'
-import { senderOf } from './sender.ts'
-import { decideOutcome, settleRelay, type SettleNeeds, type SettleTables } from './relay-settle.ts'
-import { readTypedPhone } from './typed-phone.ts'
+import { createRelayOutcomes } from './relay-outcomes.ts'
+import { decideOutcome, settleRelay, type SettleNeeds } from './relay-settle.ts'
+import { readNationalPhone, tryReadPhone } from './target.ts'
 import { revertRelayedCount } from './undelivered.ts'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */
 const dispatchMs = 4_000
 
-type RelayNeeds = Omit<OtpNeeds, 'store' | 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> &
-  Omit<SettleNeeds, 'store'> & { store: Store<OtpTables | OutcomeTables | SettleTables> }
+type RelayNeeds = Omit<OtpNeeds, 'attempts' | 'challenges' | 'checkFailuresMax' | 'random'> & SettleNeeds
+
+/** A call that sends a code of another system, as it was read. */
+type RelayCall = {
+  application: CallingApplication
+  phone: Phone
+  input: RelayInput
+  scopes: RelayScopes
+  id: string
+  contexts: readonly string[]
+}
 
 export type OtpRelay = ReturnType<typeof createOtpRelay>
 
@@ -53,7 +59,7 @@ export type OtpRelay = ReturnType<typeof createOtpRelay>
  * while the call lasts, and nowhere else.
  */
 export function createOtpRelay(needs: RelayNeeds) {
-  const { store, clock, newId, keys, delivery, plans } = needs
+  const { store, clock, newId, keys, delivery, plans, guard } = needs
 
   return {
     reportOutcome: createRelayOutcomes(needs),
@@ -74,188 +80,194 @@ export function createOtpRelay(needs: RelayNeeds) {
       input: RelayInput,
       call?: IdempotencyScope,
     ): Promise<RelayResult> {
-      const typed = readTypedPhone(needs, application, input)
-      const phone = typed instanceof Promise ? await typed : typed
-      const { code } = input
+      const phone = tryReadPhone(input) ?? (await readNationalPhone(needs, application, input))
+      const { code, clientIp = null } = input
       const scopes = relayScopes(keys, application.id, { phone: phone.phone, code }, call)
-      const decided = await decide(application, phone, input, scopes)
+      const id = newId('msg')
+      const contexts = hashContexts(keys, application.developerId, { clientIp, deviceId: null })
+      const made = { application, phone, input, scopes, id, contexts }
+      const decided = await store.decide(relayOperation(made))
       const { rate, alert } = decided
       if (alert) needs.guard.onAlert(alert)
       if (decided.kind === 'ended') {
         const { result, replayed, refusedSend, judged } = decided
         if (!isRejected(result)) return { ...result, replayed, rate }
-        if (judged) await revertRelayedCount(needs, judged.guarded, judged.sender)
+        if (judged) await revertRelayedCount(needs, judged)
         if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
         throw replayed ? new ReplayedError(result.rejected) : attachRate(result, rate)
       }
-      const { message, channels, otpTtlSeconds, judged } = decided
-      const result = await settleRelay(needs, scopes, message, channels, await dispatch())
+      const { message, channels, judged } = decided
+      const result = await settleRelay(needs, scopes, message, channels, await dispatch(made, decided))
       if (isRejected(result)) {
-        await revertRelayedCount(needs, judged.guarded, judged.sender)
+        await revertRelayedCount(needs, judged)
         throw attachRate(result, rate)
       }
       return { ...result, replayed: false, rate }
-
-      async function dispatch(): Promise<DispatchResult> {
-        const settings = await store.read.applications.find(message.developerId, message.appId)
-        if (!settings) throw notFound('application')
-        return delivery.dispatch({
-          request: {
-            ...message,
-            locale: input.locale ?? null,
-            ownText: null,
-            expiresAt: message.createdAt + otpTtlSeconds * 1000,
-          },
-          code,
-          application: settings,
-          channels,
-          attempt: 1,
-          excluded: [],
-          withinMs: dispatchMs,
-          traceparent: application.traceparent,
-        })
-      }
     },
   }
 
-  function decide(
-    application: CallingApplication,
-    phone: Phone,
-    input: RelayInput,
-    scopes: RelayScopes,
-  ): Promise<RelayDecision> {
-    const { id: appId, developerId, projectId, environment } = application
-    const subscriber = { ...phone, developerId, environment }
-    const { clientIp = null } = input
-    const id = newId('msg')
-    const contexts = hashContexts(keys, developerId, { clientIp, deviceId: null })
-    return run(needs, ({ guard, readPhone }) => ({
-      needs: () => ({
+  async function dispatch(
+    { application, input }: RelayCall,
+    { message, channels, otpTtlSeconds }: Extract<RelayDecision, { kind: 'dispatch' }>,
+  ): Promise<DispatchResult> {
+    const settings = await store.read.applications.find(message.developerId, message.appId)
+    if (!settings) throw notFound('application')
+    return delivery.dispatch({
+      request: {
+        ...message,
+        locale: input.locale ?? null,
+        ownText: null,
+        expiresAt: message.createdAt + otpTtlSeconds * 1000,
+      },
+      code: input.code,
+      application: settings,
+      channels,
+      attempt: 1,
+      excluded: [],
+      withinMs: dispatchMs,
+      traceparent: application.traceparent,
+    })
+  }
+
+  function relayOperation(call: RelayCall): Operation<RelayDecision> {
+    const { application, phone, scopes } = call
+    return {
+      needs: (rows) => ({
         application,
         answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
-        phone: hashSubscriber(keys, subscriber),
+        ...phoneNeeds(rows, keys, toSubscriber(call)),
         limit: otpRateLimit(plans, application, 'send'),
-        subscribers: appId,
+        subscribers: application.id,
         virtualPhone: phone.isVirtual ? phone.phone : undefined,
       }),
-
-      further(rows) {
-        const now = rows.now(clock)
-        const { record } = readMovedPhone(rows, keys, subscriber)
-        const { guarded, sender } = describeMessage(rows, guard, record, now)
-        const guardKeys = guard.keysToJudge(guarded, sender, now)
-        return {
-          limit: otpRateLimit(plans, rows.caller(application), 'send'),
-          guard: guardKeys && namesOf(rows.guard, guardKeys),
-          subscribersOfDeveloper: guardKeys?.relay && developerId,
-          ...otherPlaces(rows, keys, subscriber),
-        }
-      },
-
-      decide(rows): Decision<RelayDecision> {
+      further: (rows) => nameFurtherRows(rows, call),
+      decide(rows) {
         const now = rows.now(clock)
         const refusal = readRefusal(rows, application)
-        const caller = rows.caller(application)
-        const earlier = readEarlierRelay(rows, scopes, now)
-        const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : developerId
-        const loaded = readPhone(rows, keys, subscriber)
-        const { guarded, sender, channels, isInboxOnly } = describeMessage(rows, guard, loaded.record, now)
-        const guardFacts = readGuardFacts(rows.guard, guard.keysToJudge(guarded, sender, now))
-        const rate = readRate(rows, otpRateLimit(plans, caller, 'send'), now)
-        const subscribers = rows.subscribers(appId)
-        const judged = { guarded, sender }
-        const alertSubscribers = guardFacts?.keys.relay ? rows.subscribersOfDeveloper(developerId) : []
         if (refusal) return end(refusal)
+        const earlier = readEarlierRelay(rows, scopes, now)
         if (earlier && isRejected(earlier)) return end(earlier)
-        if (earlier) {
-          // The key of this call may be another one.
-          const changes = isRejected(earlier.replayed)
-            ? []
-            : saveRelay({ call: scopes.call }, earlier.replayed, now)
-          return {
-            result: { kind: 'ended', result: earlier.replayed, replayed: true, rate: undefined },
-            changes,
-          }
-        }
-        // Before the limits: invalid numbers are all refused alike.
-        if (inboxOwnerId === undefined) return end(reject(invalidPhone()))
-        const lane = laneFor(loaded.record, { clientIp, contexts }, now)
-        const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
-        const charged = chargeSend(needs.sendBudget(), rate, usage, now)
-        if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
-        const { record } = charged
-        const message: RelayedFacts = {
-          id,
-          developerId,
-          projectId,
-          appId,
-          environment,
-          phone: phone.phone,
-          country: phone.country,
-          clientIp,
-          channel: channels[0] ?? 'sms',
-          createdAt: now,
-          traceparent: application.traceparent,
-        }
-        const event = (...[type, detail]: [Parameters<typeof relayEventChange>[1], (string | null)?]) =>
-          relayEventChange(newId, type, message, subscribers, now, detail)
-        const { verdict, changes: counts } = guard.judge(guardFacts, guarded, sender)
-        const changes: Change[] = [
-          ...charged.changes,
-          { kind: 'phone', slot: loaded, record },
-          { kind: 'guard', changes: counts },
-          ...alertChanges(newId, message, verdict.alert, alertSubscribers, now),
-        ]
-        if (verdict.blocked) {
-          const result = reject(destinationBlocked({ id }))
-          const detail = `blocked ${verdict.violatedRules.join(' ')}`
-          return {
-            result: { kind: 'ended', result, replayed: false, rate: charged.rate, alert: verdict.alert },
-            changes: [...changes, event('message.undelivered', detail), ...saveRelay(scopes, result, now)],
-          }
-        }
-        if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
-        if (verdict.violatedRules.length > 0)
-          changes.push(event('guard.flagged', verdict.violatedRules.join(' ')))
-        const dispatched =
-          environment === 'test' || phone.isVirtual
-            ? heldBack(message.channel)
-            : isInboxOnly || channels.length === 0
-              ? noRoute
-              : undefined
-        const decided = { rate: charged.rate, alert: verdict.alert, judged }
-        if (dispatched) {
-          const outcome = decideOutcome(newId, scopes, message, channels, dispatched)
-          return {
-            result: { kind: 'ended', ...decided, result: outcome.result, replayed: false },
-            changes: [...changes, ...outcome.changes(subscribers, now)],
-          }
-        }
-        const { otpTtlSeconds } = caller
-        return {
-          result: { kind: 'dispatch', ...decided, message, channels, otpTtlSeconds },
-          changes: [...changes, ...claimRelay(scopes, now)],
-        }
+        if (earlier) return replay(earlier.replayed, scopes, now)
+        return decideRelay(rows, call, now)
       },
-    }))
-
-    function describeMessage(rows: Rows, guard: GuardJudge, record: PhoneRecord, now: number) {
-      const routes = delivery.routesFor({ environment, appId, ...phone })
-      const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
-      const origin = { ...subscriber, clientIp, createdAt: now, resends: 0, listing }
-      const refused = guard.refusedChannels({ ...origin, provider: null })
-      const channels = chooseChannels(routes, { ...input, refused })
-      const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
-      const provider = isInboxOnly ? inboxProvider : null
-      const appCountries = rows.caller(application).countries
-      const guarded = { ...origin, provider, channels, isRelayed: true, appCountries }
-      const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
-      return { guarded, sender, channels, isInboxOnly }
-    }
-
-    /** Refuses the call before anything is charged. */
-    function end(result: Rejected, refusedSend?: RefusedSend): Decision<RelayDecision> {
-      return { result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend }, changes: [] }
     }
   }
+
+  /** Names the rows that follow from the phone. */
+  function nameFurtherRows(rows: Rows, call: RelayCall): Needs {
+    const now = rows.now(clock)
+    const { record } = readPhone(rows, keys, toSubscriber(call))
+    return {
+      limit: otpRateLimit(plans, rows.caller(call.application), 'send'),
+      ...judgeNeeds(needs, rows, describeMessage(rows, call, record, now), now),
+    }
+  }
+
+  /** Charges the limits, lets the guard judge, and says whether the message is to be dispatched. */
+  function decideRelay(rows: Rows, call: RelayCall, now: number): Decision<RelayDecision> {
+    const { application, phone, input, scopes, contexts } = call
+    const { id: appId, environment, developerId } = application
+    // Before the limits: invalid numbers are all refused alike.
+    const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : developerId
+    if (inboxOwnerId === undefined) return end(reject(invalidPhone()))
+    const subscriber = toSubscriber(call)
+    const loaded = readPhone(rows, keys, subscriber)
+    const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
+    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
+    const charged = chargeSend(needs, rows, application, usage, now)
+    if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
+    const described = describeMessage(rows, call, loaded.record, now)
+    const { channels, isInboxOnly, ...judged } = described
+    const message = toFacts(call, channels, now)
+    const { verdict, guardChanges } = judgeMessage(needs, rows, appId, judged, now)
+    const { violatedRules, alert } = verdict
+    const { rate } = charged
+    const subscribers = rows.subscribers(appId)
+    const event = (...[type, detail]: [Parameters<typeof relayEventChange>[1], string]) =>
+      relayEventChange(newId, type, message, subscribers, now, detail)
+    const changes: Change[] = [
+      ...charged.changes,
+      { kind: 'phone', slot: loaded, record: charged.record },
+      ...guardChanges,
+    ]
+    if (verdict.blocked) {
+      const result = reject(destinationBlocked({ id: call.id }))
+      changes.push(event('message.undelivered', `blocked ${violatedRules.join(' ')}`))
+      return {
+        result: { kind: 'ended', result, replayed: false, rate, alert },
+        changes: [...changes, ...saveRelay(scopes, result, now)],
+      }
+    }
+    if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
+    if (violatedRules.length > 0) changes.push(event('guard.flagged', violatedRules.join(' ')))
+    const isHeldBack = environment === 'test' || phone.isVirtual
+    if (isHeldBack || isInboxOnly || channels.length === 0) {
+      const dispatched = isHeldBack ? heldBack(message.channel) : noRoute
+      const outcome = decideOutcome(newId, scopes, message, channels, dispatched)
+      return {
+        result: { kind: 'ended', rate, alert, judged, result: outcome.result, replayed: false },
+        changes: [...changes, ...outcome.changes(subscribers, now)],
+      }
+    }
+    const { otpTtlSeconds } = rows.caller(application)
+    return {
+      result: { kind: 'dispatch', rate, alert, judged, message, channels, otpTtlSeconds },
+      changes: [...changes, ...claimRelay(scopes, now)],
+    }
+  }
+
+  /** Describes the message to the guard, with its channels. */
+  function describeMessage(rows: Rows, call: RelayCall, record: PhoneRecord, now: number) {
+    const { application, phone, input, contexts } = call
+    const { id: appId, environment } = application
+    const { clientIp = null } = input
+    const routes = delivery.routesFor({ environment, appId, ...phone })
+    const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
+    const origin = { ...toSubscriber(call), clientIp, createdAt: now, resends: 0, listing }
+    const refused = guard.refusedChannels({ ...origin, provider: null })
+    const channels = chooseChannels(routes, { ...input, refused })
+    const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
+    const provider = isInboxOnly ? inboxProvider : null
+    const appCountries = rows.caller(application).countries
+    const message = { ...origin, provider, channels, isRelayed: true, appCountries }
+    const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
+    return { message, sender, channels, isInboxOnly }
+  }
 }
+
+const toSubscriber = ({ application: { developerId, environment }, phone }: RelayCall) => ({
+  ...phone,
+  developerId,
+  environment,
+})
+
+/** The message as its events show it. */
+const toFacts = (
+  { application, phone, input, id }: RelayCall,
+  channels: readonly Channel[],
+  now: number,
+): RelayedFacts => ({
+  id,
+  developerId: application.developerId,
+  projectId: application.projectId,
+  appId: application.id,
+  environment: application.environment,
+  phone: phone.phone,
+  country: phone.country,
+  clientIp: input.clientIp ?? null,
+  channel: channels[0] ?? 'sms',
+  createdAt: now,
+  traceparent: application.traceparent,
+})
+
+/** Refuses the call before anything is charged. */
+const end = (result: Rejected, refusedSend?: RefusedSend): Decision<RelayDecision> => ({
+  result: { kind: 'ended', result, replayed: false, rate: undefined, refusedSend },
+  changes: [],
+})
+
+/** Repeats the result of an equal call. The key of this one may be another. */
+const replay = (result: Relayed | Rejected, { call }: RelayScopes, now: number): Decision<RelayDecision> => ({
+  result: { kind: 'ended', result, replayed: true, rate: undefined },
+  changes: isRejected(result) ? [] : saveRelay({ call }, result, now),
+})

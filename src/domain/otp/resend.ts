@@ -1,18 +1,19 @@
 import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
+import { notFound, type ServiceError } from '../model/errors.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
-import { isRejected, reject } from '../model/rejected.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
-import { alertChanges } from '../guard/alert.ts'
 import { blockResend } from '../guard/blocked.ts'
 import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
+import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
-import { chargeRate, chargeSend, otpRateLimit, readRate } from './rate-limits.ts'
-import { senderOf } from './sender.ts'
-import { readOwnRequest, refuseIfClosed } from './lifecycle.ts'
+import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
+import { judgeMessage, judgeNeeds, senderOf, sentChanges } from './message.ts'
+import { refuseIfClosed } from './lifecycle.ts'
 import {
   isTooSoon,
   resendChannels,
@@ -21,20 +22,12 @@ import {
   startDelivery,
   type ChannelChoice,
 } from './outgoing.ts'
-import {
-  isLiving,
-  requireReadablePhone,
-  resendsMax,
-  type Channel,
-  type OtpRequest,
-} from '../model/request.ts'
+import { isLiving, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
-import { hasPhoneBudgets, laneOf, otherPlaces, readMovedPhone } from './phones.ts'
-import { createSendCompletion, type SendResult } from './complete-send.ts'
-import { messageNeeds, readMessageFacts, sentChanges } from './message-facts.ts'
-import { run, type Attempt } from './run.ts'
+import { hasPhoneBudgets, laneOf, phoneNeeds, readRequestPhone } from './phones.ts'
 import { deliveryFailed } from './settle.ts'
 import {
+  completeSend,
   earlierRequest,
   readEarlierSend,
   refuseByChallenge,
@@ -43,222 +36,218 @@ import {
   saveOutcome,
   type Outcome,
   type Replay,
-} from './send-once.ts'
-import { moved, onTarget, requestNotFound, type FoundRequest, type Moved, type OtpTarget } from './target.ts'
-import type { GuardJudge } from '../guard/judge.ts'
-import { hashSubscriber } from '../model/phone-record.ts'
-import type { Change, Decision, Rows } from '../store/operation.ts'
-import type { LoadedPhone } from '../store/phones.ts'
+  type SendResult,
+} from './send-outcome.ts'
+import {
+  createRequestFinder,
+  readTarget,
+  requestNotFound,
+  type OtpTarget,
+  type RequestFinder,
+} from './target.ts'
+import type { PhoneRecord } from '../model/phone-record.ts'
+import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
+
+/** A call that sends the code of a request once more. */
+export type ResendCall = {
+  application: CallingApplication
+  finder: RequestFinder
+  choice: ChannelChoice
+  scope?: IdempotencyScope | undefined
+  /** Undefined for a façade, which cannot show challenges, and whose messages may follow one another at once. */
+  challenge?: ChallengeAnswer | undefined
+}
 
 /** Sends codes once more. */
 export function createOtpResend(needs: OtpNeeds) {
-  const { clock, newId, keys, plans, delivery, attempts } = needs
-  const completeSend = createSendCompletion(needs)
+  const { clock, newId, keys, plans, delivery, attempts, guard } = needs
 
-  return {
-    /**
-     * Sends the same code once more: same request, attempts and expiry. Counts as a send.
-     *
-     * @throws as for a send, except that the request stays pending when the guard blocks the message
-     * @throws NOT_FOUND no such request of this application
-     * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
-     * @throws CONFLICT (RESENDS_EXHAUSTED)
-     * @throws RATE_LIMITED (RESEND_TOO_SOON), DELIVERY_FAILED (NO_ROUTE); nothing was written
-     */
-    async resend(
-      application: CallingApplication,
-      input: OtpTarget & { channel?: Channel | undefined; challenge?: string | undefined },
-      scope?: IdempotencyScope,
-    ): Promise<SendResult> {
-      const { channel, challenge, ...target } = input
-      const answer =
-        challenge === undefined ? noToken : await needs.challenges.answer(application, { challenge })
-      const outcome = await onTarget(needs, application, target, (found) =>
-        decideResend(found, application, { channel, mustWait: true, answer }, scope),
-      )
-      return completeSend(application, scope, outcome)
-    },
-
-    /**
-     * Sends the same code once more as `resend`, for a façade: no wait between messages.
-     *
-     * @param found a living request
-     * @returns `moved` if the request has ended since
-     */
-    async resendFor(
-      found: FoundRequest,
-      application: CallingApplication,
-      choice: ChannelChoice,
-      scope?: IdempotencyScope,
-    ): Promise<SendResult | Moved> {
-      const outcome = await decideResend(found, application, choice, scope)
-      return outcome === moved ? moved : completeSend(application, scope, outcome)
-    },
-  }
+  return { resend, resendOperation }
 
   /**
-   * @param choice.mustWait whether a message must not follow another too soon
-   * @param choice.answer undefined for a façade, which cannot show challenges
+   * Sends the same code once more: same request, attempts and expiry. Counts as a send.
+   *
+   * @throws as for a send, except that the request stays pending when the guard blocks the message
+   * @throws NOT_FOUND no such request of this application
+   * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
+   * @throws CONFLICT (RESENDS_EXHAUSTED)
+   * @throws RATE_LIMITED (RESEND_TOO_SOON), DELIVERY_FAILED (NO_ROUTE); nothing was written
    */
-  async function decideResend(
-    found: FoundRequest,
+  async function resend(
     application: CallingApplication,
-    choice: ChannelChoice & { mustWait?: boolean; answer?: ChallengeAnswer },
-    scope: IdempotencyScope | undefined,
-  ): Promise<Outcome | Replay | Moved> {
-    return run(needs, ({ guard, readPhone }) => ({
-      needs: () => ({ application, answers: scope ? [scope] : [], request: found.requestId }),
+    input: OtpTarget & { channel?: Channel | undefined; challenge?: string | undefined },
+    scope?: IdempotencyScope,
+  ): Promise<SendResult> {
+    const { channel, challenge: token, ...typed } = input
+    const target = await readTarget(needs, application, typed)
+    const challenge =
+      token === undefined ? noToken : await needs.challenges.answer(application, { challenge: token })
+    const finder = createRequestFinder(needs, application, target)
+    const call = { application, finder, choice: { channel }, scope, challenge }
+    const outcome = await needs.store.decide(resendOperation(call, () => requestNotFound(target)))
+    return completeSend(needs, application, scope, outcome)
+  }
 
-      further(rows) {
+  /** The operation of a resend. @param toNotFound error for a request that there is not */
+  function resendOperation(
+    call: ResendCall,
+    toNotFound = (): ServiceError => notFound('otpRequest'),
+  ): Operation<Outcome | Replay> {
+    const { application, finder, scope } = call
+    return {
+      lookUp: finder.lookUp,
+      needs: (rows) => ({ application, answers: scope ? [scope] : [], ...finder.needs(rows) }),
+      further: (rows) => nameRows(rows, call),
+      decide(rows) {
         const now = rows.now(clock)
-        const limit = otpRateLimit(plans, rows.caller(application), 'send')
-        const messages = earlierRequest(rows, scope, now)
-        const existing = readOwnRequest(rows, application, found.requestId)
-        if (!existing) return { limit, messages }
-        requireReadablePhone(existing)
-        const { message, sender } = describeMessage(rows, existing, readMovedPhone(rows, keys, existing), now)
-        return {
-          limit,
-          messages: [existing.id, ...messages],
-          phone: hashSubscriber(keys, existing),
-          ...messageNeeds(rows, guard, application, { message, sender }, now),
-          virtualPhone: isVirtualPhone(existing.phone) ? existing.phone : undefined,
-          ...otherPlaces(rows, keys, existing),
-        }
-      },
-
-      decide(rows): Decision<Outcome | Replay | Moved> {
-        const facts = read(rows, guard, readPhone)
-        const { now, refusal, earlier } = facts
+        const refusal = readRefusal(rows, application)
         if (refusal) return refuseSend(refusal)
+        const earlier = readEarlierSend(rows, scope, now)
         if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
-        if (!facts.isPending) {
-          if (found.isLiving) return { result: moved, changes: [] }
-          // Charged, so that ids cannot be probed for free.
-          const charged = chargeRate(facts.rate, now)
-          if (isRejected(charged)) return refuseSend(charged)
-          const closed = facts.closed && refuseIfClosed(newId, facts.closed, now)
-          const changes = [...charged.changes, ...(closed?.changes ?? [])]
-          return refuseSend(closed?.result ?? reject(requestNotFound(found)), charged.rate, changes)
-        }
-        const { request, loaded, destination, inboxOwnerId, messages, subscribers } = facts
-        const usage = {
-          record: loaded.record,
-          lane: laneOf(loaded.record, request),
-          isLimited: hasPhoneBudgets(request),
-        }
-        const charged = chargeSend(needs.sendBudget(), facts.rate, usage, now)
-        if (isRejected(charged))
-          return refuseByLimit(charged, { phone: request.phone, requestId: request.id })
-        const { rate } = charged
-        const phoneChange: Change = { kind: 'phone', slot: loaded, record: charged.record }
-        const chargeChanges = [...charged.changes, phoneChange]
-        // Both checked before the guard, which counts every message that it lets pass.
-        if (request.resends >= resendsMax) return refuseSend(reject(resendsExhausted()), rate, chargeChanges)
-        if (choice.mustWait && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
-        if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-        const { verdict, changes: counts } = guard.judge(facts.guardFacts, facts.message, facts.sender)
-        const guardChanges: Change[] = [
-          { kind: 'guard', changes: counts },
-          ...alertChanges(newId, request, verdict.alert, facts.alertSubscribers, now),
-        ]
-        const challenged =
-          verdict.challenge === 'needed' &&
-          refuseByChallenge(needs, verdict, now, {
-            answer: choice.answer,
-            rate,
-            refusedSend: { phone: request.phone, requestId: request.id },
-            changes: [...charged.changes, ...guardChanges],
-          })
-        if (challenged) return challenged
-        const changes = [...chargeChanges, ...guardChanges]
-        if (verdict.blocked) {
-          const blocked = blockResend(newId, request, verdict, subscribers, now)
-          const all = [...changes, ...blocked.changes]
-          return saveOutcome(refuseSend(blocked.result, rate, all, verdict.alert), scope, now)
-        }
-        const routes = delivery.routesFor(destination)
-        const channels = resendChannels(routes, request, { ...choice, refused: facts.refused })
-        if (routes.candidatesFor(channels).length === 0)
-          return refuseSend(
-            deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country }),
-          )
-        const delivered = startDelivery(routes, channels, request)
-        const { compat } = request
-        const resent: OtpRequest = {
-          ...request,
-          ...delivered,
-          compat: compat && {
-            ...compat,
-            messages: [...compat.messages, { channel: delivered.channel, sentAt: now }],
-          },
-          resends: request.resends + 1,
-          sentAt: now,
-          updatedAt: now,
-        }
-        changes.push(
-          { kind: 'request', request: resent, isNew: false },
-          ...attempts.enqueue(resent, messages, channels, now),
-          countChange(resent, { sent: 1 }, utcDay(now)),
-          ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
-          ...sentChanges(
-            newId,
-            {
-              ...facts,
-              request: resent,
-              inboxOwnerId,
-              isOverBudget: charged.isOverBudget,
-              verdict,
-              detail: 'resend',
-            },
-            now,
-          ),
-        )
-        const result = { replayed: false as const, rate, result: resent, alert: verdict.alert }
-        return saveOutcome({ result, changes }, scope, now)
+        const request = finder.find(rows, now)
+        return request && isLiving(request, now)
+          ? decideResend(rows, call, request, now)
+          : refuseEnded(rows, application, request ?? reject(toNotFound()), now)
       },
-    }))
-
-    function describeMessage(rows: Rows, existing: OtpRequest, { record }: LoadedPhone, now: number) {
-      const listing = findListing(rows.listRules(application), existing, now)
-      const { numberType } = parsePhone(existing.phone)
-      const channels = [choice.channel ?? existing.channel]
-      const appCountries = rows.caller(application).countries
-      const message = { ...existing, numberType, channels, listing, appCountries, challenge: choice.answer }
-      return { message, sender: withListing(senderOf(record, existing), listing) }
     }
+  }
 
-    function read(rows: Rows, guard: GuardJudge, readPhone: Attempt['readPhone']) {
-      const now = rows.now(clock)
-      const refusal = readRefusal(rows, application)
-      const caller = rows.caller(application)
-      const earlier = readEarlierSend(rows, scope, now)
-      const existing = readOwnRequest(rows, application, found.requestId)
-      if (!existing || !isLiving(existing, now)) {
-        const rate = readRate(rows, otpRateLimit(plans, caller, 'send'), now)
-        const subscribers = existing ? rows.subscribers(application.id) : []
-        const closed = existing && { request: existing, subscribers }
-        return { isPending: false as const, now, refusal, earlier, rate, closed }
-      }
-      requireReadablePhone(existing)
-      const destination = toDestination(existing)
-      const { phone, isVirtual } = destination
-      const loaded = readPhone(rows, keys, existing)
-      const { message, sender } = describeMessage(rows, existing, loaded, now)
-      const facts = readMessageFacts(needs, rows, guard, caller, { message, sender }, now)
-      return {
-        ...facts,
-        isPending: true as const,
-        refused: guard.refusedChannels(message),
+  /** Refuses to send a code that can no longer be verified. Charged, so that ids cannot be probed for free. */
+  function refuseEnded(
+    rows: Rows,
+    application: CallingApplication,
+    request: OtpRequest | Rejected,
+    now: number,
+  ): Decision<Outcome> {
+    const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
+    if (isRejected(charged)) return refuseSend(charged)
+    const { rate } = charged
+    if (isRejected(request)) return refuseSend(request, rate, charged.changes)
+    const closed = refuseIfClosed(newId, { request, subscribers: rows.subscribers(application.id) }, now)
+    // A request that is not living is closed, or now closes.
+    if (!closed) throw new Error('the request can still be verified')
+    return refuseSend(closed.result, rate, [...charged.changes, ...closed.changes])
+  }
+
+  function decideResend(rows: Rows, call: ResendCall, request: OtpRequest, now: number): Decision<Outcome> {
+    const { application, choice, scope, challenge } = call
+    const loaded = readRequestPhone(rows, keys, request)
+    const lane = laneOf(loaded.record, request)
+    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(request) }
+    const charged = chargeSend(needs, rows, application, usage, now)
+    const refusedSend = { phone: request.phone, requestId: request.id }
+    if (isRejected(charged)) return refuseByLimit(charged, refusedSend)
+    const { rate } = charged
+    const saved: Change = { kind: 'phone', slot: loaded, record: charged.record }
+    // Both checked before the guard, which counts every message that it lets pass.
+    if (request.resends >= resendsMax)
+      return refuseSend(reject(resendsExhausted(challenge ? undefined : request.expiresAt - now)), rate, [
+        ...charged.changes,
+        saved,
+      ])
+    if (challenge && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
+    const { phone, isVirtual } = toDestination(request)
+    const inboxOwnerId = isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId
+    if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+    const described = describeMessage(rows, call, request, loaded.record, now)
+    const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
+    const { alert } = verdict
+    if (verdict.challenge === 'needed') {
+      const changes = [...charged.changes, ...guardChanges]
+      const refused = { answer: challenge, rate, refusedSend, changes }
+      const challenged = refuseByChallenge(needs, verdict, now, refused)
+      if (challenged) return challenged
+    }
+    const changes = [...charged.changes, saved, ...guardChanges]
+    const subscribers = rows.subscribers(application.id)
+    if (verdict.blocked) {
+      const blocked = blockResend(newId, request, verdict, subscribers, now)
+      return saveOutcome(
+        refuseSend(blocked.result, rate, [...changes, ...blocked.changes], alert),
+        scope,
         now,
-        refusal,
-        earlier,
-        messages: rows.messages(existing.id),
-        destination,
-        inboxOwnerId: isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId,
-        loaded,
-        request: existing,
-      }
+      )
     }
+    const delivered = startMessage(choice, request, described.message)
+    if (isRejected(delivered)) return refuseSend(delivered)
+    const resent = withMessage(request, delivered, now)
+    const { isOverBudget } = charged
+    changes.push(
+      { kind: 'request', request: resent, isNew: false },
+      ...attempts.enqueue(resent, rows.messages(request.id), delivered.channels, now),
+      countChange(resent, { sent: 1 }, utcDay(now)),
+      ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
+      ...sentChanges(
+        newId,
+        { request: resent, subscribers, inboxOwnerId, isOverBudget, verdict, detail: 'resend' },
+        now,
+      ),
+    )
+    return saveOutcome({ result: { replayed: false, rate, result: resent, alert }, changes }, scope, now)
+  }
+
+  /** Chooses the channels of the message, and how it begins. @returns the refusal DELIVERY_FAILED without a route */
+  function startMessage(choice: ChannelChoice, request: OtpRequest, message: GuardedMessage) {
+    const routes = delivery.routesFor(toDestination(request))
+    const refused = guard.refusedChannels(message)
+    const channels = resendChannels(routes, request, { ...choice, refused })
+    if (routes.candidatesFor(channels).length === 0)
+      return deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country })
+    return { channels, ...startDelivery(routes, channels, request) }
+  }
+
+  /** Names the rows of a resend, once its request is there. */
+  function nameRows(rows: Rows, call: ResendCall): Needs {
+    const { application, finder, scope } = call
+    const now = rows.now(clock)
+    const limit = otpRateLimit(plans, rows.caller(application), 'send')
+    const messages = earlierRequest(rows, scope, now)
+    const request = finder.find(rows, now)
+    if (!request) return { ...finder.needs(rows), limit, messages }
+    const { record } = readRequestPhone(rows, keys, request)
+    return {
+      ...finder.needs(rows),
+      ...phoneNeeds(rows, keys, request),
+      ...judgeNeeds(needs, rows, describeMessage(rows, call, request, record, now), now),
+      limit,
+      messages: [request.id, ...messages],
+      subscribers: application.id,
+      virtualPhone: isVirtualPhone(request.phone) ? request.phone : undefined,
+    }
+  }
+
+  /** Describes the message to the guard. */
+  function describeMessage(
+    rows: Rows,
+    { application, choice, challenge }: ResendCall,
+    request: OtpRequest,
+    record: PhoneRecord,
+    now: number,
+  ) {
+    const listing = findListing(rows.listRules(application), request, now)
+    const { numberType } = parsePhone(request.phone)
+    const channels = [choice.channel ?? request.channel]
+    const appCountries = rows.caller(application).countries
+    const message = { ...request, numberType, channels, listing, appCountries, challenge }
+    return { message, sender: withListing(senderOf(record, request), listing) }
+  }
+}
+
+/** The request with one more message. */
+function withMessage(
+  request: OtpRequest,
+  { channel, provider, deliveryStatus }: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
+  now: number,
+): OtpRequest {
+  const { compat } = request
+  return {
+    ...request,
+    channel,
+    provider,
+    deliveryStatus,
+    compat: compat && { ...compat, messages: [...compat.messages, { channel, sentAt: now }] },
+    resends: request.resends + 1,
+    sentAt: now,
+    updatedAt: now,
   }
 }

@@ -1,38 +1,93 @@
 import { applicationFields } from '../../shared/application-fields.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { parsePhone } from '../model/phone.ts'
+import { isId } from '../model/ids.ts'
+import { parsePhone, tryParsePhone, type Phone } from '../model/phone.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
+import { parseTypedPhone } from '../model/typed-phone.ts'
+import type { LookUp, Needs, Rows } from '../store/operation.ts'
+import type { Store } from '../store/store.ts'
+import { readOwnRequest, withTrace } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
-import { findPhone } from './phones.ts'
-import { readTypedPhone, type TypedPhone } from './typed-phone.ts'
+import { findPhone, phoneHashes, phoneNeeds, readPhone } from './phones.ts'
+
+/** A phone number as a call has it, and the country that a number without country code is of. */
+export type TypedPhone = { phone: string; country?: string | undefined }
+
+/** End user behind a check, as far as the caller tells. */
+type Checker = { clientIp?: string | undefined; deviceId?: string | undefined }
 
 /**
  * The request that a call means: by its id, or as the newest living one of the application for a phone. A check by phone
  * may tell who checks.
  */
-export type OtpTarget =
-  { requestId: string } | (TypedPhone & { clientIp?: string | undefined; deviceId?: string | undefined })
+export type OtpTarget = { requestId: string } | (TypedPhone & Checker)
 
-/** A request as a call found it. `isLiving`: it could still be verified then. */
-export type FoundRequest = { requestId: string; isLiving: boolean }
+/** A target whose phone was read. */
+export type ReadTarget = { requestId: string } | ({ phone: Phone } & Checker)
+
+/**
+ * Reads the phone number of a call: in E.164, or as it is written in the country that the call names.
+ *
+ * @returns undefined if it may be a number of the application's own country: see `readNationalPhone`
+ * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country
+ */
+export const tryReadPhone = ({ phone, country }: TypedPhone): Phone | undefined =>
+  tryParsePhone(phone) ?? (country === undefined ? undefined : parseTypedPhone(phone, country))
+
+/** Reads a phone number as it is written in the country of the application. @throws INVALID_PHONE_NUMBER */
+export async function readNationalPhone(
+  { store }: { store: Store<'applications'> },
+  { id, developerId }: Pick<CallingApplication, 'id' | 'developerId'>,
+  { phone }: TypedPhone,
+): Promise<Phone> {
+  const application = await store.read.applications.find(developerId, id)
+  return parseTypedPhone(phone, application?.defaultCountry ?? undefined)
+}
+
+/** Reads the phone of a target, if it has one. @throws as `tryReadPhone` and `readNationalPhone` */
+export async function readTarget(
+  needs: { store: Store<'applications'> },
+  application: CallingApplication,
+  target: OtpTarget,
+): Promise<ReadTarget> {
+  if ('requestId' in target) return target
+  return { ...target, phone: tryReadPhone(target) ?? (await readNationalPhone(needs, application, target)) }
+}
 
 /** Builds NOT_FOUND for an unknown id, or for a phone without a request. */
-export const requestNotFound = ({ requestId }: FoundRequest) =>
-  requestId === ''
+export const requestNotFound = (target: ReadTarget) =>
+  'phone' in target || target.requestId === ''
     ? new ServiceError('NOT_FOUND', 'No code is pending for this phone number. Send a new one.')
     : notFound('otpRequest')
 
-/**
- * Result of an operation that changed nothing, because its phone meant another request by the time that it ran. The phone
- * is then looked up again.
- */
-export const moved = 'moved'
-export type Moved = typeof moved
+/** Finds the request that a call means among the rows of its operation. */
+export type RequestFinder = {
+  /** See `Operation`. Undefined if nothing leads to the request. */
+  lookUp: ((rows: Rows) => LookUp) | undefined
+  /** Names the request, and what leads to it. */
+  needs(rows: Rows): Needs
+  /** Reads it as it is now. */
+  find(rows: Rows, now: number): OtpRequest | undefined
+}
 
-type Needs = Pick<OtpNeeds, 'store' | 'keys' | 'clock'>
+type FinderNeeds = Pick<OtpNeeds, 'clock' | 'keys'>
+
+/** Finds the request of a target. That of a phone is the newest living one, or else one that wrong codes ended. */
+export function createRequestFinder(
+  needs: FinderNeeds,
+  application: CallingApplication,
+  target: ReadTarget,
+): RequestFinder {
+  if ('phone' in target) return createPhoneFinder(needs, application, target.phone)
+  const { requestId } = target
+  return {
+    lookUp: undefined,
+    needs: () => ({ request: isId('otp', requestId) ? requestId : undefined }),
+    find: (rows) => readOwnRequest(rows, application, requestId),
+  }
+}
 
 /** No request lives longer. */
 const lifetimeMaxMs = applicationFields.otpTtlSeconds.maximum * 1000
@@ -43,110 +98,77 @@ const lifetimeMaxMs = applicationFields.otpTtlSeconds.maximum * 1000
 const requestsReadMax = 100
 
 /**
- * Runs an operation on the request that a call means. A phone is looked up without a lock, so the request may have ended
- * when the operation runs: it then returns `moved`, and the phone is looked up again. Each round ends one request, so
- * there are only as many as calls at the same time end requests of this phone.
+ * Finds the newest living request for a phone.
  *
- * @param operate an unknown phone has the id ''
- * @throws INVALID_PHONE_NUMBER; what `operate` throws
+ * @param facade only of this façade, and none that has ended
  */
-export async function onTarget<R>(
-  needs: Needs,
+export function createPhoneFinder(
+  { clock, keys }: FinderNeeds,
   application: CallingApplication,
-  target: OtpTarget,
-  operate: (found: FoundRequest) => Promise<R | Moved>,
-): Promise<R> {
-  const ended = new Set<string>()
-  let find: () => Awaitable<FoundRequest>
-  if ('requestId' in target) {
-    const found = { requestId: target.requestId, isLiving: false }
-    find = () => found
-  } else {
-    const { phone } = await readTypedPhone(needs, application, target)
-    find = () => findLiving(needs, application, phone, ended)
+  phone: Phone,
+  facade?: Facade,
+): RequestFinder {
+  const { developerId, environment } = application
+  const subscriber = { ...phone, developerId, environment }
+
+  /** Follows the list of the phone. @returns the ids on the way, and the one that is not read yet */
+  function follow(
+    rows: Rows,
+    now: number,
+  ): { found?: OtpRequest | undefined; ids: string[]; unread?: string } {
+    let exhausted: OtpRequest | undefined
+    let isNewest = true
+    const ids: string[] = []
+    let id = readPhone(rows, keys, subscriber).record.newestRequest
+    while (id !== null && ids.length < requestsReadMax) {
+      ids.push(id)
+      const request: OtpRequest | undefined = rows.request(id)
+      if (!request) return { ids, unread: id }
+      id = request.previousRequest
+      if (request.appId !== application.id || (facade && request.compat?.facade !== facade)) continue
+      if (request.createdAt <= now - lifetimeMaxMs) break
+      if (isLiving(request, now)) return { found: request, ids }
+      if (isNewest && isExhausted(request, now)) exhausted = request
+      isNewest = false
+    }
+    return { found: facade ? undefined : exhausted, ids }
   }
-  for (;;) {
-    const found = await find()
-    const result = await operate(found)
-    if (result !== moved) return result
-    ended.add(found.requestId)
+
+  return {
+    lookUp: (rows) => ({
+      phones: phoneHashes(rows, keys, subscriber),
+      requests: follow(rows, clock.now()).ids,
+    }),
+    needs(rows) {
+      const { found, unread } = follow(rows, clock.now())
+      return { ...phoneNeeds(rows, keys, subscriber), request: found?.id ?? unread }
+    },
+    find(rows, now) {
+      const { found } = follow(rows, now)
+      return found && withTrace(found, application)
+    },
   }
 }
 
-/** Tells whether a request that a phone meant has ended since it was found. */
-export const hasMoved = (
-  { isLiving: wasLiving }: FoundRequest,
-  request: OtpRequest | undefined,
-  now: number,
-): boolean => wasLiving && !(request && isLiving(request, now))
-
-/** Finds the newest living request; without one the newest, if wrong codes ended it and its time is not over. */
-async function findLiving(
-  needs: Needs,
-  application: CallingApplication,
-  phone: string,
-  ended: ReadonlySet<string>,
-): Promise<FoundRequest> {
-  const now = needs.clock.now()
-  let newest: OtpRequest | undefined
-  for await (const request of listRequests(needs, application, phone)) {
-    if (request.createdAt <= now - lifetimeMaxMs) break
-    const { id: requestId } = request
-    if (isLiving(request, now) && !ended.has(requestId)) return { requestId, isLiving: true }
-    newest ??= request
-  }
-  const isExhausted = newest?.failureReason === 'max_attempts' && newest.expiresAt > now
-  return { requestId: newest && isExhausted ? newest.id : '', isLiving: false }
-}
+/** Tells whether wrong codes ended a request whose time is not over. */
+const isExhausted = ({ failureReason, expiresAt }: OtpRequest, now: number) =>
+  failureReason === 'max_attempts' && expiresAt > now
 
 /** Finds the newest request that a façade made for a phone, in any state, without a lock. @throws INVALID_PHONE_NUMBER */
 export async function findMadeBy(
   facade: Facade,
-  needs: Pick<Needs, 'store' | 'keys'>,
-  application: CallingApplication,
-  phone: string,
+  { store, keys }: Pick<OtpNeeds, 'store' | 'keys'>,
+  { id: appId, developerId, environment }: CallingApplication,
+  text: string,
 ): Promise<OtpRequest | undefined> {
-  for await (const request of listRequests(needs, application, parsePhone(phone).phone))
-    if (request.compat?.facade === facade) return request
-  return undefined
-}
-
-/** Does the same for one that can still be verified. */
-export async function findLivingMadeBy(
-  facade: Facade,
-  needs: Needs,
-  application: CallingApplication,
-  phone: string,
-): Promise<OtpRequest | undefined> {
-  const now = needs.clock.now()
-  for await (const request of listRequests(needs, application, parsePhone(phone).phone)) {
-    if (request.createdAt <= now - lifetimeMaxMs) break
-    if (request.compat?.facade === facade && isLiving(request, now)) return request
-  }
-  return undefined
-}
-
-/** Lists the application's requests for a phone, newest first. Reads each one when it is asked for. */
-async function* listRequests(
-  { store, keys }: Pick<Needs, 'store' | 'keys'>,
-  application: CallingApplication,
-  phone: string,
-): AsyncGenerator<OtpRequest> {
-  let id = await findHead({ store, keys }, application, phone)
+  const { phone } = parsePhone(text)
+  const found = await findPhone(store.read, keys, { developerId, environment, phone })
+  let id = found?.record.newestRequest ?? null
   for (let count = 0; id !== null && count < requestsReadMax; count++) {
     const request: OtpRequest | undefined = await store.read.otpRequests.find(id)
-    if (!request) return
-    if (request.appId === application.id) yield request
+    if (!request) return undefined
+    if (request.appId === appId && request.compat?.facade === facade) return request
     id = request.previousRequest
   }
-}
-
-/** Finds the id of the newest request of the developer for a phone. */
-export async function findHead(
-  { store, keys }: Pick<Needs, 'store' | 'keys'>,
-  { developerId, environment }: CallingApplication,
-  phone: string,
-): Promise<string | null> {
-  const found = await findPhone(store.read, keys, { developerId, environment, phone })
-  return found?.record.newestRequest ?? null
+  return undefined
 }

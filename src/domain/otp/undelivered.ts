@@ -1,65 +1,58 @@
-import { namesOf, readGuardFacts } from '../guard/facts.ts'
-import type { CountedMessage, GuardedMessage } from '../guard/row-keys.ts'
+import { namesOf } from '../guard/facts.ts'
+import type { CountedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
-import { hashSubscriber } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
+import type { Operation, Rows } from '../store/operation.ts'
+import { listedSenderOf, type JudgedMessage } from './message.ts'
 import type { OtpNeeds } from './operations.ts'
-import { run, type Attempt } from './run.ts'
-import { otherPlaces, readMovedPhone } from './phones.ts'
-import { listedSenderOf } from './sender.ts'
-import type { Decision, Needs, Rows } from '../store/operation.ts'
+import { phoneNeeds, readPhone } from './phones.ts'
 
-type GuardNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
+type RevertNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
 
 /**
  * Reverts the guard's counts of a request whose messages were not delivered, so that a provider outage does
  * not get countries blocked. Never rejects.
  */
-export const revertGuardCounts = (needs: GuardNeeds, request: OtpRequest): Promise<void> => {
-  const { appId, developerId } = request
-  const origin = { id: appId, developerId }
-  return revertCounts(needs, request, {
-    phone: hashSubscriber(needs.keys, request),
-    needs: (rows) => ({ application: origin, ...otherPlaces(rows, needs.keys, request) }),
-    find(rows, readPhone, now) {
-      const { record } = readPhone(rows, needs.keys, request)
-      return listedSenderOf(rows, origin, record, request, now)
-    },
-  })
+export function revertGuardCounts(needs: RevertNeeds, request: OtpRequest): Promise<void> {
+  const { keys, clock } = needs
+  const application = { id: request.appId, developerId: request.developerId }
+  const findSender = (rows: Rows) =>
+    listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
+  return revert(needs, request, findSender, (rows) => ({
+    application,
+    ...phoneNeeds(rows, keys, request),
+  }))
 }
 
-/** As `revertGuardCounts`, for a message with the code of another system. @param sender as it was judged */
-export const revertRelayedCount = (
-  needs: GuardNeeds,
-  message: GuardedMessage,
-  sender: Sender,
-): Promise<void> => revertCounts(needs, message, { find: () => sender })
+/** As `revertGuardCounts`, for a message with the code of another system. @param judged as it was judged */
+export const revertRelayedCount = (needs: RevertNeeds, { message, sender }: JudgedMessage): Promise<void> =>
+  revert(
+    needs,
+    message,
+    () => sender,
+    () => ({}),
+  )
 
-type FindSender = {
-  phone?: string
-  needs?(rows: Rows): Needs
-  find(rows: Rows, readPhone: Attempt['readPhone'], now: number): Sender
-}
-
-async function revertCounts(needs: GuardNeeds, request: CountedMessage, sender: FindSender): Promise<void> {
+async function revert(
+  { store, guard, clock }: RevertNeeds,
+  message: CountedMessage,
+  findSender: (rows: Rows) => Sender,
+  nameSender: Operation<void>['needs'],
+): Promise<void> {
   try {
-    await run(needs, ({ guard, readPhone }) => {
-      const keysOf = (rows: Rows, readRecord: Attempt['readPhone']) =>
-        guard.keysToRevert(request, sender.find(rows, readRecord, rows.now(needs.clock)))
-      return {
-        needs: () => ({ phone: sender.phone }),
-        further(rows) {
-          const guardKeys = keysOf(rows, readMovedPhone)
-          return { ...sender.needs?.(rows), guard: guardKeys && namesOf(rows.guard, guardKeys) }
-        },
-        decide(rows): Decision<void> {
-          const guardFacts = readGuardFacts(rows.guard, keysOf(rows, readPhone))
-          const changes = guard.revert(guardFacts, request, rows.now(needs.clock))
-          return { result: undefined, changes: [{ kind: 'guard', changes }] }
-        },
-      }
+    await store.decide({
+      needs: nameSender,
+      further(rows) {
+        const keys = guard.keysToRevert(message, findSender(rows))
+        return { guard: keys && namesOf(rows.guard, keys) }
+      },
+      decide(rows) {
+        const facts = guard.readFacts(rows.guard, guard.keysToRevert(message, findSender(rows)))
+        const changes = guard.revert(facts, message, rows.now(clock))
+        return { result: undefined, changes: [{ kind: 'guard', changes }] }
+      },
     })
   } catch (error) {
-    needs.guard.onFault(error)
+    guard.onFault(error)
   }
 }

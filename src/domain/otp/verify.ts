@@ -5,25 +5,31 @@ import { ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
-import { namesOf, readGuardFacts } from '../guard/facts.ts'
+import { namesOf } from '../guard/facts.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
-import { hashSubscriber, laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
+import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
 import { hashContexts } from '../model/context.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './operations.ts'
-import { chargeRate, otpRateLimit, readRate } from './rate-limits.ts'
-import { closeRequest, readOwnRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
-import { requireReadablePhone, type OtpRequest } from '../model/request.ts'
+import { chargeRate, otpRateLimit } from './rate-limits.ts'
+import { closeRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
+import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import { hasPhoneBudgets, laneOf, otherPlaces, readMovedPhone } from './phones.ts'
-import { run } from './run.ts'
-import { listedSenderOf } from './sender.ts'
-import { hasMoved, moved, onTarget, requestNotFound, type Moved, type OtpTarget } from './target.ts'
+import { hasPhoneBudgets, laneOf, phoneNeeds, readRequestPhone } from './phones.ts'
+import { listedSenderOf } from './message.ts'
+import {
+  createRequestFinder,
+  readTarget,
+  requestNotFound,
+  type OtpTarget,
+  type ReadTarget,
+  type RequestFinder,
+} from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import type { Change, Decision } from '../store/operation.ts'
+import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
@@ -34,11 +40,128 @@ export type CheckResult = {
   result: OtpRequest | Rejected
 }
 
+type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; lane: Lane }
+
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
-  const { clock, newId, keys, plans, checkFailuresMax } = needs
+  const { clock, newId, keys, plans, guard, checkFailuresMax } = needs
 
   const isLimited = (request: OtpRequest) => checkFailuresMax > 0 && hasPhoneBudgets(request)
+
+  return { check, verify }
+
+  /**
+   * Checks a code and, if it is right, marks the request verified.
+   *
+   * @throws as `check` refuses
+   */
+  async function verify(
+    application: CallingApplication,
+    target: OtpTarget,
+    code: string,
+  ): Promise<VerifyResult> {
+    const { rate, result } = await check(application, target, code)
+    if (isRejected(result)) throw attachRate(result, rate)
+    return { request: result, rate }
+  }
+
+  /**
+   * Checks a code as `verify` does, and returns a refusal as a value:
+   *
+   * - INVALID_CODE with the remaining attempts
+   * - NOT_FOUND no such request of this application
+   * - ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed; a phone never means a
+   *   closed one, but for ATTEMPTS_EXHAUSTED
+   * - RATE_LIMITED (APP_RATE, PHONE_CHECK_BUDGET); neither an attempt nor the rate was charged
+   * - UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
+   *
+   * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of `attemptsMax`. A
+   * wrong code is answered after its attempt is committed, so that a crash cannot give the attempt back. Of several
+   * concurrent calls with the right code exactly one succeeds.
+   *
+   * @param code anything but six ASCII digits is a wrong code
+   * @throws INVALID_PHONE_NUMBER
+   */
+  function check(application: CallingApplication, target: OtpTarget, code: string): Promise<CheckResult> {
+    if ('requestId' in target) return needs.store.decide(checkCode(application, target, code))
+    return readTarget(needs, application, target).then((read) =>
+      needs.store.decide(checkCode(application, read, code)),
+    )
+  }
+
+  /** The operation of a check: the caller, the limits, then the code. */
+  function checkCode(
+    application: CallingApplication,
+    target: ReadTarget,
+    code: string,
+  ): Operation<CheckResult> {
+    const finder = createRequestFinder(needs, application, target)
+    return {
+      lookUp: finder.lookUp,
+      needs: (rows) => ({ application, ...finder.needs(rows) }),
+      further: (rows) => nameRows(rows, application, finder),
+      decide(rows) {
+        const now = rows.now(clock)
+        const request = finder.find(rows, now)
+        const refuse = (result: Rejected) => ({ result: { rate: undefined, request, result }, changes: [] })
+        const refusal = readRefusal(rows, application)
+        if (refusal) return refuse(refusal)
+        const phone = request && readRequestPhone(rows, keys, request)
+        const lane = phone && laneOfCheck(phone.record, request, target, now)
+        const checks = lane && isLimited(request) ? phone.record.lanes[lane].checks : null
+        const spent = refuseSpentBudget(checks, checkFailuresMax, now)
+        if (spent) return refuse(spent)
+        // The rate is charged for an unknown request too, so that ids cannot be probed for free.
+        const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
+        if (isRejected(charged)) return refuse(charged)
+        const { result, changes } =
+          request && phone && lane
+            ? compare(rows, application, { request, phone, lane }, code, now)
+            : { result: reject(requestNotFound(target)), changes: [] }
+        return {
+          result: { rate: charged.rate, request, result },
+          changes: [...charged.changes, ...changes],
+        }
+      },
+    }
+  }
+
+  /** Names the rows of a check, once its request is there. */
+  function nameRows(rows: Rows, application: CallingApplication, finder: RequestFinder): Needs {
+    const now = rows.now(clock)
+    const limit = otpRateLimit(plans, rows.caller(application), 'verify')
+    const request = finder.find(rows, now)
+    if (!request) return { ...finder.needs(rows), limit }
+    const { record } = readRequestPhone(rows, keys, request)
+    const sender = listedSenderOf(rows, application, record, request, now)
+    const guardKeys = guard.keysToConvert(request, sender, now)
+    return {
+      ...finder.needs(rows),
+      ...phoneNeeds(rows, keys, request),
+      limit,
+      guard: guardKeys && namesOf(rows.guard, guardKeys),
+      subscribers: application.id,
+    }
+  }
+
+  /** Compares the code, and counts the attempt. */
+  function compare(
+    rows: Rows,
+    application: CallingApplication,
+    { request, phone, lane }: CheckedRequest,
+    code: string,
+    now: number,
+  ): Decision<OtpRequest | Rejected> {
+    const closable = { request, subscribers: rows.subscribers(application.id) }
+    const closed = refuseIfClosed(newId, closable, now)
+    if (closed) return closed
+    if (!matchesCode(keys, request.id, code, request.codeHash))
+      return countFailure(closable, phone, lane, now)
+    const sender = listedSenderOf(rows, application, phone.record, request, now)
+    const facts = guard.readFacts(rows.guard, guard.keysToConvert(request, sender, now))
+    const counts = guard.convert(facts, request, sender, now)
+    return markVerified(closable, phone, lane, { counts, network: facts?.keys.subjects?.network }, now)
+  }
 
   /** Counts the attempt with a wrong code; the last one fails the request. */
   function countFailure(
@@ -101,121 +224,14 @@ export function createOtpVerify(needs: OtpNeeds) {
     return { result: verified, changes }
   }
 
-  return { check, verify }
-
   /**
    * Decides the lane of a check. A stranger can guess by the phone alone, so such a check has the lane of its own sender,
    * if that is told; a request id is known to its sender only.
    */
-  function laneOfCheck(record: PhoneRecord, request: OtpRequest, target: OtpTarget, now: number): Lane {
+  function laneOfCheck(record: PhoneRecord, request: OtpRequest, target: ReadTarget, now: number): Lane {
     const { clientIp = null, deviceId = null } = 'phone' in target ? target : {}
     if (clientIp === null && deviceId === null) return laneOf(record, request)
     const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
     return laneFor(record, { clientIp, contexts }, now)
-  }
-
-  /**
-   * Checks a code and, if it is right, marks the request verified.
-   *
-   * @throws as `check` refuses
-   */
-  async function verify(
-    application: CallingApplication,
-    target: OtpTarget,
-    code: string,
-  ): Promise<VerifyResult> {
-    const { rate, result } = await check(application, target, code)
-    if (isRejected(result)) throw attachRate(result, rate)
-    return { request: result, rate }
-  }
-
-  /**
-   * Checks a code as `verify` does, and returns a refusal as a value:
-   *
-   * - INVALID_CODE with the remaining attempts
-   * - NOT_FOUND no such request of this application
-   * - ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed; a phone never means a
-   *   closed one, but for ATTEMPTS_EXHAUSTED
-   * - RATE_LIMITED (APP_RATE, PHONE_CHECK_BUDGET); neither an attempt nor the rate was charged
-   * - UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
-   *
-   * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of `attemptsMax`. A
-   * wrong code is answered after its attempt is committed, so that a crash cannot give the attempt back. Of several
-   * concurrent calls with the right code exactly one succeeds.
-   *
-   * @param code anything but six ASCII digits is a wrong code
-   * @throws INVALID_PHONE_NUMBER
-   */
-  function check(application: CallingApplication, target: OtpTarget, code: string): Promise<CheckResult> {
-    return onTarget(needs, application, target, (found) =>
-      run(needs, ({ guard, readPhone }) => ({
-        needs: () => ({ application, request: found.requestId }),
-
-        further(rows) {
-          const limit = otpRateLimit(plans, rows.caller(application), 'verify')
-          const request = readOwnRequest(rows, application, found.requestId)
-          if (!request) return { limit }
-          requireReadablePhone(request)
-          const now = rows.now(clock)
-          const { record } = readMovedPhone(rows, keys, request)
-          const sender = listedSenderOf(rows, application, record, request, now)
-          const guardKeys = guard.keysToConvert(request, sender, now)
-          return {
-            limit,
-            phone: hashSubscriber(keys, request),
-            guard: guardKeys && namesOf(rows.guard, guardKeys),
-            subscribers: application.id,
-            ...otherPlaces(rows, keys, request),
-          }
-        },
-
-        decide(rows): Decision<CheckResult | Moved> {
-          const now = rows.now(clock)
-          const refusal = readRefusal(rows, application)
-          const request = readOwnRequest(rows, application, found.requestId)
-          if (request) requireReadablePhone(request)
-          const phone = request && readPhone(rows, keys, request)
-          const sender = phone && request && listedSenderOf(rows, application, phone.record, request, now)
-          const lane = phone && request && laneOfCheck(phone.record, request, target, now)
-          const guardKeys = sender && guard.keysToConvert(request, sender, now)
-          const guardFacts = readGuardFacts(rows.guard, guardKeys)
-          const rate = readRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
-          const subscribers = request ? rows.subscribers(application.id) : []
-          const refuse = (rejected: Rejected) => ({
-            result: { rate: undefined, request, result: rejected },
-            changes: [],
-          })
-          if (refusal) return refuse(refusal)
-          if (hasMoved(found, request, now)) return { result: moved, changes: [] }
-          const checks = phone && lane && phone.record.lanes[lane].checks
-          const spent =
-            request && checks && isLimited(request)
-              ? refuseSpentBudget(checks, checkFailuresMax, now)
-              : undefined
-          if (spent) return refuse(spent)
-          // The rate is charged for an unknown request too, so that ids cannot be probed for free.
-          const charged = chargeRate(rate, now)
-          if (isRejected(charged)) return refuse(charged)
-          const { result, changes } = compare()
-          return {
-            result: { rate: charged.rate, request, result },
-            changes: [...charged.changes, ...changes],
-          }
-
-          function compare(): Decision<OtpRequest | Rejected> {
-            if (!request || !phone || !sender || !lane)
-              return { result: reject(requestNotFound(found)), changes: [] }
-            const closable = { request, subscribers }
-            const closed = refuseIfClosed(newId, closable, now)
-            if (closed) return closed
-            if (!matchesCode(keys, request.id, code, request.codeHash))
-              return countFailure(closable, phone, lane, now)
-            const counts = guard.convert(guardFacts, request, sender, now)
-            const network = guardFacts?.keys.subjects?.network
-            return markVerified(closable, phone, lane, { counts, network }, now)
-          }
-        },
-      })),
-    )
   }
 }

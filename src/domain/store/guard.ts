@@ -10,7 +10,12 @@ export type GuardChanges = {
 }
 
 /** The rows of an operation, by their keys. They are locked until the transaction ends, also if they do not exist yet. */
-export type GuardRows = { rows(keys: readonly string[]): ReadonlyMap<string, GuardRow> }
+export type GuardRows = {
+  /** @throws GuardFault the operation then runs again, with `fault` */
+  rows(keys: readonly string[]): ReadonlyMap<string, GuardRow>
+  /** Why the rows cannot be read or written. The operation must pass without the guard, and change none of them. */
+  readonly fault?: { cause?: unknown } | undefined
+}
 
 /** Stores what the guard counts. Prefixes, networks and devices appear only as keyed hashes. */
 export type GuardStore = {

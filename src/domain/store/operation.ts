@@ -6,13 +6,14 @@ import type { NewLogEntry } from '../model/log-entry.ts'
 import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
-import type { PhoneRecord } from '../model/phone-record.ts'
+import type { CheckBudget, PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { BreakdownChanges, BreakdownKey, CountChanges } from './analytics.ts'
 import type { CredentialState } from './applications.ts'
 import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
+import type { OldBudgets } from './check-budgets.ts'
 import type { LoadedPhone, PhoneSlot } from './phones.ts'
 
 /**
@@ -21,12 +22,17 @@ import type { LoadedPhone, PhoneSlot } from './phones.ts'
  */
 export type Operation<Result> = {
   /**
+   * Names rows that lead to those of `needs`. They are read without a lock, before the others. Called until all that it
+   * names is read. On PostgreSQL, as the next two.
+   */
+  lookUp?: ((rows: Rows) => LookUp) | undefined
+  /**
    * Names the rows that it decides on. PostgreSQL reads and locks those of all calls at once; SQLite reads each when the
    * decision asks for it, and does not call this.
    */
-  needs(): Needs
+  needs(rows: Rows): Needs
   /** Names the rows that follow from others. Called when those named so far are there, until it names no further ones. */
-  further?(rows: Rows): Needs | undefined
+  further?: ((rows: Rows) => Needs | undefined) | undefined
   /** Decides by the rules. Synchronous, and pure but for new ids. What it throws fails this call alone. */
   decide(rows: Rows): Decision<Result>
 }
@@ -38,7 +44,7 @@ export type Decision<Result> = { result: Result; changes: readonly Change[] }
 export type Needs = {
   application?: Pick<CallingApplication, 'id' | 'developerId'>
   answers?: readonly IdempotencyScope[]
-  request?: string
+  request?: string | undefined
   /** Ids of the requests that they belong to. */
   messages?: readonly string[]
   /** Hash of a phone. */
@@ -47,15 +53,20 @@ export type Needs = {
   guard?: readonly string[] | undefined
   limit?: RateLimit<StoredPolicy>
   /** Id of an application. */
-  subscribers?: string
+  subscribers?: string | undefined
   /** Id of a developer. */
   subscribersOfDeveloper?: string | undefined
   virtualPhone?: string | undefined
-  /** Other hashes under which a phone may have a record. */
+  /** Id of a message with the code of another system. */
+  relayed?: string | undefined
+  /** Other hashes under which the phone may have a record. */
   otherPhones?: readonly string[]
-  /** Hashes under which 0.1.0 may have kept budgets of a phone. */
-  oldPhones?: readonly string[]
+  /** Returns the budgets that 0.1.0 may have kept of the phone. Not called where none are left. */
+  oldBudgets?: () => OldBudgets
 }
+
+/** Hashes of phones, and ids of requests. */
+export type LookUp = { phones: readonly string[]; requests: readonly string[] }
 
 /**
  * The rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL they are those
@@ -72,6 +83,7 @@ export type Rows = {
   listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): readonly ListRule[]
   idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
   request(id: string): OtpRequest | undefined
+  relayed(id: string): RelayedMessage | undefined
   /** Messages of one request, oldest first. */
   messages(requestId: string): readonly Message[]
   /** @param ifMissing returned if there is no record */
@@ -84,10 +96,10 @@ export type Rows = {
   subscribers(appId: string): readonly Subscriber[]
   subscribersOfDeveloper(developerId: string): readonly Subscriber[]
   virtualPhoneOwner(phone: string): string | undefined
-  hasPhone(hash: string): boolean
-  /** See `PhoneStore` and `CheckBudgetStore`. */
+  /** See `PhoneStore`. */
   hasPseudonymSlots(): boolean
-  hasCheckBudgets(toPhoneHashes: () => readonly string[]): boolean
+  /** Returns the budgets that 0.1.0 kept of a phone. Almost always none are left, and the function is not called. */
+  oldBudgets(find: () => OldBudgets): readonly CheckBudget[]
 }
 
 /** A webhook endpoint, enabled or disabled. */
@@ -107,7 +119,7 @@ export type NewEvent = {
 export type Change =
   | { kind: 'request'; request: OtpRequest; isNew: boolean }
   | { kind: 'message'; message: Message; isNew: boolean }
-  | { kind: 'relayed'; message: RelayedMessage }
+  | { kind: 'relayed'; message: RelayedMessage; isNew: boolean }
   | { kind: 'phone'; slot: PhoneSlot; record: PhoneRecord }
   | { kind: 'guard'; changes: GuardChanges }
   | { kind: 'idempotency'; scope: IdempotencyScope; answer: string; at: number }

@@ -1,11 +1,17 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { OldBudgets } from './check-budgets.ts'
 
 /**
  * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,
  * and the id of the identity.
  */
-export type PhoneSlot = { hash: string; row: { key: number; identityId: string | null } | undefined }
+export type PhoneSlot = {
+  hash: string
+  row: { key: number; identityId: string | null } | undefined
+  /** Record and budgets that this record takes over: an operation that saves it deletes them. */
+  takes?: { slot?: PhoneSlot | undefined; budgets?: OldBudgets | undefined } | undefined
+}
 
 export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
 

@@ -1,4 +1,5 @@
 import type { Receipt } from '../model/delivery.ts'
+import type { Awaitable } from '../model/awaitable.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
 
 /** Messages with codes of other systems. Holds neither codes nor texts. */
@@ -9,12 +10,9 @@ export type RelayedMessageStore = {
     provider: string,
     receipt: Pick<Receipt, 'messageId' | 'requestId'>,
   ): Promise<string | undefined>
-  /** Reads a message, and locks it until the transaction ends. */
-  lock(id: string): Promise<RelayedMessage | undefined>
-  /** The caller has locked the message. */
-  setStatus(message: Pick<RelayedMessage, 'id' | 'status' | 'messageId'>): Promise<void>
-  /** The caller has locked the message. */
-  setOutcome(message: Pick<RelayedMessage, 'id' | 'outcome'>): Promise<void>
+  find(id: string): Awaitable<RelayedMessage | undefined>
+  /** Writes what changes after the insertion: status, message id and outcome. The caller has locked the message. */
+  update(message: RelayedMessage): Promise<void>
   /** Lists the phones of messages in the order of their ids. @param after an id */
   listPhones(
     after: string,

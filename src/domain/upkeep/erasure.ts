@@ -190,7 +190,8 @@ export async function erasePhone(
   await store.write(async (tx) => {
     const oldHashes = oldPhoneHashes(keys, phone)
     if (actor) {
-      if ((await tx.checkBudgets.take(actor.id, oldHashes)).length > 0) developers.add(actor.id)
+      if ((await tx.checkBudgets.delete({ developerId: actor.id, phoneHashes: oldHashes })) > 0)
+        developers.add(actor.id)
     } else await tx.checkBudgets.deleteByPhone(oldHashes)
     for (const developerId of developers.size > 0 || actor ? [...developers].toSorted() : [null]) {
       const auditActor = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }

@@ -62,9 +62,9 @@ export async function unlockPhone(needs: UnlockNeeds, target: string, actor?: Ac
   return store.write(async (tx) => {
     const counts = { checkBudgets: 0, admissions: 0 }
     for (const { id: developerId } of developers) {
-      const old = await tx.checkBudgets.take(developerId, oldHashes)
-      const reset = { checkBudgets: old.length, admissions: 0 }
-      let isKnown = old.length > 0
+      const old = await tx.checkBudgets.delete({ developerId, phoneHashes: oldHashes })
+      const reset = { checkBudgets: old, admissions: 0 }
+      let isKnown = old > 0
       for (const environment of ['live', 'test'] as const) {
         const found = await findPhone(tx, keys, { developerId, environment, phone })
         if (!found) continue

@@ -52,7 +52,7 @@ export function toCallerError(error: unknown): unknown {
   // The caller goes on without the guard.
   if (error instanceof ServiceError || error instanceof GuardFault) return error
   if (error instanceof ForeignCommitError) return unavailable('FOREIGN_COMMIT')
-  if (error instanceof RowAddedError) return unavailable('ROW_ADDED')
+  if (error instanceof RaceLostError) return unavailable('ROW_ADDED')
   const code = driverCode(error)
   if (code === undefined) return error
   if (isBusy(error) || isDiskFault(error) || code === 'SQLITE_FULL' || postgresUnavailable.test(code)) {
@@ -81,12 +81,12 @@ export class ForeignCommitError extends Error {
   }
 }
 
-/** Another transaction has inserted the row first: a transaction that runs again finds it. */
-export class RowAddedError extends Error {
-  override readonly name = 'RowAddedError'
+/** Another transaction came first: one that runs again finds what it has written. */
+export class RaceLostError extends Error {
+  override readonly name = 'RaceLostError'
 
-  constructor(cause: unknown) {
-    super('another transaction has added the row', { cause })
+  constructor(cause?: unknown) {
+    super('another transaction came first', { cause })
   }
 }
 

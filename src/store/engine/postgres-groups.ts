@@ -1,6 +1,7 @@
 import type { CallGroup, QueryExecutor } from './database.ts'
 import { unavailable } from './errors.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
+import { canLeaveOutGuard } from './write-queue.ts'
 import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
 
 const groupMax = 256
@@ -10,8 +11,8 @@ type Job<C> = {
   call: C
   /** By `performance.now`. */
   queuedAt: number
-  /** Whether it runs in a transaction of its own, since one that it shared has failed. */
-  isAlone: boolean
+  /** Set for a call that runs in a transaction of its own: the error of the one that it was in. */
+  failure: unknown
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -72,7 +73,7 @@ export function createGroups(
 
     /** Takes the calls that wait longest: one that runs alone, or all before such a one. */
     function takeGroup(): Array<Job<C>> {
-      const alone = waiting.findIndex(({ isAlone }) => isAlone)
+      const alone = waiting.findIndex(({ failure }) => failure !== undefined)
       return waiting.splice(0, alone === -1 ? groupMax : Math.min(Math.max(alone, 1), groupMax))
     }
 
@@ -86,18 +87,21 @@ export function createGroups(
         }
       } catch (error) {
         const callerError = convertError(error)
-        if (group.length === 1 || callerError instanceof ServiceError) {
+        const canRunAgain = group.length > 1 || canLeaveOutGuard(group, callerError)
+        if (!canRunAgain || callerError instanceof ServiceError) {
           for (const { reject } of group) reject(callerError)
           return
         }
         // One of them is at fault. The others must not suffer from it.
-        waiting.unshift(...group.map((job) => ({ ...job, isAlone: true })))
+        waiting.unshift(...group.map((job) => ({ ...job, failure: callerError })))
       }
     }
 
     type Outcome = { value: unknown } | { error: unknown }
 
     async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Outcome[]> {
+      const [first] = group
+      if (first?.failure !== undefined) calls.repeat(tx, first.failure)
       await calls.load(
         tx,
         group.map(({ call }) => call),
@@ -122,7 +126,7 @@ export function createGroups(
       waiting.push({
         call,
         queuedAt: performance.now(),
-        isAlone: false,
+        failure: undefined,
         resolve: resolve as (value: unknown) => void,
         reject,
       })

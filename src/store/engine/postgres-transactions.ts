@@ -1,5 +1,5 @@
 import type { QueryExecutor } from './database.ts'
-import { driverCode, RowAddedError } from './errors.ts'
+import { driverCode, RaceLostError } from './errors.ts'
 import type { PostgresSession } from './postgres-session.ts'
 
 /** A transaction that has begun, on a connection of its own. */
@@ -25,6 +25,8 @@ export type RunTransaction = <T>(
 ) => Promise<T>
 
 const retriesMax = 3
+/** Each lost race is a change that another transaction has committed. */
+const lostRacesMax = 100
 const retryDelayMaxMs = 200
 
 /** Serialization failure, deadlock: the transaction was rolled back, and may succeed when it runs again. */
@@ -66,14 +68,17 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
 
   /** Runs a body in a transaction, and again if it lost to another one. */
   const attempt: RunTransaction = async (body, onEnd) => {
-    for (let retries = 0; ; retries++) {
+    for (let retries = 0, lostRaces = 0; ;) {
       try {
         return await runOnce(body, onEnd)
       } catch (error) {
-        const isAdded = error instanceof RowAddedError
-        if (retries === retriesMax || !(isAdded || isRetryable(error))) throw error
-        // Transactions that wait for each other must not meet again. A row that was added is there now.
-        if (!isAdded) await Bun.sleep(Math.random() * retryDelayMaxMs)
+        if (error instanceof RaceLostError) {
+          if (lostRaces++ === lostRacesMax) throw error
+        } else {
+          if (!isRetryable(error) || retries++ === retriesMax) throw error
+          // Transactions that wait for each other must not meet again.
+          await Bun.sleep(Math.random() * retryDelayMaxMs)
+        }
       }
     }
   }

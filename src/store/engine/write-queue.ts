@@ -1,5 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
+import { GuardFault } from '../../domain/model/guard.ts'
 import type { CallGroup, QueryExecutor } from './database.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import { createCommitFlusher } from './commit-flusher.ts'
@@ -16,17 +17,17 @@ const busyTimeoutMs = 3_000
  * How the jobs of a batch ran:
  * - `done`: each has its outcome, and the transaction can commit.
  * - `retry`: a body failed after it had written; the batch must run again with savepoints.
- * - `split`: the changes of the calls could not be written; each call must run again in a transaction of its own.
+ * - `split`: the calls could not be written together; each must run again in a transaction of its own.
  * - `failed`: the error ended the whole transaction, including the other jobs' writes.
  */
-type BatchResult = { kind: 'done' | 'retry' | 'split' } | { kind: 'failed'; error: unknown }
+type BatchResult = { kind: 'done' | 'retry' } | { kind: 'split' | 'failed'; error: unknown }
 
 type Job = {
   body: (tx: QueryExecutor) => Awaitable<unknown>
   /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
   group: CallGroup | undefined
-  /** Whether it runs in a transaction of its own. */
-  isAlone: boolean
+  /** Set for a call that runs in a transaction of its own: the error of the one that it was in. */
+  failure: unknown
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   queuedAt: number
@@ -47,6 +48,12 @@ export type WriteQueueHooks = {
    */
   onForeignCommit?(connection: SqliteConnection): void
 }
+
+const isAlone = ({ failure }: Job) => failure !== undefined
+
+/** Tells whether a call has failed for the rows of the guard, and can run again without them. */
+export const canLeaveOutGuard = (calls: ReadonlyArray<{ failure: unknown }>, error: unknown): boolean =>
+  error instanceof GuardFault && calls.some(({ failure }) => !(failure instanceof GuardFault))
 
 /**
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
@@ -116,7 +123,7 @@ export function createWriteQueue(
     waiting.push({
       body,
       group,
-      isAlone: false,
+      failure: undefined,
       resolve: resolve as (value: unknown) => void,
       reject,
       queuedAt: world.monotonic(),
@@ -148,9 +155,9 @@ export function createWriteQueue(
         requeue(batch)
         break
       case 'split':
-        for (const job of batch) job.isAlone = job.group !== undefined
+        for (const job of batch) if (job.group) job.failure = result.error
         // Still the bodies first.
-        requeue(batch.toSorted((a, b) => Number(a.isAlone) - Number(b.isAlone)))
+        requeue(batch.toSorted((a, b) => Number(isAlone(a)) - Number(isAlone(b))))
         break
       case 'failed':
         failBatch(batch, result.error)
@@ -166,7 +173,7 @@ export function createWriteQueue(
 
   /** Takes the jobs that wait longest: one that runs alone, or all before such a one. */
   function takeBatch(): Job[] {
-    const alone = waiting.findIndex(({ isAlone }) => isAlone)
+    const alone = waiting.findIndex(isAlone)
     return waiting.splice(0, alone === -1 ? batchMax : Math.min(Math.max(alone, 1), batchMax))
   }
 
@@ -228,17 +235,20 @@ export function createWriteQueue(
     for (const job of batch) {
       if (!job.group) continue
       groups.add(job.group)
+      if (isAlone(job)) job.group.repeat(tx, job.failure)
       try {
         job.outcome = { value: job.body(tx) }
       } catch (error) {
         if (!connection.inTransaction) return { kind: 'failed', error }
+        if (canLeaveOutGuard([job], error)) return { kind: 'split', error }
         job.outcome = { error }
       }
     }
     try {
       for (const group of groups) await group.write(tx)
     } catch (error) {
-      return !connection.inTransaction || batch.length === 1 ? { kind: 'failed', error } : { kind: 'split' }
+      const canRunAgain = batch.length > 1 || canLeaveOutGuard(batch, error)
+      return { kind: connection.inTransaction && canRunAgain ? 'split' : 'failed', error }
     }
     return { kind: 'done' }
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { readGuardFacts, noGuardChanges, type GuardFacts } from '../../../src/domain/guard/facts.ts'
+import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { createGuardJudge, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
@@ -234,10 +235,25 @@ test('without facts every message passes, and nothing is counted', () => {
     expect(each).toEqual(noGuardChanges())
 })
 
-test('rows that cannot be read are a fault of the guard', async () => {
-  const broken = () => {
-    throw new Error('no such table')
-  }
+test('a guard that fails lets the message pass, and reports it', () => {
+  const faults: unknown[] = []
+  const guard = createGuard({
+    settings: guardOff,
+    keys: testKeys,
+    onFault: (error) => void faults.push(error),
+  })
   const keys = { subjects: undefined, pool: 'dev_1 pool', total: 'total 20000', judgedAt: 0 }
-  expect(() => readGuardFacts({ rows: broken }, keys)).toThrow(GuardFault)
+  const failing = (error: Error) => ({
+    rows() {
+      throw error
+    },
+  })
+  const damaged = new Error('a damaged row')
+  expect(guard.readFacts(failing(damaged), keys)).toBeUndefined()
+  expect(faults).toEqual([damaged])
+  // The store runs the operation again, and tells why.
+  const fault = new GuardFault(new Error('no such table'))
+  expect(() => guard.readFacts(failing(fault), keys)).toThrow(fault)
+  expect(guard.readFacts({ ...failing(fault), fault }, keys)).toBeUndefined()
+  expect(faults).toEqual([damaged, fault.cause])
 })

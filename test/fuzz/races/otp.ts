@@ -100,6 +100,31 @@ export const otpRaces: Race[] = [
     },
   })),
 
+  otpRace('cancellations by phone, and by id, end each code of the phone once', (fixture) => ({
+    async round(_, random) {
+      const { otp, application, service, countEvents } = fixture
+      const body = { phone: fixture.newPhone() }
+      const sent: string[] = []
+      for (let n = 0; n < 3; n++) sent.push((await otp.sendOrThrow(application, body)).requestId)
+      const responses = await runConcurrently(concurrentCalls, random, async (index) => {
+        if (index % 10 === 0) {
+          sent.push((await otp.sendOrThrow(application, body)).requestId)
+          return undefined
+        }
+        if (index % 10 === 1) return otp.cancel(application, sent[index % 3] ?? '')
+        return service.request('POST', '/v1/otp/cancel', { as: application, body })
+      })
+      const counts = countByOutcome(responses.filter((response) => response !== undefined))
+      const expected = new Set(['200', '404 NOT_FOUND', '410 OTP_CANCELED'])
+      expect(Object.keys(counts).filter((outcome) => !expected.has(outcome))).toEqual([])
+      let canceled = 0
+      for (const id of sent) canceled += (await countEvents(id))['otp.canceled'] ?? 0
+      expect(counts['200']).toBe(canceled)
+      // Every code that is left was sent after the last cancellation.
+      expect(canceled).toBeGreaterThanOrEqual(3)
+    },
+  })),
+
   otpRace(
     `${concurrentCalls} wrong guesses are compared five times and fail the request once`,
     (fixture) => ({

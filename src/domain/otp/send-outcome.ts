@@ -1,18 +1,32 @@
-import { firstAttemptResult } from './settle.ts'
-import { isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { idempotencyInProgress, readEarlierResult, resultChanges } from '../limits/idempotency.ts'
 import { challengeRequired, type ChallengeAnswer } from '../guard/challenge.ts'
 import type { GuardVerdict } from '../guard/judge.ts'
+import {
+  idempotencyInProgress,
+  readEarlierResult,
+  ReplayedError,
+  resultChanges,
+} from '../limits/idempotency.ts'
+import type { CallingApplication } from '../model/application.ts'
+import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Message } from '../model/message.ts'
-import type { RateState } from '../model/rate-limit.ts'
 import { tryParsePhone } from '../model/phone.ts'
+import type { RateState } from '../model/rate-limit.ts'
+import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
 import type { OtpNeeds } from './operations.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { RefusedSend } from './refused-sends.ts'
-import type { OtpRequest } from '../model/request.ts'
-import type { Change, Decision, Rows } from '../store/operation.ts'
+import { firstAttemptResult } from './settle.ts'
+
+export type SendResult = SentOtp & {
+  /** Only in `test` applications, whose messages are never sent. */
+  code: string | undefined
+  replayed: boolean
+  rate: RateState | undefined
+}
 
 /** The outcome of a new send: a request whose message goes out, or a refusal. */
 export type Outcome = {
@@ -34,11 +48,22 @@ export type EarlierSend = Replay | Rejected | undefined
  * Reads the result of an earlier call with the same key. Replays come before the limits and cost nothing. While the
  * earlier call makes its first attempt, the refusal is CONFLICT (IDEMPOTENCY_IN_PROGRESS).
  */
-export const readEarlierSend = (
-  rows: EarlierRows,
+export function readEarlierSend(
+  rows: Pick<Rows, 'idempotencyRecord' | 'messages'>,
   scope: IdempotencyScope | undefined,
   now: number,
-): EarlierSend => (scope ? readEarlier(rows, scope, now) : undefined)
+): EarlierSend {
+  const record = scope && rows.idempotencyRecord(scope)
+  const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
+  if (!earlier || isRejected(earlier)) return earlier
+  const { value, isPending } = earlier
+  if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
+  const { requestId, phone } = value
+  const country = tryParsePhone(phone)?.country ?? null
+  const message = rows.messages(requestId).find((one: Message) => one.message === value.message)
+  const attempt = firstAttemptResult({ requestId, country }, message, now)
+  return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
+}
 
 /** Names the request of the earlier call, once its answer is there. */
 export function earlierRequest(
@@ -49,21 +74,6 @@ export function earlierRequest(
   const record = scope && rows.idempotencyRecord(scope)
   const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
   return !earlier || isRejected(earlier) || isRejected(earlier.value) ? [] : [earlier.value.requestId]
-}
-
-type EarlierRows = Pick<Rows, 'idempotencyRecord' | 'messages'>
-
-function readEarlier(rows: EarlierRows, scope: IdempotencyScope, now: number): EarlierSend {
-  const record = rows.idempotencyRecord(scope)
-  const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
-  if (!earlier || isRejected(earlier)) return earlier
-  const { value, isPending } = earlier
-  if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
-  const { requestId, phone } = value
-  const country = tryParsePhone(phone)?.country ?? null
-  const message = rows.messages(requestId).find((one: Message) => one.message === value.message)
-  const attempt = firstAttemptResult({ requestId, country }, message, now)
-  return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
 }
 
 /** Refuses a send, with the changes that stay. */
@@ -117,4 +127,41 @@ export function saveOutcome(
   const sent = isRejected(result.result) ? result.result : toSentOtp(result.result)
   const isPending = !isRejected(sent) && sent.message !== null
   return { result, changes: [...changes, ...resultChanges(scope, sent, now, { isPending })] }
+}
+
+/**
+ * Turns the committed outcome of a send or resend into the caller's result; makes the first attempt of a new message. Runs
+ * after the commit, which makes sure that every code on its way can be verified.
+ *
+ * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
+ */
+export async function completeSend(
+  needs: Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard' | 'recordRefusedSend'>,
+  application: CallingApplication,
+  scope: IdempotencyScope | undefined,
+  outcome: Outcome | Replay,
+): Promise<SendResult> {
+  const codeToShow = (request: StoredCodeSource | undefined) =>
+    request && application.environment === 'test' ? deriveStoredCode(needs.keys, request) : undefined
+  if (outcome.replayed) {
+    const sent = outcome.result
+    if (isRejected(sent)) throw new ReplayedError(sent.rejected)
+    // Codes are never stored.
+    const code = codeToShow(await needs.store.read.otpRequests.find(sent.requestId))
+    return { ...sent, replayed: true, rate: undefined, code }
+  }
+  const { result, rate, alert, refusedSend } = outcome
+  if (alert) needs.guard.onAlert(alert)
+  if (isRejected(result)) {
+    if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
+    throw attachRate(result, rate)
+  }
+  const sent = toSentOtp(result)
+  const { requestId, message } = sent
+  if (message !== null) {
+    const pending = { scope, value: sent, traceparent: application.traceparent }
+    const failed = await needs.attempts.makeFirstAttempt({ requestId, message }, pending)
+    if (failed) throw attachRate(failed, rate)
+  }
+  return { ...sent, replayed: false, rate, code: codeToShow(result) }
 }

@@ -1,0 +1,104 @@
+import { alertChange } from '../guard/alert.ts'
+import { flaggedChanges } from '../guard/blocked.ts'
+import { namesOf } from '../guard/facts.ts'
+import type { GuardVerdict } from '../guard/judge.ts'
+import { findListing, withListing } from '../guard/listing.ts'
+import type { GuardedMessage } from '../guard/row-keys.ts'
+import { eventChange } from '../log/events.ts'
+import type { CallingApplication } from '../model/application.ts'
+import { inboxProvider } from '../model/delivery.ts'
+import type { Sender } from '../model/guard.ts'
+import type { NewId } from '../model/ids.ts'
+import { isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Change, Needs, Rows, Subscriber } from '../store/operation.ts'
+import type { OtpNeeds } from './operations.ts'
+
+/**
+ * Says what is known about the end user behind a request, as at its send: the guard counted its messages by that.
+ *
+ * @param record without a verification of this request
+ */
+export const senderOf = (
+  record: PhoneRecord,
+  { contexts, createdAt }: Pick<OtpRequest, 'contexts' | 'createdAt'>,
+): Sender => ({
+  isKnownPhone:
+    isKnownPhone(record, createdAt) && (record.identity?.firstVerifiedAt ?? createdAt) < createdAt,
+  contexts,
+  sentAt: record.lastSentAt,
+  verifiedAt: record.identity?.lastVerifiedAt ?? 0,
+  verifiedFrom: record.contexts,
+})
+
+/** Says what is known about the end user behind a request, with the verdict of the developer's rules at a time. */
+export const listedSenderOf = (
+  rows: Pick<Rows, 'listRules'>,
+  application: Pick<CallingApplication, 'id' | 'developerId'>,
+  record: PhoneRecord,
+  request: OtpRequest,
+  now: number,
+): Sender => withListing(senderOf(record, request), findListing(rows.listRules(application), request, now))
+
+/** A message as the guard judges it, and who is behind it. */
+export type JudgedMessage = { message: GuardedMessage; sender: Sender }
+
+/** Names the rows of `judgeMessage`. */
+export function judgeNeeds(
+  { guard }: Pick<OtpNeeds, 'guard'>,
+  rows: Rows,
+  { message, sender }: JudgedMessage,
+  now: number,
+): Needs {
+  const keys = guard.keysToJudge(message, sender, now)
+  return {
+    guard: keys && namesOf(rows.guard, keys),
+    subscribersOfDeveloper: (keys?.subjects ?? keys?.relay) && message.developerId,
+  }
+}
+
+/** Lets the guard judge a message. @returns its verdict, with the changes of its counts, and the alert that it raises */
+export function judgeMessage(
+  { guard, newId }: Pick<OtpNeeds, 'guard' | 'newId'>,
+  rows: Rows,
+  appId: string,
+  { message, sender }: JudgedMessage,
+  now: number,
+): { verdict: GuardVerdict; guardChanges: Change[] } {
+  const facts = guard.readFacts(rows.guard, guard.keysToJudge(message, sender, now))
+  const { verdict, changes } = guard.judge(facts, message, sender)
+  const guardChanges: Change[] = [{ kind: 'guard', changes }]
+  const { developerId } = message
+  // An alert goes to the endpoints of all applications.
+  if (verdict.alert) {
+    const endpoints = rows.subscribersOfDeveloper(developerId)
+    guardChanges.push(alertChange(newId, { developerId, appId }, verdict.alert, endpoints, now))
+  }
+  return { verdict, guardChanges }
+}
+
+/** Records a message that is sent: its log entries and, if no provider gets it, its place in an inbox. */
+export function sentChanges(
+  newId: NewId,
+  sent: {
+    request: OtpRequest
+    subscribers: readonly Subscriber[]
+    inboxOwnerId: string
+    isOverBudget: boolean
+    verdict: GuardVerdict
+    detail?: 'resend'
+  },
+  now: number,
+): Change[] {
+  const { request, subscribers, inboxOwnerId, verdict, detail } = sent
+  const requestVisible = inboxOwnerId === request.developerId ? 1 : 0
+  const inbox = request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
+  return [
+    ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
+    ...flaggedChanges(newId, request, flags(verdict), subscribers, now),
+    eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),
+  ]
+}
+
+const flags = ({ violatedRules, challenge }: GuardVerdict): readonly string[] =>
+  challenge === 'passed' ? [...violatedRules, 'CHALLENGE_PASSED'] : violatedRules
