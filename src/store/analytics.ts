@@ -3,7 +3,22 @@ import type { AnalyticsStore, BreakdownRange, CountChanges } from '../domain/sto
 import type { Environment } from '../domain/model/application.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { addAll, columnNames } from './engine/row-writes.ts'
+import { addOnConflict, insertInto } from './engine/row-writes.ts'
+
+// prettier-ignore
+const dayCounts = [
+  'requests', 'sent', 'verified', 'failed', 'active', 'testRequests', 'testSent', 'testVerified', 'testFailed', 'testActive',
+] as const satisfies ReadonlyArray<keyof CountChanges>
+const dayColumns = dayCounts.map((name) => name.replace('test', 'test_').toLowerCase())
+const addDays = insertInto('daily_counts', ['developer_id', 'day', ...dayColumns], {
+  onConflict: addOnConflict('daily_counts', ['day', 'developer_id'], dayColumns),
+})
+
+const breakdownNames = ['requests', 'sent', 'delivered', 'undelivered', 'verified', 'failed'] as const
+const breakdownKeyNames = ['day', 'developer_id', 'app_id', 'country', 'channel', 'provider']
+const addBreakdowns = insertInto('breakdown_counts', [...breakdownKeyNames, ...breakdownNames], {
+  onConflict: addOnConflict('breakdown_counts', breakdownKeyNames, breakdownNames),
+})
 
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
@@ -32,18 +47,8 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     testFailed: days.testFailed,
     testActive: days.testActive,
   }
-  const add = database.writeRows(executor, {
-    kind: 'insert',
-    table: days,
-    columns: columnNames(days),
-    onConflict: addAll([days.developerId, days.day], { ...allCounts, ...testCounts }),
-  })
-  const addBreakdown = database.writeRows(executor, {
-    kind: 'insert',
-    table: breakdown,
-    columns: columnNames(breakdown),
-    onConflict: addAll(breakdownKey, breakdownCounts),
-  })
+  const add = database.writeRows(executor, addDays)
+  const addBreakdown = database.writeRows(executor, addBreakdowns)
   const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
   const isOwn = eq(days.developerId, textParam('developerId'))
   const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`
@@ -165,25 +170,27 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
   }
 
   return {
-    add: (developerId, day, changes) => add({ ...noCounts, ...changes, developerId, day }),
+    add: (days) =>
+      add(
+        days.map(({ developerId, day, counts }) => [
+          developerId,
+          day,
+          ...dayCounts.map((name) => counts[name] ?? 0),
+        ]),
+      ),
 
-    addBreakdown({ developerId, appId, day, country, channel, provider }, changes) {
-      const { requests = 0, sent = 0, delivered = 0, undelivered = 0, verified = 0, failed = 0 } = changes
-      return addBreakdown({
-        day,
-        developerId,
-        appId,
-        country: country ?? '',
-        channel: channel ?? '',
-        provider: provider ?? '',
-        requests,
-        sent,
-        delivered,
-        undelivered,
-        verified,
-        failed,
-      })
-    },
+    addBreakdown: (rows) =>
+      addBreakdown(
+        rows.map(({ key, counts }) => [
+          key.day,
+          database.shortId(key.developerId),
+          database.shortId(key.appId),
+          key.country ?? '',
+          key.channel ?? '',
+          key.provider ?? '',
+          ...breakdownNames.map((name) => counts[name] ?? 0),
+        ]),
+      ),
 
     async deleteBreakdown(beforeDay, batchSize) {
       const names = sql.join(
@@ -244,16 +251,3 @@ type ApplicationRangeFilter = RangeFilter & {
 }
 
 type DayColumns = Record<'requests' | 'sent' | 'verified' | 'failed' | 'active', unknown>
-
-const noCounts: Required<CountChanges> = {
-  requests: 0,
-  sent: 0,
-  verified: 0,
-  failed: 0,
-  active: 0,
-  testRequests: 0,
-  testSent: 0,
-  testVerified: 0,
-  testFailed: 0,
-  testActive: 0,
-}

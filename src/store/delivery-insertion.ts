@@ -1,8 +1,15 @@
-import { count, eq, sql, type SQL } from 'drizzle-orm'
+import { count, eq, sql } from 'drizzle-orm'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
-import type { DeliveryQueue, LeasedDelivery, WebhookOutboxStore } from '../domain/store/webhook-outbox.ts'
+import type {
+  DeliveryLease,
+  DeliveryQueue,
+  LeasedDelivery,
+  NewDelivery,
+  WebhookOutboxStore,
+} from '../domain/store/webhook-outbox.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
 import { afterLastSeq } from './events.ts'
 import { noteDelivery } from './list-changes.ts'
 
@@ -47,78 +54,91 @@ export function createDeliveryInsertion(
       .from(deliveries)
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
-  const isEnabled = (endpointId: SQL) =>
-    sql`exists (select from ${endpoints} where ${endpoints.id} = ${endpointId} and ${endpoints.status} = 'enabled')`
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: deliveries,
-    columns: [
-      'id',
-      'endpointId',
-      'eventSeq',
-      'type',
-      'status',
-      'nextAttemptAt',
-      'createdAt',
-      'leaseOwner',
-      'leaseUntil',
-      'claims',
-    ],
-    computed: {
-      eventSeq: (offset) => afterLastSeq(database, offset),
-      attempts: () => sql`0`,
-      failures: () => sql`0`,
-      // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
-      status: (status, valueOf) =>
-        sql`case when ${isEnabled(valueOf('endpointId'))} then ${status} else 'skipped' end`,
-      nextAttemptAt: (time, valueOf) => sql`case when ${isEnabled(valueOf('endpointId'))} then ${time} end`,
-    },
-    // The endpoint may have been deleted after its subscription was read. `makeDue` has locked it.
-    onlyIf: (value) => sql`exists (select from ${endpoints} where ${endpoints.id} = ${value('endpointId')})`,
-  })
+  const insert = database.writeRows(executor, insertDeliveries)
   // PostgreSQL
-  const makeDue = database.writeRows(executor, {
-    kind: 'update',
-    table: endpoints,
-    key: ['id'],
-    set: ['dueAt'],
-    computed: { dueAt: (now) => sql`least(${endpoints.dueAt}, ${now})` },
-  })
+  const makeDue = database.writeRows(executor, makeEndpointsDue)
   const findEnvironment = createEnvironmentLookup(database, executor)
-  const unleased = { leaseOwner: null, leaseUntil: null, claims: 0 }
+
+  /** Inserts a delivery on SQLite, and leases it if it can be sent at once. */
+  function insertOne({ message, developerId, appId, ...delivery }: NewDelivery, isTest: boolean): void {
+    const { id, endpointId, now } = delivery
+    const lease = offerLease(now, { developerId, isTest })
+    // SQLite has its rows at once.
+    const [endpoint] = setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now }) as EndpointState[]
+    // The endpoint was deleted concurrently, after its subscription was read.
+    if (!endpoint) return
+    if (endpoint.status === 'disabled') {
+      noteDelivery(database, delivery, 'skipped')
+      return insert([toValues(delivery, 'skipped', null)])
+    }
+    noteDelivery(database, delivery, 'added')
+    const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
+    const [leased] = canBeLeased ? (countLeased({ endpointId }) as Array<{ count: number }>) : []
+    if (lease && leased && leased.count < sendsPerEndpointMax) {
+      const { leaseUntil } = lease
+      insert([toValues(delivery, 'pending', now, lease)])
+      onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message, developerId, isTest })
+    } else {
+      insert([toValues(delivery, 'pending', now)])
+      onDelivery()
+    }
+  }
 
   return {
-    async lockEndpoints(endpointIds, now) {
-      if (database.isConcurrent) for (const id of endpointIds) await makeDue({ id, dueAt: now })
+    lockEndpoints(endpointIds, now) {
+      if (database.isConcurrent) makeDue(endpointIds.map((id) => [now, id]))
     },
 
-    async insert({ message, developerId, appId, ...delivery }) {
-      const { id, endpointId, now } = delivery
-      const row = { ...delivery, status: 'pending', nextAttemptAt: now, createdAt: now }
-      if (database.isConcurrent) {
-        await insert({ ...row, ...unleased })
-        return onDelivery()
-      }
-      const isTest = appId !== null && (await findEnvironment(appId)) === 'test'
-      const lease = offerLease(now, { developerId, isTest })
-      const [endpoint] = await setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
-      // The endpoint was deleted concurrently, after its subscription was read.
-      if (!endpoint) return
-      if (endpoint.status === 'disabled') {
-        noteDelivery(database, delivery, 'skipped')
-        return void (await insert({ ...row, ...unleased, status: 'skipped', nextAttemptAt: null }))
-      }
-      noteDelivery(database, delivery, 'added')
-      const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
-      const [leased] = canBeLeased ? await countLeased({ endpointId }) : []
-      if (lease && leased && leased.count < sendsPerEndpointMax) {
-        const { owner, leaseUntil } = lease
-        await insert({ ...row, leaseOwner: owner, leaseUntil, claims: 1 })
-        onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message, developerId, isTest })
-      } else {
-        await insert({ ...row, ...unleased })
+    async insert(list) {
+      if (!database.isConcurrent) {
+        for (const delivery of list) {
+          const { appId } = delivery
+          insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
+        }
+      } else if (list.length > 0) {
+        insert(list.map((delivery) => toValues(delivery, 'pending', delivery.now)))
         onDelivery()
       }
     },
   }
 }
+
+type EndpointState = { dueAt: number | null; status: 'enabled' | 'disabled' }
+
+const isEnabled = `exists (select from webhook_endpoints where id = given.endpoint_id and status = 'enabled')`
+
+// prettier-ignore
+const insertDeliveries = insertInto('webhook_deliveries', [
+  'id', 'endpoint_id', 'event_seq', 'type', 'status', 'next_attempt_at', 'created_at', 'lease_owner', 'lease_until', 'claims',
+], {
+  computed: {
+    event_seq: afterLastSeq('given.event_seq'),
+    // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
+    status: `case when ${isEnabled} then given.status else 'skipped' end`,
+    next_attempt_at: `case when ${isEnabled} then given.next_attempt_at end`,
+  },
+  // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
+  onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
+})
+
+const toValues = (
+  { id, endpointId, eventSeq, type, now }: Omit<NewDelivery, 'message' | 'developerId' | 'appId'>,
+  status: string,
+  nextAttemptAt: number | null,
+  lease?: DeliveryLease,
+): Value[] => [
+  id,
+  endpointId,
+  eventSeq,
+  type,
+  status,
+  nextAttemptAt,
+  now,
+  lease?.owner ?? null,
+  lease?.leaseUntil ?? null,
+  lease ? 1 : 0,
+]
+
+const makeEndpointsDue = updateTable('webhook_endpoints', ['due_at'], ['id'], {
+  due_at: 'least(webhook_endpoints.due_at, given.due_at)',
+})

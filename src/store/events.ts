@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lt, lte, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
@@ -11,7 +11,7 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { addAll, columnNames } from './engine/row-writes.ts'
+import { addOnConflict, insertInto, type Value } from './engine/row-writes.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
@@ -61,21 +61,9 @@ export function createEventStore(
   const readCounter = database.prepare(() =>
     executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: events,
-    columns: database.isConcurrent
-      ? columnNames(events)
-      : columnNames(events).filter((name) => name !== 'id'),
-    computed: { seq: (offset) => afterLastSeq(database, offset) },
-  })
+  const insert = database.writeRows(executor, insertEvents)
   // PostgreSQL
-  const addToCounter = database.writeRows(executor, {
-    kind: 'insert',
-    table: counters,
-    columns: columnNames(counters),
-    onConflict: addAll([counters.name], { value: counters.value }),
-  })
+  const addToCounter = database.writeRows(executor, addToCounters)
 
   /**
    * Allocates the numbers of entries. On PostgreSQL, where the transaction must not wait for an answer while it holds the
@@ -83,7 +71,7 @@ export function createEventStore(
    */
   async function allocate(count: number): Promise<number> {
     if (database.isConcurrent) {
-      await addToCounter({ name: 'event_seq', value: count })
+      addToCounter([['event_seq', count]])
       return 1 - count
     }
     const [counter] = await allocateSeqs({ count })
@@ -194,24 +182,27 @@ export function createEventStore(
     async append(entries, reserved) {
       const first = reserved ?? (await allocate(entries.length))
       const ids = await loadEventIds(database, executor)
+      const rows: Value[][] = []
       for (const [index, { entry, toPayload }] of entries.entries()) {
+        const { type, developerId, appId, requestId, status, detail, at } = entry
         const seq = first + index
         // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
         const ownId =
           toPayload && database.isConcurrent
-            ? createIds({ now: () => entry.at }, database.world.random)('evt')
+            ? createIds({ now: () => at }, database.world.random)('evt')
             : null
-        const payload = toPayload ? toPayload(ownId ?? ids.encode(entry.at, seq)) : null
-        await insert({
-          ...entry,
-          id: ownId,
-          seq,
-          phone: sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-          payload: sealing.sealText('events.payload', payloadRow(entry), payload),
-        })
+        const payload = toPayload ? toPayload(ownId ?? ids.encode(at, seq)) : null
+        const phone = sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone)
+        const sealedPayload = sealing.sealText('events.payload', payloadRow(entry), payload)
+        const owner = [
+          database.shortId(developerId),
+          appId === null ? null : database.shortId(appId),
+        ] as const
+        rows.push([seq, ownId, type, ...owner, requestId, phone, status, detail, sealedPayload, at])
         await noteEntry(entryAdded, entry, seq)
-        onEvent(entry.developerId)
+        onEvent(developerId)
       }
+      insert(rows)
       return first
     },
 
@@ -281,13 +272,22 @@ export function createEventStore(
   }
 }
 
+const addToCounters = insertInto('counters', ['name', 'value'], {
+  onConflict: addOnConflict('counters', ['name'], ['value']),
+})
+
 /**
  * The number of an entry that is appended by the open transaction on PostgreSQL.
  *
  * @param offset of the entry to the last one of those that were appended together; 0 for that one, -1 for the one before
  */
-export const afterLastSeq = ({ tables: { counters } }: Database, offset: SQL): SQL =>
-  sql`(select ${counters.value} from ${counters} where ${counters.name} = 'event_seq') + ${offset}`
+export const afterLastSeq = (offset: string) =>
+  `(select value from counters where name = 'event_seq') + ${offset}`
+
+// prettier-ignore
+const insertEvents = insertInto('events', [
+  'seq', 'id', 'type', 'developer_id', 'app_id', 'request_id', 'phone', 'status', 'detail', 'payload', 'at',
+], { computed: { seq: afterLastSeq('given.seq') } })
 
 /**
  * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries

@@ -5,7 +5,7 @@ import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import type { Database, PreparedQuery, QueryExecutor } from './engine/database.ts'
 import { inKeyOrder } from './engine/key-order.ts'
-import { addAll, columnNames, replaceAll } from './engine/row-writes.ts'
+import { addOnConflict, insertInto, replaceOnConflict } from './engine/row-writes.ts'
 
 type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string }
 
@@ -21,27 +21,22 @@ function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
   return found
 }
 
+const toError = (error: unknown) => new GuardFault(error)
+const usageColumns = ['subject', 'windows', 'alerted_at', 'until']
+const saveUsage = insertInto('guard_usage', usageColumns, {
+  onConflict: replaceOnConflict(['subject'], usageColumns),
+  toError,
+})
+const countDecisions = insertInto('guard_decisions', ['hour', 'rule', 'country', 'flagged', 'blocked'], {
+  onConflict: addOnConflict('guard_decisions', ['hour', 'rule', 'country'], ['flagged', 'blocked']),
+  toError,
+})
+
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardUsage: usage, guardDecisions: decisions } = database.tables
-  const toError = (error: unknown) => new GuardFault(error)
-  const putRow = database.writeRows(executor, {
-    kind: 'insert',
-    table: usage,
-    columns: columnNames(usage),
-    onConflict: replaceAll(usage, [usage.subject]),
-    toError,
-  })
-  const addDecision = database.writeRows(executor, {
-    kind: 'insert',
-    table: decisions,
-    columns: columnNames(decisions),
-    onConflict: addAll([decisions.hour, decisions.rule, decisions.country], {
-      flagged: decisions.flagged,
-      blocked: decisions.blocked,
-    }),
-    toError,
-  })
+  const putRows = database.writeRows(executor, saveUsage)
+  const addDecisions = database.writeRows(executor, countDecisions)
   /** By the number of keys: at most five. */
   const selects: Array<PreparedQuery<StoredRow[]>> = []
 
@@ -61,9 +56,23 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 
     async apply(changes) {
       try {
-        for (const [subject, { windows, ...row }] of inKeyOrder(changes.rows))
-          await putRow({ subject, windows: JSON.stringify(windows), ...row })
-        for (const [, decision] of inKeyOrder(changes.decisions)) await addDecision(decision)
+        putRows(
+          inKeyOrder(changes.rows).map(([subject, { windows, alertedAt, until }]) => [
+            subject,
+            JSON.stringify(windows),
+            alertedAt,
+            until,
+          ]),
+        )
+        addDecisions(
+          inKeyOrder(changes.decisions).map(([, { hour, rule, country, flagged, blocked }]) => [
+            hour,
+            rule,
+            country,
+            flagged,
+            blocked,
+          ]),
+        )
       } catch (error) {
         throw new GuardFault(error)
       }

@@ -4,8 +4,13 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { columnNames, replaceAll } from './engine/row-writes.ts'
+import { insertInto, replaceOnConflict } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+
+const columns = ['caller', 'route', 'key', 'body_hash', 'answer', 'created_at']
+const saveResults = insertInto('idempotency_keys', columns, {
+  onConflict: replaceOnConflict(['caller', 'route', 'key'], columns),
+})
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(
@@ -25,12 +30,7 @@ export function createIdempotencyStore(
       .from(keys)
       .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
   )
-  const save = database.writeRows(executor, {
-    kind: 'insert',
-    table: keys,
-    columns: columnNames(keys),
-    onConflict: replaceAll(keys, [keys.caller, keys.route, keys.key]),
-  })
+  const save = database.writeRows(executor, saveResults)
   const sealAnswer = (scope: IdempotencyScope, result: string) =>
     sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
 
@@ -62,10 +62,13 @@ export function createIdempotencyStore(
 
     find,
 
-    save(scope, result, now) {
-      const { caller, route, key, bodyHash } = scope
-      return save({ caller, route, key, bodyHash, answer: sealAnswer(scope, result), createdAt: now })
-    },
+    save: (results) =>
+      save(
+        results.map(({ scope, answer, at }) => {
+          const { caller, route, key, bodyHash } = scope
+          return [caller, route, key, bodyHash, sealAnswer(scope, answer), at]
+        }),
+      ),
 
     async finish(scope, result) {
       await executor

@@ -6,21 +6,22 @@ import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from '
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { columnNames } from './engine/row-writes.ts'
+import { insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './events.ts'
 import { inboxList, keySeq, messageAdded, messageDeleted, noteOwned, seqKey } from './list-changes.ts'
-import { toOtpRequest } from './otp-requests.ts'
+import { toOtpRequest } from './otp-request-rows.ts'
+
+const insertMessages = insertInto(
+  'inbox_messages',
+  ['seq', 'developer_id', 'request_id', 'request_visible', 'sent_at'],
+  { computed: { seq: afterLastSeq('given.seq') } },
+)
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
 export function createInboxStore(database: Database, executor: QueryExecutor, sealing: Sealing): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: inbox,
-    columns: columnNames(inbox),
-    computed: { seq: (offset) => afterLastSeq(database, offset) },
-  })
+  const insert = database.writeRows(executor, insertMessages)
   type PageFilter = {
     developerId: string | number
     since: number
@@ -69,9 +70,18 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   }
 
   return {
-    insert(message) {
-      noteOwned(database, messageAdded, { ...message, appId: null }, seqKey(message.seq))
-      return insert(message)
+    insert(messages) {
+      for (const message of messages)
+        noteOwned(database, messageAdded, { ...message, appId: null }, seqKey(message.seq))
+      insert(
+        messages.map(({ seq, developerId, requestId, requestVisible, sentAt }) => [
+          seq,
+          database.shortId(developerId),
+          requestId,
+          requestVisible,
+          sentAt,
+        ]),
+      )
     },
 
     async list(developerId, since, limit, before) {

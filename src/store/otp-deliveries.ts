@@ -19,8 +19,8 @@ import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { columnNames } from './engine/row-writes.ts'
-import { toOtpRequest } from './otp-requests.ts'
+import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
+import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
@@ -46,6 +46,50 @@ export const toMessage = (row: Row): Message => ({
   updatedAt: row.updatedAt,
 })
 
+// prettier-ignore
+const insertMessages = insertInto('otp_deliveries', [
+  'request_id', 'message', 'channels', 'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts',
+  'next_attempt_at', 'lease_owner', 'lease_until', 'created_at', 'updated_at',
+])
+
+const toValues = (message: Message): Value[] => [
+  message.requestId,
+  message.message,
+  message.channels.join(','),
+  message.status,
+  message.provider,
+  message.messageId,
+  message.failure,
+  message.excluded.join(','),
+  message.attempts,
+  message.nextAttemptAt,
+  message.leaseOwner,
+  message.leaseUntil,
+  message.createdAt,
+  message.updatedAt,
+]
+
+// prettier-ignore
+const updateMessages = updateTable('otp_deliveries', [
+  'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
+  'updated_at',
+], ['request_id', 'message'])
+
+const toChangedValues = (message: Message): Value[] => [
+  message.status,
+  message.provider,
+  message.messageId,
+  message.failure,
+  message.excluded.join(','),
+  message.attempts,
+  message.nextAttemptAt,
+  message.leaseOwner,
+  message.leaseUntil,
+  message.updatedAt,
+  message.requestId,
+  message.message,
+]
+
 /** Due messages that a claim gives an order. An outage leaves many more, which must not all be read for each claim. */
 const rankedMax = 2_000
 
@@ -60,28 +104,8 @@ export function createOtpDeliveryStore(
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
 
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: messages,
-    columns: columnNames(messages),
-  })
-  const update = database.writeRows(executor, {
-    kind: 'update',
-    table: messages,
-    key: ['requestId', 'message'],
-    set: [
-      'status',
-      'provider',
-      'messageId',
-      'failure',
-      'excluded',
-      'attempts',
-      'nextAttemptAt',
-      'leaseOwner',
-      'leaseUntil',
-      'updatedAt',
-    ],
-  })
+  const insert = database.writeRows(executor, insertMessages)
+  const update = database.writeRows(executor, updateMessages)
   const list = database.prepare(() =>
     executor
       .select()
@@ -89,11 +113,6 @@ export function createOtpDeliveryStore(
       .where(eq(messages.requestId, p('requestId')))
       .orderBy(asc(messages.message)),
   )
-  const toColumns = (message: Message) => ({
-    ...message,
-    channels: message.channels.join(','),
-    excluded: message.excluded.join(','),
-  })
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -104,9 +123,9 @@ export function createOtpDeliveryStore(
   )
 
   return {
-    insert: (message) => insert(toColumns(message)),
+    insert: (list) => insert(list.map(toValues)),
 
-    update: (message) => update(toColumns(message)),
+    update: (list) => update(list.map(toChangedValues)),
 
     async load(key) {
       const [row] = await load(key)

@@ -1,42 +1,25 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type InferSelectModel, type SQL } from 'drizzle-orm'
-import type { Channel, OtpRequest, OtpStatus } from '../domain/model/request.ts'
-import { unknownPlace } from '../domain/model/request-history.ts'
-import { formatCompat, parseCompat } from './compat-columns.ts'
+import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { columnNames } from './engine/row-writes.ts'
 import { noteOwned, requestAdded, requestClosed, requestDeleted, requestLists } from './list-changes.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import {
+  insertRequests,
+  toChangedValues,
+  toOtpRequest,
+  toRequestValues,
+  updateRequests,
+  type RequestRow,
+} from './otp-request-rows.ts'
 import { createRequestLinks } from './request-links.ts'
-import type { Tables } from './engine/tables.ts'
 import { andThen } from '../domain/model/awaitable.ts'
-
-type Row = InferSelectModel<Tables['otpRequests']>
-
-/**
- * Decrypts a row. Address, metadata and text are null if they cannot be decrypted. The assertions hold because
- * `insert` and `update` below are the only writers of metadata, channel and compat.
- */
-export function toOtpRequest(sealing: Sealing, row: Row): OtpRequest {
-  const { id } = row
-  const metadata = sealing.openText('otp_requests.metadata', id, row.metadata)
-  return {
-    ...row,
-    phone: sealing.openPhone('otp_requests.phone', id, row.phone),
-    clientIp: sealing.openText('otp_requests.client_ip', id, row.clientIp),
-    contexts: row.contexts === null ? [] : row.contexts.split(' '),
-    channel: row.channel as Channel,
-    compat: row.compat === null ? null : parseCompat(row.compat),
-    metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
-    ownText: sealing.openText('otp_requests.own_text', id, row.ownText),
-  }
-}
 
 type PageFilter = OwnerShortId & {
   environment: Environment | undefined
@@ -60,7 +43,7 @@ export function createOtpRequestStore(
   executor: QueryExecutor,
   sealing: Sealing,
 ): OtpRequestStore {
-  const { otpRequests: otp, counters } = database.tables
+  const { otpRequests: otp } = database.tables
   const p = sql.placeholder
 
   const find = database.prepare(() =>
@@ -69,36 +52,8 @@ export function createOtpRequestStore(
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
-  // PostgreSQL: the number of an entry is known to the server alone, and only once the entry is appended. The counter is
-  // read without a lock here, so that it is lower by what others append until then.
-  const nextSeq = sql`(select (${counters.value} + 1)::text from ${counters} where ${counters.name} = 'event_seq')`
-  const withPlace = (history: SQL) => sql`replace(${history}, ${sql.raw(`'${unknownPlace}'`)}, ${nextSeq})`
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: otp,
-    columns: columnNames(otp),
-    computed: { history: withPlace },
-  })
-  const update = database.writeRows(executor, {
-    kind: 'update',
-    table: otp,
-    key: ['id'],
-    set: [
-      'status',
-      'failureReason',
-      'channel',
-      'provider',
-      'deliveryStatus',
-      'attempts',
-      'resends',
-      'sentAt',
-      'verifiedAt',
-      'history',
-      'compat',
-      'updatedAt',
-    ],
-    computed: { history: withPlace },
-  })
+  const writeNew = database.writeRows(executor, insertRequests)
+  const writeChanged = database.writeRows(executor, updateRequests)
   const listBack = prepareFiltered(
     database,
     ({ from, limit }: FilterPlaceholders<{ from: string; limit: number }>) =>
@@ -191,8 +146,8 @@ export function createOtpRequestStore(
     })
   }
 
-  const toRequest = (row: Row) => toOtpRequest(sealing, row)
-  const toFirstRequest = (rows: Row[]) => (rows[0] ? toRequest(rows[0]) : undefined)
+  const toRequest = (row: RequestRow) => toOtpRequest(sealing, row)
+  const toFirstRequest = (rows: RequestRow[]) => (rows[0] ? toRequest(rows[0]) : undefined)
 
   return {
     find: (id) => andThen(find({ id }), toFirstRequest),
@@ -245,19 +200,10 @@ export function createOtpRequestStore(
 
     ...createRequestLinks(database, executor),
 
-    insert(request) {
-      const { id, phone, clientIp, metadata, ownText, contexts } = request
-      const metadataText = metadata === null ? null : JSON.stringify(metadata)
-      noteOwned(database, requestAdded[request.environment][request.status], request, id)
-      return insert({
-        ...request,
-        phone: sealing.sealPhone('otp_requests.phone', id, phone),
-        clientIp: sealing.sealText('otp_requests.client_ip', id, clientIp),
-        metadata: sealing.sealText('otp_requests.metadata', id, metadataText),
-        ownText: sealing.sealText('otp_requests.own_text', id, ownText),
-        contexts: contexts.length === 0 ? null : contexts.join(' '),
-        compat: formatCompat(request.compat),
-      })
+    insert(requests) {
+      for (const request of requests)
+        noteOwned(database, requestAdded[request.environment][request.status], request, request.id)
+      writeNew(requests.map((request) => toRequestValues(database, sealing, request)))
     },
 
     async listBack(from, limit) {
@@ -269,10 +215,12 @@ export function createOtpRequestStore(
       return found
     },
 
-    update(request, statusBefore = 'pending') {
-      const { id, status, environment } = request
-      if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
-      return update({ ...request, compat: formatCompat(request.compat) })
+    update(changes) {
+      for (const { request, statusBefore = 'pending' } of changes) {
+        const { id, status, environment } = request
+        if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
+      }
+      writeChanged(changes.map(({ request }) => toChangedValues(request)))
     },
 
     async deleteOldest(until, batchSize) {

@@ -1,11 +1,13 @@
 import type { InferSelectModel } from 'drizzle-orm'
 import {
   unusedLane,
-  type CheckBudget,
   type KnownContext,
   type LaneUsage,
   type PhoneRecord,
 } from '../domain/model/phone-record.ts'
+import type { Database } from './engine/database.ts'
+import { isDuplicate, RaceLostError } from './engine/errors.ts'
+import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -66,39 +68,72 @@ const toUsage = (
             : { refilledAt, consecutiveFailures: consecutiveFailures ?? 0, lockedUntil },
       }
 
-export function sealRecord(sealing: Sealing, hash: string, record: PhoneRecord): Omit<PhoneRow, 'key'> {
-  const { device, network, stranger } = record.lanes
+// prettier-ignore
+const columns = [
+  'phone_hash', 'developer_id', 'environment', 'phone', 'country', 'device_sends', 'device_refilled_at', 'device_failures',
+  'device_locked_until', 'known_sends', 'known_refilled_at', 'known_failures', 'known_locked_until', 'stranger_sends',
+  'stranger_refilled_at', 'stranger_failures', 'stranger_locked_until', 'contexts', 'newest_request', 'last_sent_at',
+  'identity_id', 'verification_count', 'first_verified_at', 'last_verified_at', 'applications', 'key',
+]
+
+/** On PostgreSQL a sequence makes the keys. */
+const computed = { key: `nextval('phones_keys')` }
+
+/** Inserts records. @throws RaceLostError on PostgreSQL: another transaction has added one of the same hash */
+export const insertPhones = insertInto('phones', columns, {
+  computed,
+  toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
+})
+
+export const insertMissingPhones = insertInto('phones', columns, {
+  computed,
+  onConflict: 'on conflict (phone_hash) do nothing',
+})
+
+export const updatePhones = updateTable('phones', columns.slice(0, -1), ['key'])
+
+/** Encrypts a record for `insertPhones` and `updatePhones`. @param key 0 on PostgreSQL for a new one */
+export function toPhoneValues(
+  { shortId }: Pick<Database, 'shortId'>,
+  sealing: Sealing,
+  hash: string,
+  record: PhoneRecord,
+  key: number,
+): Value[] {
   const { identity } = record
-  return {
-    phoneHash: hash,
-    developerId: record.developerId,
-    environment: record.environment,
-    phone: sealing.sealPhone('phones.phone', hash, record.phone),
-    country: record.country,
-    deviceSends: formatTimes(device.sends),
-    deviceRefilledAt: checksField(device.checks, 'refilledAt'),
-    deviceFailures: checksField(device.checks, 'consecutiveFailures'),
-    deviceLockedUntil: checksField(device.checks, 'lockedUntil'),
-    knownSends: formatTimes(network.sends),
-    knownRefilledAt: checksField(network.checks, 'refilledAt'),
-    knownFailures: checksField(network.checks, 'consecutiveFailures'),
-    knownLockedUntil: checksField(network.checks, 'lockedUntil'),
-    strangerSends: formatTimes(stranger.sends),
-    strangerRefilledAt: checksField(stranger.checks, 'refilledAt'),
-    strangerFailures: checksField(stranger.checks, 'consecutiveFailures'),
-    strangerLockedUntil: checksField(stranger.checks, 'lockedUntil'),
-    contexts: formatContexts(record.contexts),
-    newestRequest: record.newestRequest,
-    lastSentAt: record.lastSentAt,
-    identityId: identity?.id ?? null,
-    verificationCount: identity?.verificationCount ?? null,
-    firstVerifiedAt: identity?.firstVerifiedAt ?? null,
-    lastVerifiedAt: identity?.lastVerifiedAt ?? null,
-    applications: identity?.applications ?? null,
-  }
+  return [
+    hash,
+    shortId(record.developerId),
+    record.environment,
+    sealing.sealPhone('phones.phone', hash, record.phone),
+    record.country,
+    ...toLaneValues(record.lanes.device),
+    ...toLaneValues(record.lanes.network),
+    ...toLaneValues(record.lanes.stranger),
+    formatContexts(record.contexts),
+    record.newestRequest,
+    record.lastSentAt,
+    ...(identity
+      ? [
+          identity.id,
+          identity.verificationCount,
+          identity.firstVerifiedAt,
+          identity.lastVerifiedAt,
+          identity.applications.map(shortId).join(' '),
+        ]
+      : noIdentity),
+    key,
+  ]
 }
 
-const checksField = (checks: CheckBudget | null, field: keyof CheckBudget) => checks?.[field] ?? null
+const noIdentity = [null, null, null, null, null]
+
+const toLaneValues = ({ sends, checks }: LaneUsage): Value[] => [
+  formatTimes(sends),
+  checks?.refilledAt ?? null,
+  checks?.consecutiveFailures ?? null,
+  checks?.lockedUntil ?? null,
+]
 
 // Times and contexts are short lists that are always read and written whole: text in base 36 takes half of JSON's room.
 

@@ -1,6 +1,6 @@
-import { and, asc, desc, eq, getTableColumns, gt, isNotNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNotNull, lt, sql } from 'drizzle-orm'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
-import type { PhoneStore } from '../domain/store/phones.ts'
+import type { PhoneSlot, PhoneStore } from '../domain/store/phones.ts'
 import {
   type FilterPlaceholders,
   inJson,
@@ -10,10 +10,17 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { isDuplicate, RaceLostError } from './engine/errors.ts'
-import { columnNames } from './engine/row-writes.ts'
+import type { Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
-import { isUnused, openRecord, sealRecord, type PhoneRow } from './phone-rows.ts'
+import {
+  insertMissingPhones,
+  insertPhones,
+  isUnused,
+  openRecord,
+  toPhoneValues,
+  updatePhones,
+  type PhoneRow,
+} from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
@@ -23,7 +30,8 @@ const pseudonymSlots = 'phones_by_pseudonym'
 /** Stores the records of phones. */
 export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
-  const toColumns = (hash: string, record: PhoneRecord) => sealRecord(sealing, hash, record)
+  const toValues = (hash: string, record: PhoneRecord, key: number) =>
+    toPhoneValues(database, sealing, hash, record, key)
   const { phones, meta } = database.tables
   const isReader = executor === database.read
   const p = sql.placeholder
@@ -34,32 +42,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .from(phones)
       .where(eq(phones.key, p('key'))),
   )
-  const columns = Object.entries(getTableColumns(phones)).filter(([name]) => name !== 'key')
-  const placeholders = Object.fromEntries(columns.map(([name]) => [name, p(name)]))
-  const values = { key: p('key'), ...placeholders } as unknown as typeof phones.$inferInsert
-  const update = database.writeRows(executor, {
-    kind: 'update',
-    table: phones,
-    key: ['key'],
-    set: columnNames(phones).filter((name) => name !== 'key'),
-  })
-  // SQLite
-  const insert = database.writeRows(executor, { kind: 'insert', table: phones, columns: columnNames(phones) })
-  // PostgreSQL, where a sequence makes the key.
-  const { key: _key, ...valuesWithoutKey } = values
-  const insertIfMissing = database.prepare(() =>
-    executor
-      .insert(phones)
-      .values(valuesWithoutKey as typeof values)
-      .onConflictDoNothing({ target: phones.phoneHash }),
-  )
-  const insertNew = database.writeRows(executor, {
-    kind: 'insert',
-    table: phones,
-    columns: columnNames(phones).filter((name) => name !== 'key'),
-    computed: { key: () => sql`nextval('phones_keys')` },
-    toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
-  })
+  const insert = database.writeRows(executor, insertPhones)
+  const update = database.writeRows(executor, updatePhones)
+  // PostgreSQL
+  const insertMissing = database.writeRows(executor, insertMissingPhones)
   const findByHash = database.prepare(() =>
     executor
       .select()
@@ -140,10 +126,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     return andThen(findByKey({ key }), ([row]) => (row?.phoneHash === hash ? row : findAmong(hash, keys)))
   }
 
-  /** Finds the record of a slot that was loaded, without a row, before this transaction inserted it. */
-  function findAdded(hash: string): Awaitable<PhoneRow | undefined> {
+  /** Finds the record of a slot that was loaded, without a row, before this transaction inserted it. SQLite only. */
+  function findAdded(hash: string): PhoneRow | undefined {
     const key = index?.addedKey(hash)
-    return key === undefined ? undefined : andThen(findByKey({ key }), ([row]) => row)
+    // SQLite has it at once.
+    return key === undefined ? undefined : (findByKey({ key }) as PhoneRow[])[0]
   }
 
   /** Locks a record; on PostgreSQL, one that is missing is made. */
@@ -151,8 +138,25 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     const lockRow = () => database.lock(executor, phones, phones.phoneHash, hash)
     return andThen(lockRow(), (state) =>
       // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? andThen(insertIfMissing(toColumns(hash, ifMissing)), lockRow) : state,
+      state === 'missing' ? (insertMissing([toValues(hash, ifMissing, 0)]), lockRow()) : state,
     )
+  }
+
+  function saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void {
+    const added: Value[][] = []
+    const changed: Value[][] = []
+    for (const { slot, record } of list) {
+      const { hash } = slot
+      const row = slot.row ?? findAdded(hash)
+      const key = row?.key ?? index?.add(hash) ?? 0
+      const { developerId, environment, identity } = record
+      if (identity !== null && identity.id !== row?.identityId)
+        noteUser(database, userAdded[environment], developerId, identity.id, key)
+      const target = row ? changed : added
+      target.push(toValues(hash, record, key))
+    }
+    update(changed)
+    insert(added)
   }
 
   return {
@@ -168,18 +172,9 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       }))
     },
 
-    save(slot, record) {
-      const { hash } = slot
-      const columns = toColumns(hash, record)
-      if (!index) return slot.row ? update({ key: slot.row.key, ...columns }) : insertNew(columns)
-      return andThen(slot.row ?? findAdded(hash), (row) => {
-        const key = row?.key ?? index.add(hash)
-        const { developerId, identity } = record
-        if (identity !== null && identity.id !== row?.identityId)
-          noteUser(database, userAdded[record.environment], developerId, identity.id, key)
-        return (row ? update : insert)({ key, ...columns })
-      })
-    },
+    save: (slot, record) => saveAll([{ slot, record }]),
+
+    saveAll,
 
     async delete({ hash }) {
       const deleted = await executor

@@ -5,10 +5,20 @@ import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { loadedAt } from './transaction-time.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { columnNames } from './engine/row-writes.ts'
+import { insertInto, rowsOf, type RowWrite } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
 const pruneEvery = 32
+
+const insertAdmissions = insertInto('rate_admissions', ['subject', 'policy', 'at', 'seq'])
+
+/** Deletes the admissions of limiters after a time, or up to it. On PostgreSQL only. */
+const deleteAdmissions = (operator: '>' | '<='): RowWrite => ({
+  columns: ['subject', 'policy', 'at'],
+  sqlite: '',
+  postgres: `delete from rate_admissions as old using ${rowsOf('rate_admissions')}
+    where old.subject = given.subject and old.policy = given.policy and old.at ${operator} given.at`,
+})
 
 /** Stores the admissions of the sliding-window log in rows, for databases that several nodes write. */
 export function createRateLimitRows(
@@ -26,27 +36,9 @@ export function createRateLimitRows(
       sql`${admissions.policy} in ('otp-send', 'otp-verify')`,
     )
   const readUsages = createUsageQuery(database, executor, admissions)
-  const insert = database.writeRows(executor, {
-    kind: 'insert',
-    table: admissions,
-    columns: columnNames(admissions),
-  })
-
-  const isOfLimiter = (value: (name: string) => SQL) =>
-    sql`${admissions.subject} = ${value('subject')} and ${admissions.policy} = ${value('policy')}`
-  const limiterColumns = ['subject', 'policy', 'at'] as const
-  const deleteAfter = database.writeRows(executor, {
-    kind: 'delete',
-    table: admissions,
-    columns: limiterColumns,
-    where: (value) => sql`${isOfLimiter(value)} and ${admissions.at} > ${value('at')}`,
-  })
-  const deleteUntil = database.writeRows(executor, {
-    kind: 'delete',
-    table: admissions,
-    columns: limiterColumns,
-    where: (value) => sql`${isOfLimiter(value)} and ${admissions.at} <= ${value('at')}`,
-  })
+  const insert = database.writeRows(executor, insertAdmissions)
+  const deleteAfter = database.writeRows(executor, deleteAdmissions('>'))
+  const deleteUntil = database.writeRows(executor, deleteAdmissions('<='))
 
   /** The latest admission of an application, found by primary key. */
   const latestAdmission = (policy: string) => sql<number | null>`max((
@@ -60,16 +52,18 @@ export function createRateLimitRows(
       return usage ?? measure(noAdmissions, limit, now)
     },
 
-    async insert(list) {
-      for (const { replacesLater, ...admission } of list) if (replacesLater) await deleteAfter(admission)
-      for (const admission of list) await insert(admission)
+    insert(list) {
+      const replacing = list.filter(({ replacesLater }) => replacesLater)
+      deleteAfter(replacing.map(({ subject, policy, at }) => [subject, policy, at]))
+      insert(list.map(({ subject, policy, at, seq }) => [subject, policy, at, seq]))
       // Once for each limiter.
       const due = list.filter(({ seq }) => seq % pruneEvery === 0)
       const limiters = new Map(
         due.map((admission) => [`${admission.policy} ${admission.subject}`, admission]),
       )
-      for (const { expiredUntil, ...limiter } of limiters.values())
-        await deleteUntil({ ...limiter, at: expiredUntil })
+      deleteUntil(
+        [...limiters.values()].map(({ subject, policy, expiredUntil }) => [subject, policy, expiredUntil]),
+      )
     },
 
     async forget(subject) {

@@ -13,7 +13,7 @@ import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './stored-rows.ts'
-import { compareKeys, inKeyOrder } from './engine/key-order.ts'
+import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './guard.ts'
 
@@ -39,7 +39,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
-  const counts = new Map<string, { developerId: string; day: number; sums: CountChanges }>()
+  const counts = new Map<string, { developerId: string; day: number; counts: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
   const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
   /** Set while a call runs again because the rows of the guard could not be read or written. */
@@ -150,7 +150,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
 
   function addCounts(developerId: string, day: number, changes: CountChanges) {
     const key = `${day} ${developerId}`
-    counts.set(key, { developerId, day, sums: sum(counts.get(key)?.sums, changes) })
+    counts.set(key, { developerId, day, counts: sum(counts.get(key)?.counts, changes) })
   }
 
   function addBreakdown(key: BreakdownKey, changes: BreakdownChanges) {
@@ -163,35 +163,37 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
-    for (const [id, { value, isNew }] of inKeyOrder(withHistories(firstSeq))) {
-      if (isNew) await tx.otpRequests.insert(value)
-      else await tx.otpRequests.update(value, readRequests.get(id)?.status)
-    }
-    for (const [, own] of inKeyOrder(messages)) {
-      for (const { value, isNew } of own.values()) {
-        if (isNew) await tx.otpDeliveries.insert(value)
-        else await tx.otpDeliveries.update(value)
-      }
-    }
-    for (const [, { value, isNew }] of inKeyOrder(relayed)) {
+    const changedRequests = valuesInKeyOrder(withHistories(firstSeq))
+    tx.otpRequests.insert(changedRequests.flatMap(({ value, isNew }) => (isNew ? value : [])))
+    tx.otpRequests.update(
+      changedRequests.flatMap(({ value, isNew }) =>
+        isNew ? [] : { request: value, statusBefore: readRequests.get(value.id)?.status },
+      ),
+    )
+    const changedMessages = valuesInKeyOrder(messages).flatMap((own) => [...own.values()])
+    tx.otpDeliveries.insert(changedMessages.flatMap(({ value, isNew }) => (isNew ? value : [])))
+    tx.otpDeliveries.update(changedMessages.flatMap(({ value, isNew }) => (isNew ? [] : value)))
+    for (const { value, isNew } of valuesInKeyOrder(relayed)) {
       if (isNew) await tx.relayedMessages.insert(value)
       else await tx.relayedMessages.update(value)
     }
-    for (const { slot, record } of [...phones.values()].toSorted(byKey)) await savePhone(slot, record)
+    await savePhones()
     await tx.guard.apply(guard)
-    for (const [, { scope, answer, at }] of inKeyOrder(answers)) await tx.idempotency.save(scope, answer, at)
-    await lockEndpoints()
-    for (const [, { developerId, day, sums }] of inKeyOrder(counts))
-      await tx.analytics.add(developerId, day, sums)
-    for (const [, { key, counts: sums }] of inKeyOrder(breakdown)) await tx.analytics.addBreakdown(key, sums)
+    tx.idempotency.save(valuesInKeyOrder(answers))
+    lockEndpoints()
+    tx.analytics.add(valuesInKeyOrder(counts))
+    tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))
     if (events.length > 0) await writeEvents(firstSeq)
   }
 
-  /** Saves the record of a phone, and deletes what it has taken over. */
-  async function savePhone(slot: PhoneSlot, record: PhoneRecord): Promise<void> {
-    if (slot.takes?.slot) await tx.phones.delete(slot.takes.slot)
-    if (slot.takes?.budgets) await tx.checkBudgets.delete(slot.takes.budgets)
-    await tx.phones.save(slot, record)
+  /** Saves the records of phones, and deletes what they have taken over. */
+  async function savePhones(): Promise<void> {
+    const changed = [...phones.values()].toSorted(byKey)
+    for (const { slot } of changed) {
+      if (slot.takes?.slot) await tx.phones.delete(slot.takes.slot)
+      if (slot.takes?.budgets) await tx.checkBudgets.delete(slot.takes.budgets)
+    }
+    tx.phones.saveAll(changed)
   }
 
   /**
@@ -221,11 +223,11 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   }
 
   /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
-  async function lockEndpoints(): Promise<void> {
+  function lockEndpoints(): void {
     const [first] = events
     const ids = events.flatMap(({ deliveries }) => deliveries.map(({ endpointId }) => endpointId))
     if (first && ids.length > 0)
-      await tx.webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
+      tx.webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
   }
 
   /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
@@ -244,11 +246,11 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
       }),
       reserved,
     )
-    for (const [index, { entry, inbox }] of events.entries()) {
-      const { requestId, at: sentAt } = entry
-      if (inbox && requestId !== null)
-        await tx.inbox.insert({ ...inbox, seq: firstSeq + index, requestId, sentAt })
-    }
+    tx.inbox.insert(
+      events.flatMap(({ entry: { requestId, at: sentAt }, inbox }, index) =>
+        inbox && requestId !== null ? { ...inbox, seq: firstSeq + index, requestId, sentAt } : [],
+      ),
+    )
     const deliveries = events.flatMap(
       ({ entry: { type, developerId, appId, at: now }, deliveries: own }, index) =>
         own.map((delivery) => ({
@@ -262,8 +264,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         })),
     )
     // Lock order: endpoints by their ids.
-    for (const delivery of deliveries.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
-      await tx.webhookOutbox.insert(delivery)
+    await tx.webhookOutbox.insert(deliveries.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
   }
 
   /** Forgets the changes: the transaction has ended. */

@@ -20,10 +20,12 @@ describeEachDatabase('the breakdown of requests', (database) => {
     const store = createStore(database(), { keys: testKeys })
     const unknown = { ...key, country: null, channel: null, provider: null }
     await store.write(async (tx) => {
-      await tx.analytics.addBreakdown(key, { requests: 2, sent: 2 })
-      await tx.analytics.addBreakdown(key, { delivered: 1, undelivered: 1, verified: 1, failed: -1 })
-      await tx.analytics.addBreakdown({ ...key, day: 20_001 }, { sent: 1 })
-      await tx.analytics.addBreakdown(unknown, { sent: 5 })
+      tx.analytics.addBreakdown([{ key, counts: { requests: 2, sent: 2 } }])
+      tx.analytics.addBreakdown([
+        { key, counts: { delivered: 1, undelivered: 1, verified: 1, failed: -1 } },
+        { key: { ...key, day: 20_001 }, counts: { sent: 1 } },
+        { key: unknown, counts: { sent: 5 } },
+      ])
     })
     const none = { requests: 0, sent: 0, delivered: 0, undelivered: 0, verified: 0, failed: 0 }
     const rows = (await read()).toSorted((a, b) => a.day - b.day || a.sent - b.sent)

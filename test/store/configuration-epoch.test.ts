@@ -209,8 +209,8 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
       const seq = await tx.events.append([{ entry: { ...entry, ...nothing } }])
       const message = { id: 'evt_1', body: '{}' }
       const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent', message }
-      await tx.webhookOutbox.lockEndpoints([subscriber.id], now)
-      await tx.webhookOutbox.insert({ ...delivery, developerId: owner.developer.id, appId, now })
+      tx.webhookOutbox.lockEndpoints([subscriber.id], now)
+      await tx.webhookOutbox.insert([{ ...delivery, developerId: owner.developer.id, appId, now }])
     })
     const lease = { owner: 'worker', now, leaseUntil: now + 1000, places: unsharedPlaces() }
     const [claim] = await service.store.write((tx) => tx.webhookOutbox.claim(lease))

@@ -41,11 +41,13 @@ describeEachDatabase('lists', (database) => {
         ...overrides,
       })
     await store.write(async (tx) => {
-      await tx.otpRequests.insert(insert('otp_1', {}))
-      await tx.otpRequests.insert(insert('otp_2', { expiresAt: start + 1 }))
-      await tx.otpRequests.insert(insert('otp_3', { status: 'canceled' }))
-      await tx.otpRequests.insert(insert('otp_4', { developerId: 'dev_2', appId: 'app_2' }))
-      await tx.otpRequests.insert(insert('otp_5', {}))
+      tx.otpRequests.insert([
+        insert('otp_1', {}),
+        insert('otp_2', { expiresAt: start + 1 }),
+        insert('otp_3', { status: 'canceled' }),
+        insert('otp_4', { developerId: 'dev_2', appId: 'app_2' }),
+        insert('otp_5', {}),
+      ])
     })
   })
   const list = (
@@ -58,7 +60,8 @@ describeEachDatabase('lists', (database) => {
     expect(ids(await list('pending'))).toEqual(['otp_5', 'otp_2', 'otp_1'])
     const [newest] = await list('pending')
     if (!newest) throw new Error('no request')
-    await store.write((tx) => tx.otpRequests.update({ ...newest, status: 'expired' }))
+    const expired = { ...newest, status: 'expired' as const }
+    await store.write(async (tx) => tx.otpRequests.update([{ request: expired }]))
     expect(ids(await list('pending'))).toEqual(['otp_2', 'otp_1'])
     expect(ids(await list('expired'))).toEqual(['otp_5'])
     expect(ids(await list(undefined))).toEqual(['otp_5', 'otp_3', 'otp_2', 'otp_1'])
@@ -83,7 +86,7 @@ describeEachDatabase('lists', (database) => {
       const query = { developerId: 'dev_1', status: 'failed', now: start, limit: 50 } as const
       const request = await tx.otpRequests.lock('otp_1')
       if (!request) throw new Error('no request')
-      await tx.otpRequests.update({ ...request, status: 'failed', failureReason: 'blocked' })
+      tx.otpRequests.update([{ request: { ...request, status: 'failed', failureReason: 'blocked' } }])
       expect(ids(await tx.otpRequests.list(query))).toEqual(['otp_1'])
       expect(ids(await tx.otpRequests.list({ ...query, status: 'pending' }))).toEqual(['otp_2'])
       throw new Error('undone')
@@ -139,7 +142,7 @@ test('a request is recorded for its lists when it is made, closed or deleted, an
     await registerShortIds(database, 'prj', ...developers, ...apps)
     const store = createStore(database, { keys: testKeys })
     const ids = { developerId: 'dev_1', appId: 'app_1', projectId: 'prj', id: 'otp_1' }
-    await store.write((tx) => tx.otpRequests.insert(createPendingRequest(start, ids)))
+    await store.write(async (tx) => tx.otpRequests.insert([createPendingRequest(start, ids)]))
     const update = (changes: Partial<OtpRequest>) =>
       store.decide({
         needs: () => ({ request: 'otp_1' }),

@@ -36,16 +36,18 @@ const insertDelivery = (
   now: number,
   id = 'dlv_inserted',
 ) =>
-  tx.webhookOutbox.insert({
-    id,
-    developerId: fixture.developer.id,
-    appId: null,
-    endpointId,
-    eventSeq: 1,
-    type: 'otp.sent',
-    now,
-    message: { id: 'evt_inserted', body: '{}' },
-  })
+  tx.webhookOutbox.insert([
+    {
+      id,
+      developerId: fixture.developer.id,
+      appId: null,
+      endpointId,
+      eventSeq: 1,
+      type: 'otp.sent',
+      now,
+      message: { id: 'evt_inserted', body: '{}' },
+    },
+  ])
 
 const someUse = { developerId: 'dev_other', isTest: false }
 const okResult = { statusCode: 200, error: null, request: null, durationMs: 1, body: '', retryAfterMs: null }

@@ -1,5 +1,4 @@
 import type { BreakdownDimension } from '../model/breakdown.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 
 /**
@@ -41,8 +40,8 @@ export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>
 
 /** Daily counters: per developer, and per application, country, channel and provider (the breakdown). */
 export type AnalyticsStore = {
-  add(developerId: string, day: number, changes: CountChanges): Awaitable<void>
-  addBreakdown(key: BreakdownKey, changes: BreakdownChanges): Awaitable<void>
+  add(days: ReadonlyArray<{ developerId: string; day: number; counts: CountChanges }>): void
+  addBreakdown(rows: ReadonlyArray<{ key: BreakdownKey; counts: BreakdownChanges }>): void
   /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
   deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
   /** @param environment undefined: both */

@@ -13,8 +13,8 @@ export type IdempotencyStore = {
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
   find(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
-  /** Saves the result of a call, and replaces an expired one or its own. */
-  save(scope: IdempotencyScope, result: string, now: number): Awaitable<void>
+  /** Saves the results of calls; each replaces an expired one or its own. */
+  save(results: ReadonlyArray<{ scope: IdempotencyScope; answer: string; at: number }>): void
   finish(scope: IdempotencyScope, result: string): Promise<void>
   /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>

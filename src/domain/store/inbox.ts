@@ -1,6 +1,5 @@
 import type { OtpRequest } from '../model/request.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /** A message in a developer's inbox. Never holds its text, which is rendered when it is read. */
 export type InboxMessage = {
@@ -22,7 +21,7 @@ export type ListedMessage = InboxMessage & {
 }
 
 export type InboxStore = {
-  insert(message: InboxMessage): Awaitable<void>
+  insert(messages: readonly InboxMessage[]): void
   /** Lists the messages since a time, newest first, with their requests and message settings. */
   list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
   /** Deletes about `batchSize` of the oldest, up to `until`. @returns false when none was left */

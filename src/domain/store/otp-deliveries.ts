@@ -5,9 +5,9 @@ import type { Awaitable } from '../model/awaitable.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {
-  insert(message: Message): Awaitable<void>
-  /** Writes the fields that change after the insertion. The caller has locked the message. */
-  update(message: Message): Awaitable<void>
+  insert(messages: readonly Message[]): void
+  /** Writes the fields that change after the insertion. The caller has locked the messages. */
+  update(messages: readonly Message[]): void
   load(key: MessageKey): Promise<LoadedMessage | undefined>
   /** Lists the messages of one request, oldest first. The caller has locked the request. */
   list(requestId: string): Awaitable<Message[]>

@@ -27,7 +27,7 @@ export type OtpRequestStore = {
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
   /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
   listPending(after: Pick<OtpRequest, 'expiresAt' | 'id'>, limit: number): Promise<OtpRequest[]>
-  insert(request: OtpRequest): Awaitable<void>
+  insert(requests: readonly OtpRequest[]): void
   /** Lists a request and those of the same phone before it, newest first. */
   listBack(from: string, limit: number): Promise<OtpRequest[]>
   /** Finds the id of the phone's request before this one. */
@@ -37,11 +37,11 @@ export type OtpRequestStore = {
   /** Lists the next requests by id, up to the first whose number is sealed: 0.1.0 made those that are not. */
   listUnsealed(after: string, limit: number): Promise<OldRequest[]>
   /**
-   * Writes the fields that change after the insertion. The caller has locked the request.
+   * Writes the fields of requests that change after the insertion. The caller has locked them.
    *
-   * @param statusBefore its stored status; undefined counts as pending
+   * @param changes.statusBefore the stored status; undefined counts as pending
    */
-  update(request: OtpRequest, statusBefore?: OtpStatus): Awaitable<void>
+  update(changes: ReadonlyArray<{ request: OtpRequest; statusBefore?: OtpStatus | undefined }>): void
   /**
    * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
    *

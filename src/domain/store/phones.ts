@@ -25,7 +25,8 @@ export type PhoneStore = {
    * @param ifMissing returned if there is no record; the caller saves it
    */
   load(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
-  save(slot: PhoneSlot, record: PhoneRecord): Awaitable<void>
+  save(slot: PhoneSlot, record: PhoneRecord): void
+  saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void
   delete(slot: PhoneSlot): Promise<void>
   /**
    * Lists the developer's records with an identity, newest identity first.

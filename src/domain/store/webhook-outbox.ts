@@ -1,7 +1,6 @@
 import type { FairPlaces, PlaceUse } from '../model/fair-places.ts'
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
@@ -88,13 +87,13 @@ export type WebhookOutboxStore = {
    * Locks the endpoints that `insert` is about to get deliveries for, and makes them due. Call it in the order of their
    * ids. Does nothing on SQLite, where `insert` does it.
    */
-  lockEndpoints(endpointIds: readonly string[], now: number): Promise<void>
+  lockEndpoints(endpointIds: readonly string[], now: number): void
   /**
-   * Adds a delivery in the event's transaction; one to a disabled endpoint is skipped. Call it in the order of endpoint ids
-   * (lock order). The delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has
-   * nothing else that is due, and has fewer than two leases.
+   * Adds deliveries in the event's transaction; one to a disabled endpoint is skipped. Order them by endpoint ids (lock
+   * order). A delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has nothing else
+   * that is due, and has fewer than two leases.
    */
-  insert(delivery: NewDelivery): Awaitable<void>
+  insert(deliveries: readonly NewDelivery[]): Promise<void>
 
   /**
    * Leases due deliveries until `leaseUntil`, while `places` has one for their developer; at most two per endpoint are

@@ -83,7 +83,7 @@ async function moveOne(
   // 0.1.0 counted one user for both environments.
   const all = isSecond ? { active: 1 } : {}
   const added = environment === 'test' ? { ...all, testActive: 1 } : all
-  if (Object.keys(added).length > 0) await tx.analytics.add(developerId, lastDay, added)
+  if (Object.keys(added).length > 0) tx.analytics.add([{ developerId, day: lastDay, counts: added }])
   if (!other) return tx.phones.save(loaded, { ...record, phone: subscriber.phone, identity })
   // Another spelling of the same subscriber.
   const isLater = identity.lastVerifiedAt > other.lastVerifiedAt
@@ -93,7 +93,8 @@ async function moveOne(
     identity: mergeIdentities(other, identity),
   })
   const earlierDay = Math.min(utcDay(other.lastVerifiedAt), lastDay)
-  await tx.analytics.add(developerId, earlierDay, inEnvironment(environment, { active: -1 }))
+  const counts = inEnvironment(environment, { active: -1 })
+  tx.analytics.add([{ developerId, day: earlierDay, counts }])
 }
 
 const mergeIdentities = (one: PhoneIdentity, other: PhoneIdentity): PhoneIdentity => ({

@@ -6,7 +6,7 @@ import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
 import type { ListIndex } from './list-index.ts'
 import type { PhoneIndex } from './phone-index.ts'
-import type { RowWrite } from './row-write.ts'
+import type { RowWrite, Value } from './row-writes.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -110,10 +110,10 @@ type DatabasePort = {
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
 
   /**
-   * Prepares a write of single rows. PostgreSQL gathers rows that follow one another and writes them in one statement;
-   * there the promise does not wait for the server, and an error ends the transaction at its commit.
+   * Prepares a write of rows, which SQLite writes one by one and PostgreSQL by one statement. There it does not wait for the
+   * server, and an error ends the transaction at its commit.
    */
-  writeRows(executor: QueryExecutor, write: RowWrite): (row: Record<string, unknown>) => Awaitable<void>
+  writeRows(executor: QueryExecutor, write: RowWrite): (rows: ReadonlyArray<readonly Value[]>) => void
 
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number

@@ -52,10 +52,12 @@ export function connectPostgres(
   url: string,
   {
     connections = connectionsDefault,
+    statements = 'named',
     keepsOptions = true,
     applicationName = 'otpd',
   }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
+  const isNamed = statements === 'named'
   // With 4, the least that a node may have, one reads.
   const writersCount = Math.min(writersMax, connections - 1)
   const shared: PoolConfig = {
@@ -97,9 +99,8 @@ export function connectPostgres(
   function sessionFor(client: PoolClient): PostgresSession {
     const known = sessions.get(client)
     if (known) return known
-    const session: PostgresSession = createPostgresSession(
-      drizzle(flushingFirst(client, () => session.flush())) as unknown as QueryExecutor,
-      true,
+    const session = createPostgresSession(drizzle(client) as unknown as QueryExecutor, (text, values) =>
+      client.query({ ...(isNamed && { name: statementName(text) }), text, values: [...values] }),
     )
     sessions.set(client, session)
     return session
@@ -115,7 +116,6 @@ export function connectPostgres(
     return {
       session,
       async commit() {
-        session.flush()
         const committed = client.query('commit')
         session.defer(committed)
         await session.settle()
@@ -177,15 +177,14 @@ export const toOptions = (settings: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 
-/** Wraps a connection so that gathered rows are sent before each of its statements. */
-function flushingFirst(client: PoolClient, flush: () => void): PoolClient {
-  return new Proxy(client, {
-    get(target, name) {
-      if (name !== 'query') return Reflect.get(target, name, target)
-      return (...args: Parameters<PoolClient['query']>) => {
-        flush()
-        return target.query(...args)
-      }
-    },
-  })
+const statementNames = new Map<string, string>()
+
+/** Names a statement by its text: 96 bits, so that no two texts share a name. */
+export function statementName(text: string): string {
+  let name = statementNames.get(text)
+  if (name === undefined) {
+    name = new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 24)
+    statementNames.set(text, name)
+  }
+  return name
 }

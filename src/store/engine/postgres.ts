@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql, type SQL } from 'drizzle-orm'
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import {
   bigint,
@@ -12,7 +12,12 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { ColumnKit } from './tables/columns.ts'
 import type { Preparable, QueryExecutor, Database } from './database.ts'
-import { acquireTimeoutMs, connectPostgres, type PostgresOptions } from './postgres-connections.ts'
+import {
+  acquireTimeoutMs,
+  connectPostgres,
+  statementName,
+  type PostgresOptions,
+} from './postgres-connections.ts'
 import { createGroups } from './postgres-groups.ts'
 import { createPostgresSession, sessionOf } from './postgres-session.ts'
 import { createTransactions, type OpenTransaction } from './postgres-transactions.ts'
@@ -52,7 +57,9 @@ const postgresColumns = {
 export const nodeTable = defineNodeTable(postgresColumns)
 
 /** The members that drizzle's PostgreSQL databases share for every driver. */
-type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
+type PostgresDatabase = {
+  transaction<T>(body: (tx: { execute(query: SQL): Promise<unknown> }) => Promise<T>): Promise<T>
+}
 
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
@@ -72,8 +79,11 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
     new Promise<OpenTransaction>((resolve, reject) => {
       const isCommitted = Promise.withResolvers<void>()
       const transaction = db.transaction(async (tx) => {
-        const executor = tx as QueryExecutor
-        const session = createPostgresSession(executor, false)
+        const executor = tx as unknown as QueryExecutor
+        const session = createPostgresSession(executor, (text, [value]) => {
+          const [before, after = ''] = text.split('$1')
+          return tx.execute(sql`${sql.raw(before ?? '')}${value}${sql.raw(after)}`)
+        })
         resolve({
           session,
           async commit() {
@@ -153,12 +163,8 @@ function describePostgres({
     group: createGroups(run, groupsMax, convertError, acquireTimeoutMs),
     convertError,
     prepare,
-    writeRows(executor, rowWrite) {
-      let gather: ((row: Record<string, unknown>) => void) | undefined
-      return (row) => {
-        gather ??= sessionOf(executor).prepareWrite(rowWrite, (statement) => prepare(() => statement))
-        gather(row)
-      }
+    writeRows: (executor, rowWrite) => (rows) => {
+      if (rows.length > 0) sessionOf(executor).write(rowWrite, rows)
     },
     shortId: (id) => id,
     matchesShortId: (id, shortId) => eq(id, shortId),
@@ -186,6 +192,3 @@ type NamedPreparable<R> = {
   toSQL(): { sql: string }
   prepare(name?: string): ReturnType<Preparable<R>['prepare']>
 }
-
-/** Names a statement by its text: 96 bits, so that no two texts share a name. */
-const statementName = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 24)

@@ -1,4 +1,4 @@
-import { Database as SqliteConnection } from 'bun:sqlite'
+import { Database as SqliteConnection, type SQLQueryBindings } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
@@ -6,12 +6,12 @@ import { createDiskSync } from './disk-sync.ts'
 import { createEpoch } from './epoch.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { sqliteColumns } from './tables/columns.ts'
-import type { Database, Preparable, QueryExecutor } from './database.ts'
+import type { Database, QueryExecutor } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
-import { buildOneRow } from './row-writes.ts'
 import { toCallerError } from './errors.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
+import { lazy } from './lazy.ts'
 import { openReader } from './sqlite-reader.ts'
 import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
 import { createShortIds, type ShortIds } from './tables/short-ids.ts'
@@ -99,7 +99,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   }
 
   return {
-    ...describeSqlite(ids),
+    ...describeSqlite(ids, writer),
     world,
     memory: { admissions, configuration, log, refresh },
     listIndex: listIndex.index,
@@ -145,7 +145,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const participants = [admissions, configuration, log, phoneIndex].map(({ participant }) => participant)
   const foreignCommits = watchForeignCommits(connection, participants, () => {})
   return {
-    ...describeSqlite(ids),
+    ...describeSqlite(ids, connection),
     world: systemWorld,
     memory: { admissions, configuration, log, refresh: foreignCommits.notice },
     listIndex: createReadonlyListIndex(reader.client.prepare),
@@ -174,10 +174,15 @@ type Dialect = Pick<
   | 'convertError'
 >
 
-const describeSqlite = (ids: ShortIds): Dialect => ({
+const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
-  writeRows: (executor, write) => prepareOnSqlite(() => buildOneRow(executor, write) as Preparable<void>),
+  writeRows(_, { sqlite }) {
+    const statement = lazy(() => writer.prepare<unknown, SQLQueryBindings[]>(sqlite))
+    return (rows) => {
+      for (const row of rows) statement().run(...row)
+    }
+  },
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
   isConcurrent: false,

@@ -63,7 +63,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       codeHash: hashCode(ring.keys, id, code),
     })
     await registerShortIds(database(), request.developerId, request.projectId, request.appId).catch(() => {})
-    await store.write((tx) => tx.otpRequests.insert(request))
+    await store.write(async (tx) => tx.otpRequests.insert([request]))
     return request
   }
 
@@ -200,7 +200,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       expect(states.every(({ version, position }) => version === 2 && position === null)).toBe(true)
       await store.write(async (tx) => {
         for (const state of states) await tx.keyWalks.put({ ...state, version: 1 })
-        await tx.otpRequests.update({ ...later, status: 'canceled' })
+        tx.otpRequests.update([{ request: { ...later, status: 'canceled' } }])
       })
     },
   )

@@ -220,13 +220,8 @@ describeEachDatabase('retention', (database, kind) => {
         now,
         0,
       )
-      await tx.inbox.insert({
-        seq: ++messages,
-        developerId: ada.developer.id,
-        requestId: name,
-        requestVisible: 1,
-        sentAt: now,
-      })
+      const { id: developerId } = ada.developer
+      tx.inbox.insert([{ seq: ++messages, developerId, requestId: name, requestVisible: 1, sentAt: now }])
       await tx.refreshTokens.insert({ ...token, expiresAt: now + dayMs, sessionEndsAt: now + dayMs })
     }
     const namesIn = async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { otpStatuses, type OtpStatus } from '../../../src/domain/model/request.ts'
+import { otpStatuses, type OtpRequest, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
 import { logLists, requestLists, seqKey } from '../../../src/store/list-changes.ts'
@@ -161,20 +161,19 @@ export const listModel = defineBodyModel<Call, State>({
       case 'send': {
         const app = apps[call.app]
         if (!app) throw new Error('no application')
-        await tx.otpRequests.insert(
-          createPendingRequest(start, { ...app, projectId: 'prj', id: toId(number) }),
-        )
+        tx.otpRequests.insert([createPendingRequest(start, { ...app, projectId: 'prj', id: toId(number) })])
         return record(app, 'otp.sent')
       }
       case 'close': {
         const request = await tx.otpRequests.lock(toId(number - call.callsBefore))
         if (request?.status !== 'pending') return request?.status
-        await tx.otpRequests.update({
+        const closed: OtpRequest = {
           ...request,
           status: call.status,
           verifiedAt: call.status === 'verified' ? start : null,
           failureReason: call.status === 'failed' ? 'blocked' : null,
-        })
+        }
+        tx.otpRequests.update([{ request: closed }])
         return record(request, typeByStatus[call.status])
       }
       case 'delete requests':
