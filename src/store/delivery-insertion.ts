@@ -60,7 +60,7 @@ export function createDeliveryInsertion(
   const findEnvironment = createEnvironmentLookup(database, executor)
 
   /** Inserts a delivery on SQLite, and leases it if it can be sent at once. */
-  function insertOne({ message, developerId, appId, ...delivery }: NewDelivery, isTest: boolean): void {
+  function insertOne({ message, developerId, ...delivery }: NewDelivery, isTest: boolean): void {
     const { id, endpointId, now } = delivery
     const lease = offerLease(now, { developerId, isTest })
     // SQLite has its rows at once.

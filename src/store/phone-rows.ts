@@ -7,7 +7,7 @@ import {
 } from '../domain/model/phone-record.ts'
 import type { Database } from './engine/database.ts'
 import { isDuplicate, RaceLostError } from './engine/errors.ts'
-import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
+import { insertInto, updateTable, type RowWrite, type Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -85,10 +85,11 @@ export const insertPhones = insertInto('phones', columns, {
   toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
 })
 
-export const insertMissingPhones = insertInto('phones', columns, {
-  computed,
-  onConflict: 'on conflict (phone_hash) do nothing',
-})
+/** Inserts records whose hash has none yet. On PostgreSQL only. */
+export const insertMissingPhones: RowWrite = {
+  ...insertInto('phones', columns, { computed, onConflict: 'on conflict (phone_hash) do nothing' }),
+  sqlite: undefined,
+}
 
 export const updatePhones = updateTable('phones', columns.slice(0, -1), ['key'])
 

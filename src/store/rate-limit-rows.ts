@@ -15,7 +15,7 @@ const insertAdmissions = insertInto('rate_admissions', ['subject', 'policy', 'at
 /** Deletes the admissions of limiters after a time, or up to it. On PostgreSQL only. */
 const deleteAdmissions = (operator: '>' | '<='): RowWrite => ({
   columns: ['subject', 'policy', 'at'],
-  sqlite: '',
+  sqlite: undefined,
   postgres: `delete from rate_admissions as old using ${rowsOf('rate_admissions')}
     where old.subject = given.subject and old.policy = given.policy and old.at ${operator} given.at`,
 })

@@ -39,10 +39,15 @@ export const sessionSettings = {
 }
 
 /**
- * Statements of writers find their rows by keys. A plan that was made while a table was still empty would read all of it
- * until the server has gathered statistics.
+ * Statements of writers find their rows by keys, also those of rows given as JSON, which the server takes for a hundred. A
+ * plan that was made while a table was still empty would read all of it until the server has gathered statistics.
  */
-const writerSettings = { ...sessionSettings, enable_seqscan: 'off' }
+const writerSettings = {
+  ...sessionSettings,
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
 
 /**
  * Opens two pools: one that writes, whose connections are pipelined, and one that only reads, so that lists are answered

@@ -80,7 +80,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
       const isCommitted = Promise.withResolvers<void>()
       const transaction = db.transaction(async (tx) => {
         const executor = tx as unknown as QueryExecutor
-        const session = createPostgresSession(executor, (text, [value]) => {
+        const session = createPostgresSession(executor, async (text, [value]) => {
           const [before, after = ''] = text.split('$1')
           return tx.execute(sql`${sql.raw(before ?? '')}${value}${sql.raw(after)}`)
         })

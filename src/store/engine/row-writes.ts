@@ -5,8 +5,8 @@ export type Value = string | number | null
 export type RowWrite = {
   /** Columns of the values. */
   columns: readonly string[]
-  /** Writes one row: has a `?` for each value. */
-  sqlite: string
+  /** Writes one row: has a `?` for each value. Undefined for a write of PostgreSQL alone. */
+  sqlite: string | undefined
   /** Writes any number of rows, `given`, from a JSON array of objects. */
   postgres: string
   /** On PostgreSQL: converts an error of the database. */
@@ -21,7 +21,7 @@ export function insertInto(
   table: string,
   columns: readonly string[],
   options: {
-    /** What happens to a row whose key exists; without it, that is an error. */
+    /** Clause for a row whose key exists; without it, that is an error. */
     onConflict?: string
     computed?: Computed
     /** Condition of PostgreSQL on each row. */

@@ -178,7 +178,10 @@ const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
   writeRows(_, { sqlite }) {
-    const statement = lazy(() => writer.prepare<unknown, SQLQueryBindings[]>(sqlite))
+    const statement = lazy(() => {
+      if (sqlite === undefined) throw new Error('a write of PostgreSQL alone')
+      return writer.prepare<unknown, SQLQueryBindings[]>(sqlite)
+    })
     return (rows) => {
       for (const row of rows) statement().run(...row)
     }
