@@ -5,6 +5,7 @@ import { listen } from '../../src/http/listener.ts'
 import { createServices } from '../../src/server/services.ts'
 import { requireConfig, loadEnv } from './config.ts'
 import type { TestService } from './service.ts'
+import { testWorld } from './world.ts'
 
 type IdentityOptions = {
   /** `OTPD_*` variables. Without an issuer the built-in identity provider is used. */
@@ -29,6 +30,7 @@ export async function startIdentityServer(service: TestService, options: Identit
     wall: options.wallClock,
     keys: deriveKeys(new Uint8Array(masterKeyBytes).fill(7)),
     random: (bytes) => crypto.getRandomValues(bytes),
+    world: testWorld,
     version: '0.0.0-test',
     node: { name: 'test', isSole: true },
     publicUrl: () => options.publicUrl ?? url,

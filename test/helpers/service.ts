@@ -15,6 +15,7 @@ import { testClock } from './clock.ts'
 import { requireConfig, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
 import { testKeys } from './keys.ts'
+import { testWorld } from './world.ts'
 
 /** Caller of the API: a developer with a token, or an application with its three headers. */
 export type TestCaller = { headers: Record<string, string> }
@@ -95,6 +96,7 @@ export async function createTestService(options: TestOptions = {}) {
     keys: testKeys,
     clock,
     random,
+    world: testWorld,
     version: '0.0.0-test',
     node: { name: 'test', isSole: true },
     publicUrl: () => publicUrl,

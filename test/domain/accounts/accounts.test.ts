@@ -15,6 +15,7 @@ import { dayMs } from '../../../src/shared/durations.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
@@ -48,7 +49,7 @@ describeEachDatabase('accounts', (database) => {
       clock,
       newId,
       random,
-      passwords: createPasswords(clock),
+      passwords: createPasswords(clock, testWorld),
       loginAttempts: createLoginAttempts({ store, clock, newId, keys }),
       setupTokens,
       totp: createTotpService({ store, clock, wall: clock, newId, random, keys }),

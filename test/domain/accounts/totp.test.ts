@@ -12,6 +12,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { decodeBase32 } from '../../helpers/base32.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
@@ -36,6 +37,7 @@ describeEachDatabase('a second factor', (database) => {
       newId,
       random,
       keys,
+      world: testWorld,
       onTotpClockSetBack: (refused) => void setBack.push(refused),
     }))
   })
