@@ -9,6 +9,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import { isLoopbackAddress } from '../shared/loopback.ts'
 import type { OpenState } from './circuit-breaker.ts'
 import { createDispatcher, type Report } from './dispatcher.ts'
+import { createReporter } from './reporter.ts'
 import { createProviderPool } from './provider-pool.ts'
 import { createProviderHttp } from './kit/http-client.ts'
 import { providerKinds } from './providers/all-provider-kinds.ts'
@@ -106,6 +107,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     routesFor: (destination) => routing.routesFor(destination),
     dispatch: dispatcher.dispatch,
     render: messages.render,
+    ...createReporter({ pool, clock, timers: world.timers, report }),
   }
 
   return {

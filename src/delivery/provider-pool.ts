@@ -20,6 +20,8 @@ export type ProviderHandle = {
   /** Places for these calls, which developers share. */
   readonly places: FairPlaces
   readonly refusals: RecentRefusals
+  /** Whether it hears how the requests of its messages ended. */
+  readonly feedback: boolean
 }
 
 export type ProviderPool = ReturnType<typeof createProviderPool>
@@ -55,7 +57,8 @@ export function createProviderPool(needs: {
     const breaker = createCircuitBreaker()
     const places = createFairPlaces(inFlightPerProviderMax, 1)
     const refusals = createRecentRefusals()
-    return { name, kind: providerKind, provider, breaker, inFlight: 0, places, refusals, settings }
+    const base = { name, kind: providerKind, provider, breaker, places, refusals, feedback }
+    return { ...base, inFlight: 0, settings }
   }
 
   async function closeIfIdle(handle: ProviderHandle) {

@@ -7,6 +7,7 @@ import { serverOrigin } from '../domain/model/audit.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
+import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
 import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
@@ -120,6 +121,15 @@ export function createMessaging(needs: MessagingNeeds) {
     pollMs,
     timers: world.timers,
   })
+  const outcomes = createOutcomeReports({
+    store,
+    clock,
+    keys,
+    delivery,
+    onError: (error) => report('error', 'outcomes could not be reported', { error }),
+    onLost: (facts) => report('info', 'outcome not reported', facts),
+  })
+  let outcomesPoll: ReturnType<typeof world.timers.setInterval> | undefined
   const receipts = createDeliveryReceipts({
     store,
     clock,
@@ -148,6 +158,12 @@ export function createMessaging(needs: MessagingNeeds) {
     applyEarlyToRelayed: receipts.applyEarlyToRelayed,
     receiveCallback,
     sendDue: worker.sendDue,
+    reportDue: outcomes.reportDue,
+
+    /** Has the outcome of a request reported to its provider, if that takes reports. */
+    onEnded({ id, provider }: Pick<OtpRequest, 'id' | 'provider'>): void {
+      if (provider !== null && delivery.takesReports(provider)) outcomes.reportSoon(id)
+    },
     listProviders: service.listProviders,
     listCircuits: service.listCircuits,
     listRefusals: service.listRefusals,
@@ -157,6 +173,10 @@ export function createMessaging(needs: MessagingNeeds) {
       await store.write((tx) => tx.providerCircuits.clear(node.name))
       await service.configure(settings)
       await worker.start()
+      outcomes.start()
+      outcomesPoll = world.timers.setInterval(() => {
+        if (service.listProviders().some(({ name }) => delivery.takesReports(name))) outcomes.wake()
+      }, outcomesPollMs)
     },
 
     /** Replaces providers and routes with validated settings; deliveries in progress finish with the old ones. */
@@ -168,11 +188,15 @@ export function createMessaging(needs: MessagingNeeds) {
      * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as uncertain
      */
     async stop(withinMs: number): Promise<void> {
-      await Promise.all([worker.stop(), service.close(withinMs)])
+      world.timers.clearInterval(outcomesPoll)
+      await Promise.all([worker.stop(), outcomes.stop(), service.close(withinMs)])
       await circuitWrites
     },
   }
 }
+
+/** How often reports that are due by their time are looked for; those of verified codes are made at once. */
+const outcomesPollMs = 5_000
 
 /** The server itself, in the audit trail of the installation. */
 const operator = { developerId: null, actorId: null, origin: serverOrigin }

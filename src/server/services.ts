@@ -224,6 +224,7 @@ export function createServices(needs: ServiceNeeds) {
       guard,
       challenges,
       recordRefusedSend,
+      onEnded: messaging.onEnded,
     }),
     relay: createOtpRelay({
       ...base,

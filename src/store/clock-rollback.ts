@@ -91,6 +91,10 @@ export function createDeadlineStore(
         .set({ nextAttemptAt: shiftedBack(otpDeliveries.nextAttemptAt) })
         .where(isNotNull(otpDeliveries.nextAttemptAt))
       await executor
+        .update(otpDeliveries)
+        .set({ reportDueAt: shiftedBack(otpDeliveries.reportDueAt) })
+        .where(isNotNull(otpDeliveries.reportDueAt))
+      await executor
         .update(webhookDeliveries)
         .set({ nextAttemptAt: shiftedBack(webhookDeliveries.nextAttemptAt) })
         .where(isNotNull(webhookDeliveries.nextAttemptAt))

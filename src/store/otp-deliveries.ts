@@ -22,6 +22,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
+import { createOutcomeReportQueue } from './outcome-report-queue.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpDeliveries']>
@@ -42,6 +43,7 @@ export const toMessage = (row: Row): Message => ({
   nextAttemptAt: row.nextAttemptAt,
   leaseOwner: row.leaseOwner,
   leaseUntil: row.leaseUntil,
+  reportDueAt: row.reportDueAt,
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
 })
@@ -49,7 +51,7 @@ export const toMessage = (row: Row): Message => ({
 // prettier-ignore
 const insertMessages = insertInto('otp_deliveries', [
   'request_id', 'message', 'channels', 'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts',
-  'next_attempt_at', 'lease_owner', 'lease_until', 'created_at', 'updated_at',
+  'next_attempt_at', 'lease_owner', 'lease_until', 'created_at', 'updated_at', 'report_due_at',
 ])
 
 const toValues = (message: Message): Value[] => [
@@ -67,12 +69,13 @@ const toValues = (message: Message): Value[] => [
   message.leaseUntil,
   message.createdAt,
   message.updatedAt,
+  message.reportDueAt,
 ]
 
 // prettier-ignore
 const updateMessages = updateTable('otp_deliveries', [
   'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
-  'updated_at',
+  'report_due_at', 'updated_at',
 ], ['request_id', 'message'])
 
 const toChangedValues = (message: Message): Value[] => [
@@ -85,6 +88,7 @@ const toChangedValues = (message: Message): Value[] => [
   message.nextAttemptAt,
   message.leaseOwner,
   message.leaseUntil,
+  message.reportDueAt,
   message.updatedAt,
   message.requestId,
   message.message,
@@ -123,6 +127,8 @@ export function createOtpDeliveryStore(
   )
 
   return {
+    reports: createOutcomeReportQueue(database, executor),
+
     insert: (list) => insert(list.map(toValues)),
 
     update: (list) => update(list.map(toChangedValues)),

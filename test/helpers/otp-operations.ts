@@ -80,6 +80,8 @@ export function createOtpOperations(needs: {
       return Promise.resolve({ ...answer, tries: [] })
     },
     render: () => '',
+    takesReports: () => false,
+    report: () => Promise.resolve({ kind: 'done' }),
   }
   const base = { store, clock, newId, keys: testKeys, delivery, random: needs.random ?? random, plans }
   const guard = createGuard({
@@ -111,6 +113,7 @@ export function createOtpOperations(needs: {
       checkToken: () => Promise.reject(new Error('there is no service')),
     }),
     recordRefusedSend: createRefusedSends(base),
+    onEnded() {},
   })
 
   return {

@@ -1,5 +1,5 @@
 import { basicAuth, stripPlus } from './message-fields.ts'
-import type { OutgoingMessage } from './provider.ts'
+import type { OutcomeReport, OutgoingMessage } from './provider.ts'
 import { measureSms } from '../text/sms-segments.ts'
 
 /** Value of each placeholder (`{{text}}`) in operators' templates. */
@@ -24,6 +24,19 @@ const placeholderValues = {
 } as const satisfies Record<string, (message: OutgoingMessage, credentials: Credentials) => string>
 
 export type Credentials = { username: string; password: string }
+
+/** Value of each placeholder in an operator's template for reports of outcomes. */
+const reportValues = {
+  to: ({ to }) => to,
+  digits: ({ to }) => stripPlus(to),
+  requestId: ({ requestId }) => requestId,
+  messageId: ({ messageId }) => messageId,
+  channel: ({ channel }) => channel,
+  outcome: ({ outcome }) => outcome,
+  username: (_, { username }) => username,
+  password: (_, { password }) => password,
+  basic: (_, { username, password }) => basicAuth(username, password),
+} as const satisfies Record<string, (report: OutcomeReport, credentials: Credentials) => string>
 
 /** Placeholders whose values are always valid in a header. */
 const headerSafe = [
@@ -89,6 +102,27 @@ export function fillTemplate(
     },
   )
 }
+
+/** Lists the placeholders of reports, for help texts. */
+export const reportPlaceholderHelp = `{{${Object.keys(reportValues).join('}}, {{')}}}`
+
+/** Matches a template for reports in which every `{{…}}` is known. */
+export const reportTemplatePattern = (start = ''): RegExp =>
+  new RegExp(`^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${Object.keys(reportValues).join('|')})\\}\\})*$`)
+
+/** Fills the placeholders of a template that matches `reportTemplatePattern`. */
+export const fillReportTemplate = (
+  template: string,
+  report: OutcomeReport,
+  credentials: Credentials,
+  escape: (value: string) => string,
+): string =>
+  template.replaceAll(/\{\{(\w+)\}\}/g, (placeholder, name: string) =>
+    isReportPlaceholder(name) ? escape(reportValues[name](report, credentials)) : placeholder,
+  )
+
+const isReportPlaceholder = (name: string): name is keyof typeof reportValues =>
+  Object.hasOwn(reportValues, name)
 
 const isPlaceholderName = (name: unknown): name is keyof typeof placeholderValues =>
   typeof name === 'string' && Object.hasOwn(placeholderValues, name)

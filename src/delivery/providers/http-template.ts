@@ -5,6 +5,7 @@ import { channelsField, readChannels } from '../kit/channels.ts'
 import type { HttpResponse, HttpRequest } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth } from '../kit/message-fields.ts'
+import { readReportResult } from '../kit/outcome-reports.ts'
 import { readReply } from '../kit/reply-text.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import {
@@ -12,7 +13,10 @@ import {
   escapers,
   fillTemplate,
   headersPattern,
+  fillReportTemplate,
   placeholderHelp,
+  reportPlaceholderHelp,
+  reportTemplatePattern,
   templatePattern,
 } from '../kit/placeholders.ts'
 import { accepted, refused, type FailureClass, type Provider, type SendOutcome } from '../kit/provider.ts'
@@ -87,6 +91,17 @@ const fields = {
     pattern: new RegExp(`^(?:[^\\n]*\\S[^\\n]*=[ \\t]*(?:${refusalClasses.join('|')})[ \\t]*(?:\\n|$))+$`),
     example: 'unknown subscriber = invalid_number',
   },
+  reportUrl: {
+    description: `the URL to report outcomes to, by POST with the same headers, with placeholders: ${reportPlaceholderHelp}`,
+    pattern: reportTemplatePattern(String.raw`(?=${urlOriginPattern}(?:[/?][^\s#\\]*)?$)`),
+    example: 'https://sms.example.com/messages/{{messageId}}/outcome',
+  },
+  reportBody: {
+    description: 'the body of such a report, of the same type, with these placeholders',
+    multiline: true,
+    pattern: reportTemplatePattern(),
+    example: '{"id": "{{messageId}}", "outcome": "{{outcome}}"}',
+  },
   channels: channelsField(),
 } as const
 
@@ -106,7 +121,8 @@ const bodyEscapers: Readonly<Record<string, (value: string) => string>> = {
 
 /**
  * Any gateway with an HTTP API, described by the operator: URL, headers and body are templates, and rules
- * read the response. Placeholders are escaped for their place. There are no delivery receipts.
+ * read the response. Placeholders are escaped for their place. There are no delivery receipts; outcomes are reported with
+ * `reportUrl`, for messages whose id `messageIdPath` finds.
  */
 export const httpTemplate = defineKind({
   kind: 'http-template',
@@ -124,8 +140,25 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
   const escapeBody = bodyEscapers[bodyType] ?? escapers.none
   const rules = readRules(settings)
   const secrets = listSecrets(settings, credentials)
+  const { reportUrl, reportBody } = settings
   return {
     channels: readChannels(settings.channels),
+
+    ...(reportUrl !== undefined && {
+      async reportOutcome(report, signal) {
+        const fill = (template: string, escape: (value: string) => string) =>
+          fillReportTemplate(template, report, credentials, escape)
+        const headers = readHeaders(fill(settings.headers ?? '', escapers.none))
+        const type = reportBody === undefined ? {} : { 'content-type': contentTypes[bodyType] ?? '' }
+        const request: HttpRequest = {
+          method: 'POST',
+          url: fill(reportUrl, escapers.percent),
+          headers: { ...type, ...headers },
+          ...(reportBody !== undefined && { body: fill(reportBody, escapeBody) }),
+        }
+        return readReportResult(await http.request(request, signal))
+      },
+    }),
 
     async send(message, signal) {
       const fill = (template: string, escape: (value: string) => string) =>

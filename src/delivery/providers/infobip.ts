@@ -1,3 +1,4 @@
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { noReceipt, unreadable } from '../kit/callbacks.ts'
 import {
   createFailure,
@@ -10,6 +11,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { callFields } from './infobip-voice.ts'
+import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import { clamp, stripPlus } from '../kit/message-fields.ts'
 import {
   accepted,
@@ -70,6 +72,9 @@ const errorCodes: CodeTable = {
   603: 'content_blocked',
 }
 
+/** Names the kind of conversion, as in infobip-api-python-client 6.0.0, which is generated from Infobip's OpenAPI documents. */
+const conversionTracking = { useConversionTracking: true, conversionTrackingName: 'ONE_TIME_PIN' }
+
 /** Values of `status.groupId`; 1 and 3 are not failures. */
 const statusGroups = {
   pending: '1',
@@ -91,7 +96,7 @@ export const infobip = defineKind({
   create: createInfobip,
 })
 
-function createInfobip(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+function createInfobip(settings: SettingValues<typeof fields>, { http, feedback }: ProviderNeeds): Provider {
   const headers = {
     authorization: `App ${settings.apiKey}`,
     'content-type': 'application/json',
@@ -123,11 +128,31 @@ function createInfobip(settings: SettingValues<typeof fields>, { http }: Provide
       const url = `${settings.baseUrl}${isCall ? '/tts/3/advanced' : '/sms/3/messages'}`
       const body = JSON.stringify({
         messages: [isCall ? callFields(message, settings.voiceFrom) : textFields(message)],
+        ...(feedback && !isCall && { options: { conversionTracking } }),
       })
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
       )
+    },
+
+    // "Log end tag": the message converted. There is no call for those that did not.
+    async reportOutcome({ messageId, outcome, channel }, signal) {
+      if (outcome !== 'verified' || channel === 'voice') return reportDone
+      const url = `${settings.baseUrl}/ct/1/log/end/${encodeURIComponent(messageId)}`
+      return readReportResult(await http.request({ method: 'POST', url, headers, body: '{}' }, signal))
+    },
+
+    async checkAccount(signal) {
+      const url = `${settings.baseUrl}/account/1/balance`
+      const result = await http.request({ method: 'GET', url, headers }, signal)
+      return readAccountCheck(result, 'the account', ({ text }) => {
+        const body = parseJson(text)
+        return accountReady([
+          'Balance',
+          `${textAt(body, 'balance') ?? '?'} ${textAt(body, 'currency') ?? ''}`.trim(),
+        ])
+      })
     },
 
     readCallback({ body }) {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { accountFaulty, accountReady, readAccountCheck } from '../kit/account-check.ts'
 import {
   callbackUrlFor,
   forged,
@@ -20,6 +21,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, omitNullish } from '../kit/message-fields.ts'
+import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import { accepted, refused, type Callback, type OutgoingMessage, type Provider } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
@@ -113,7 +115,7 @@ export const twilio = defineKind({
   create: createTwilio,
 })
 
-function createTwilio(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }: ProviderNeeds): Provider {
   const account = `${settings.baseUrl}/2010-04-01/Accounts/${settings.accountSid}`
   const authorization = basicAuth(
     settings.apiKeySid ?? settings.accountSid,
@@ -128,7 +130,13 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
           ContentSid: settings.whatsappContentSid,
           ContentVariables: JSON.stringify({ 1: code }),
         }
-      : { To: to, From: settings.from, MessagingServiceSid: settings.messagingServiceSid, Body: text }
+      : {
+          To: to,
+          From: settings.from,
+          MessagingServiceSid: settings.messagingServiceSid,
+          Body: text,
+          ProvideFeedback: feedback ? 'true' : undefined,
+        }
 
   return {
     channels: [
@@ -151,6 +159,30 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
       )
+    },
+
+    // Only that the person used the message can be reported; calls and WhatsApp take no feedback.
+    async reportOutcome({ messageId, outcome }, signal) {
+      if (outcome !== 'verified' || !/^(SM|MM)/.test(messageId)) return reportDone
+      const url = `${account}/Messages/${messageId}/Feedback.json`
+      const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+      const result = await http.request({ method: 'POST', url, headers, body: 'Outcome=confirmed' }, signal)
+      return readReportResult(result, ({ text }) => textAt(parseJson(text), 'code'))
+    },
+
+    async checkAccount(signal) {
+      const url = `${account}.json`
+      const result = await http.request({ method: 'GET', url, headers: { authorization } }, signal)
+      return readAccountCheck(result, 'this account', ({ text }) => {
+        const body = parseJson(text)
+        const status = textAt(body, 'status') ?? 'unknown'
+        return status === 'active'
+          ? accountReady(
+              ['Account', textAt(body, 'friendly_name') ?? '-'],
+              ['Type', textAt(body, 'type') ?? '-'],
+            )
+          : accountFaulty(`The account is ${status}.`, 'See why in the Twilio Console.')
+      })
     },
 
     readCallback(callback) {

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, parseForm, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
   createFailure,
@@ -10,7 +11,8 @@ import {
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
-import { clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
+import { basicAuth, clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
+import { readReportResult } from '../kit/outcome-reports.ts'
 import {
   accepted,
   refused,
@@ -101,6 +103,8 @@ export const vonageSms = defineKind({
 
 function createVonageSms(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
   const url = `${settings.baseUrl}/sms/json`
+  // The Conversion API and the balance have another host than messages.
+  const apiUrl = settings.baseUrl === fields.baseUrl.default ? 'https://api.nexmo.com' : settings.baseUrl
 
   return {
     channels: ['sms'],
@@ -125,6 +129,29 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
+      )
+    },
+
+    async reportOutcome({ messageId, outcome, endedAt }, signal) {
+      const query = new URLSearchParams({
+        'message-id': messageId,
+        delivered: String(outcome === 'verified'),
+        timestamp: new Date(endedAt).toISOString().slice(0, 19).replace('T', ' '),
+      })
+      const headers = { authorization: basicAuth(settings.apiKey, settings.apiSecret) }
+      const request = { method: 'POST', url: `${apiUrl}/conversions/sms?${query}`, headers } as const
+      const result = await http.request(request, signal)
+      // Vonage has not enabled the Conversion API for this account, which support does on request.
+      if (result.kind === 'response' && result.status === 402)
+        return { kind: 'rejected', providerCode: 'HTTP 402' }
+      return readReportResult(result)
+    },
+
+    async checkAccount(signal) {
+      const headers = { authorization: basicAuth(settings.apiKey, settings.apiSecret) }
+      const request = { method: 'GET', url: `${settings.baseUrl}/account/get-balance`, headers } as const
+      return readAccountCheck(await http.request(request, signal), 'the account', ({ text }) =>
+        accountReady(['Balance', `${textAt(parseJson(text), 'value') ?? '?'} EUR`]),
       )
     },
 

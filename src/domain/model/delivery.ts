@@ -1,3 +1,4 @@
+import type { OutcomeReport, ReportResult } from './outcome-report.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import { isVirtualPhone } from './phone.ts'
@@ -174,6 +175,10 @@ export type Delivery = {
    * @param sentAtMs time of sending, from which the text derives the remaining minutes
    */
   render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
+  /** Tells whether a provider hears how the requests of its messages ended. */
+  takesReports(provider: string): boolean
+  /** Reports how a request ended to the provider of one of its messages. Never rejects. */
+  report(provider: string, report: OutcomeReport): Promise<ReportResult>
 }
 
 /** The destination of a request's messages. */

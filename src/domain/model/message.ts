@@ -63,6 +63,8 @@ export type Message = MessageKey & {
   nextAttemptAt: number | null
   leaseOwner: string | null
   leaseUntil: number | null
+  /** When its provider hears next how the request ended; null if it need not, or has heard it. */
+  reportDueAt: number | null
   createdAt: number
   updatedAt: number
 }
@@ -76,7 +78,7 @@ export type LoadedMessage = {
 
 export type MessageOutcome = Pick<
   Message,
-  'status' | 'provider' | 'messageId' | 'failure' | 'nextAttemptAt' | 'excluded'
+  'status' | 'provider' | 'messageId' | 'failure' | 'nextAttemptAt' | 'excluded' | 'reportDueAt'
 >
 
 /**

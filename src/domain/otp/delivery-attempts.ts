@@ -95,7 +95,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           closable: readClosable(rows, claim.requestId),
           messages: rows.messages(claim.requestId),
         }
-        const { result, changes } = settle(newId, facts, claim, dispatchResult)
+        const { result, changes } = settle(newId, facts, claim, dispatchResult, delivery.takesReports)
         if (!pendingResult) return { result, changes }
         const answer = result.rejected ?? pendingResult.value
         return { result, changes: [...changes, ...resultChanges(pendingResult.scope, answer, facts.now)] }
@@ -155,6 +155,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         nextAttemptAt: now,
         leaseOwner: owner,
         leaseUntil: now + messageLeaseMs,
+        reportDueAt: null,
         createdAt: now,
         updatedAt: now,
       }

@@ -146,6 +146,7 @@ function applyReceipt(
       messageId: null,
       excluded,
       nextAttemptAt: now,
+      reportDueAt: null,
     }
     return {
       result: true,

@@ -9,6 +9,7 @@ import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Challenges } from '../guard/challenge.ts'
 import type { Guard } from '../guard/guard.ts'
+import type { OtpRequest } from '../model/request.ts'
 import type { RecordRefusedSend } from './refused-sends.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
@@ -31,4 +32,6 @@ export type OtpNeeds = {
   guard: Guard
   challenges: Challenges
   recordRefusedSend: RecordRefusedSend
+  /** Called after commit with a request that a call verified or canceled. */
+  onEnded(request: OtpRequest): void
 }

@@ -55,7 +55,7 @@ export function createOtpService(needs: OtpNeeds) {
     async cancel(application: CallingApplication, target: OtpTarget): Promise<OtpRequest> {
       const read = await readTarget(needs, application, target)
       const finder = createRequestFinder(needs, application, read)
-      return unwrap(
+      const canceled = unwrap(
         await store.decide({
           lookUp: finder.lookUp,
           needs: (rows) => ({ application, ...finder.needs(rows), subscribers: application.id }),
@@ -74,6 +74,8 @@ export function createOtpService(needs: OtpNeeds) {
           },
         }),
       )
+      needs.onEnded(canceled)
+      return canceled
     },
 
     /**

@@ -39,6 +39,7 @@ export function settle(
   { now, closable, messages }: SettleFacts,
   claim: ClaimedMessage,
   dispatchResult: Dispatched | undefined,
+  takesReports: (provider: string) => boolean,
 ): Decision<Settled> {
   const message = messages.find((one) => one.message === claim.message)
   // The request was deleted.
@@ -53,7 +54,10 @@ export function settle(
   }))
   // Another sender has the lease by now.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }
-  const outcome = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
+  const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
+  // By then the request has ended; a call that ends it has it reported at once.
+  const reportDueAt = isReported(base, takesReports) ? request.expiresAt : null
+  const outcome = { ...base, reportDueAt }
   const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
   const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
@@ -110,6 +114,11 @@ function refuseMessage(
 export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
   status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
 
+const isReported = (
+  { provider, messageId }: Pick<Message, 'provider' | 'messageId'>,
+  takesReports: (provider: string) => boolean,
+) => provider !== null && messageId !== null && takesReports(provider)
+
 /** Statuses of messages that have arrived or still may. */
 const deliverableStatuses: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
 
@@ -119,7 +128,7 @@ function toMessageOutcome(
   excludedBefore: readonly string[],
   attempt: number,
   now: number,
-): MessageOutcome {
+): Omit<MessageOutcome, 'reportDueAt'> {
   const baseOutcome = {
     provider: null,
     messageId: null,

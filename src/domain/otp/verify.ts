@@ -82,11 +82,15 @@ export function createOtpVerify(needs: OtpNeeds) {
    * @param code anything but six ASCII digits is a wrong code
    * @throws INVALID_PHONE_NUMBER
    */
-  function check(application: CallingApplication, target: OtpTarget, code: string): Promise<CheckResult> {
-    if ('requestId' in target) return needs.store.decide(checkCode(application, target, code))
-    return readTarget(needs, application, target).then((read) =>
-      needs.store.decide(checkCode(application, read, code)),
-    )
+  async function check(
+    application: CallingApplication,
+    target: OtpTarget,
+    code: string,
+  ): Promise<CheckResult> {
+    const read = 'requestId' in target ? target : await readTarget(needs, application, target)
+    const checked = await needs.store.decide(checkCode(application, read, code))
+    if (!isRejected(checked.result)) needs.onEnded(checked.result)
+    return checked
   }
 
   /** The operation of a check: the caller, the limits, then the code. */

@@ -1,10 +1,14 @@
 import type { FairPlaces } from '../model/fair-places.ts'
 import type { MessageKey, Message, LoadedMessage, PlacedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
+import type { OutcomeReportQueue } from './outcome-report-queue.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {
+  /** Reports of how requests ended, to the providers of their messages. */
+  readonly reports: OutcomeReportQueue
+
   insert(messages: readonly Message[]): void
   /** Writes the fields that change after the insertion. The caller has locked the messages. */
   update(messages: readonly Message[]): void

@@ -56,6 +56,9 @@ describe('a message', () => {
           },
         },
       ],
+      options: {
+        conversionTracking: { useConversionTracking: true, conversionTrackingName: 'ONE_TIME_PIN' },
+      },
     })
   })
 

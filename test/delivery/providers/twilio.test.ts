@@ -42,6 +42,7 @@ describe('a message', () => {
       To: '+31612345678',
       From: '+15005550006',
       Body: '482913 is your verification code. It is valid for 5 minutes.',
+      ProvideFeedback: 'true',
       ValidityPeriod: '300',
       StatusCallback: 'https://otp.example.com/v1/callbacks/main/k8s2?request=otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
     })

@@ -57,6 +57,7 @@ export function defineOtpTables(c: ColumnKit) {
       leaseUntil: c.timestampMs('lease_until'),
       createdAt: c.timestampMs('created_at').notNull(),
       updatedAt: c.timestampMs('updated_at').notNull(),
+      reportDueAt: c.timestampMs('report_due_at'),
     },
     (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
   )

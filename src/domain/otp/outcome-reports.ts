@@ -1,0 +1,147 @@
+import { createCoalescingRunner } from '../model/coalescing-runner.ts'
+import { deriveStoredCode } from '../model/code.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Delivery } from '../model/delivery.ts'
+import type { Keys } from '../model/keys.ts'
+import type { LoadedMessage, MessageKey } from '../model/message.ts'
+import type { Outcome } from '../model/outcome-report.ts'
+import { isPlainPhone } from '../model/pseudonyms.ts'
+import { isLiving, type OtpRequest } from '../model/request.ts'
+import type { Store } from '../store/store.ts'
+import { dayMs, hourMs, minuteMs, secondMs } from '../../shared/durations.ts'
+
+/** Longer than a report takes, so that no other node makes it at the same time. */
+const leaseMs = minuteMs
+const batchSize = 100
+/** Calls under way at once, of all providers: reports must not get in the way of messages. */
+const concurrentMax = 10
+/** Ended requests to report at once. More wait for the time that their rows name. */
+const promptMax = 10_000
+
+export const reportLifetimeMs = dayMs
+
+type OutcomeReportNeeds = {
+  store: Store<'leases' | 'otpDeliveries'>
+  clock: Clock
+  keys: Keys
+  delivery: Delivery
+  /** Called with reports that the provider refused, or did not take for a day. */
+  onLost(facts: { requestId: string; provider: string; reason: string }): void
+  /** Called with unexpected errors; the reports are tried again. */
+  onError(error: unknown): void
+}
+
+export type OutcomeReports = ReturnType<typeof createOutcomeReports>
+
+/**
+ * Tells providers how the requests of their messages ended: at least once, for up to a day. A message's row says when its report is due,
+ * from the moment a provider accepts it, so ending a request writes nothing more. `reportSoon` makes it due at once; if that is lost in
+ * a crash, the row is due when the code expires.
+ */
+export function createOutcomeReports(needs: OutcomeReportNeeds) {
+  const { store, clock, keys, delivery, onLost, onError } = needs
+  const prompt = new Set<string>()
+  let isStarted = false
+  const { wake, running } = createCoalescingRunner(reportRound)
+
+  /** Reports one batch. @returns whether there may be more */
+  async function reportRound(): Promise<boolean> {
+    if (!isStarted) return false
+    const requestIds = [...prompt].slice(0, batchSize)
+    try {
+      const claimed = await store.write(async (tx) => {
+        const now = await tx.leases.now()
+        const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
+        const asked =
+          requestIds.length > 0 ? await tx.otpDeliveries.reports.claim({ ...query, requestIds }) : []
+        return [...asked, ...(await tx.otpDeliveries.reports.claim(query))]
+      })
+      for (const id of requestIds) prompt.delete(id)
+      const dueTimes = await reportAll(claimed)
+      await store.write(async (tx) => {
+        for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.setDue(key, dueAt)
+      })
+      return claimed.length >= batchSize || prompt.size > 0
+    } catch (error) {
+      onError(error)
+      return false
+    }
+  }
+
+  async function reportAll(claimed: readonly MessageKey[]): Promise<Array<[MessageKey, number | null]>> {
+    const dueTimes: Array<[MessageKey, number | null]> = []
+    const waiting = [...claimed]
+    const work = async () => {
+      for (let key = waiting.shift(); key; key = waiting.shift()) {
+        const loaded = await store.read.otpDeliveries.load(key)
+        dueTimes.push([key, loaded ? await reportOne(loaded) : null])
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(concurrentMax, claimed.length) }, work))
+    return dueTimes
+  }
+
+  /** @returns when the report is due again; null if it has ended */
+  async function reportOne({ request, message }: LoadedMessage): Promise<number | null> {
+    const { provider, messageId } = message
+    // The message failed over, or the phone was erased.
+    if (provider === null || messageId === null || !isPlainPhone(request.phone)) return null
+    const now = clock.now()
+    if (isLiving(request, now)) return request.expiresAt
+    const result = await delivery.report(provider, {
+      requestId: request.id,
+      messageId,
+      to: request.phone,
+      channel: request.channel,
+      code: deriveStoredCode(keys, request),
+      outcome: outcomeOf(request),
+      endedAt: endOf(request),
+    })
+    if (result.kind === 'done') return null
+    const ageMs = now - request.expiresAt
+    if (result.kind === 'rejected' || ageMs >= reportLifetimeMs) {
+      onLost({ requestId: request.id, provider, reason: result.providerCode })
+      return null
+    }
+    return now + Math.max(backoffMs(ageMs), (result.retryAfterSeconds ?? 0) * secondMs)
+  }
+
+  return {
+    /** Starts reporting, until `stop`. */
+    start(): void {
+      isStarted = true
+      wake()
+    },
+
+    /** Has a request reported that a call just ended. Cheap: nothing is read or written here. */
+    reportSoon(requestId: string): void {
+      if (prompt.size >= promptMax) return
+      prompt.add(requestId)
+      wake()
+    },
+
+    /** Signals that reports may be due. */
+    wake,
+
+    /** Makes the reports that are due; resolves when they have ended. */
+    async reportDue(): Promise<void> {
+      wake()
+      await running()
+    },
+
+    /** Stops claiming reports; resolves once those under way have ended. */
+    async stop(): Promise<void> {
+      isStarted = false
+      await running()
+    },
+  }
+}
+
+/** Half of the age, so that a day has about a dozen tries: from 30 seconds to an hour. */
+const backoffMs = (ageMs: number) => Math.min(hourMs, Math.max(30 * secondMs, ageMs / 2))
+
+/** A request that is pending past its time has expired, whether that is stored or not. */
+const outcomeOf = ({ status }: OtpRequest): Outcome => (status === 'pending' ? 'expired' : status)
+
+const endOf = ({ status, verifiedAt, expiresAt, updatedAt }: OtpRequest) =>
+  verifiedAt ?? (status === 'pending' || status === 'expired' ? expiresAt : updatedAt)

@@ -1,0 +1,18 @@
+import type { MessageKey } from '../model/message.ts'
+
+/** Messages whose providers have yet to hear how the request ended. Part of the outbox of messages. */
+export type OutcomeReportQueue = {
+  /**
+   * Leases reports until `leaseUntil`: those that are due, longest first, or those of these requests, due or not. A report that
+   * is not settled until then is due again.
+   */
+  claim(query: {
+    now: number
+    leaseUntil: number
+    limit: number
+    requestIds?: readonly string[] | undefined
+  }): Promise<MessageKey[]>
+
+  /** Sets when a report is due next; null ends it. */
+  setDue(key: MessageKey, dueAt: number | null): Promise<void>
+}
