@@ -4,9 +4,10 @@ import type { Application } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatSetting } from '../terminal/setting-text.ts'
 import { formatFacts, namedId, printable, type Paint } from '../terminal/text.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
 /** Highlights `live`, the environment that costs money and reaches people. */
-export const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
+export const paintEnvironment = (environment: Environment, paint: Paint) =>
   environment === 'live' ? paint.magenta('live') : 'test'
 
 /** Formats the status of an application, with a symbol and colour. */

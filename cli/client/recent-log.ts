@@ -1,11 +1,12 @@
 import type { ApiResponse, Api } from './api.ts'
 import type { LogEntry } from './resources.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
 export type LogSearch = {
   appId?: string | undefined
   /** Only entries of this OTP request. */
   requestId?: string | undefined
-  environment?: 'live' | 'test' | undefined
+  environment?: Environment | undefined
   type?: string | undefined
   /** Only entries of phone numbers that end with these digits. */
   phoneEnd?: string | undefined

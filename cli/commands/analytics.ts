@@ -11,11 +11,12 @@ import { sparkline } from '../terminal/sparkline.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { environmentOption } from './environment-option.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
 type View = 'summary' | 'timeseries'
 type Range = '7d' | '30d' | '90d'
 type Key = (typeof keys)[number]
-type Options = { range?: Range; app?: string; by?: Key; env?: 'live' | 'test'; watch?: true; csv?: true }
+type Options = { range?: Range; app?: string; by?: Key; env?: Environment; watch?: true; csv?: true }
 
 const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
 const keys = ['application', 'country', 'channel', 'provider'] as const
@@ -139,7 +140,7 @@ function refuseUnused(view: View | undefined, { range, app, by }: Options) {
 }
 
 /** Codes that are counted. */
-type Scope = { range: Range; appId: string | undefined; environment: 'live' | 'test' | undefined }
+type Scope = { range: Range; appId: string | undefined; environment: Environment | undefined }
 
 const readScope = async (api: Api, { range = rangeDefault, app, env }: Options): Promise<Scope> => ({
   range,

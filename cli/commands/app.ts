@@ -25,9 +25,10 @@ import { addAppEnvCommand, systemOption, warnIfNotAnswering } from './app-env.ts
 import { addAppManageCommands } from './app-manage.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
+import { environments, type Environment } from '../../src/shared/otp-values.ts'
 
 type CreateOptions = IdempotencyOption &
-  DuplicateOption & { project: string; env: 'live' | 'test'; envFile?: string; for?: ClientSystem }
+  DuplicateOption & { project: string; env: Environment; envFile?: string; for?: ClientSystem }
 
 type NewApplication = Route<'POST', '/v1/applications'>['body']
 
@@ -45,7 +46,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     .requiredOption('-p, --project <id|name>', 'the project it belongs to')
     .addOption(
       new Option('-e, --env <environment>', 'live, or test (never sends real messages)')
-        .choices(['live', 'test'])
+        .choices(environments)
         .makeOptionMandatory(),
     )
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')

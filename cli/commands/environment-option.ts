@@ -1,7 +1,5 @@
 import { Option } from 'commander'
-
-const environments = ['live', 'test'] as const
-export type Environment = (typeof environments)[number]
+import { environments } from '../../src/shared/otp-values.ts'
 
 /** Creates the option that filters by environment. @param what for example `only codes of` */
 export const environmentOption = (what: string) =>

@@ -10,7 +10,8 @@ import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.
 import type { LogEntry } from '../client/resources.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { logTypes } from '../../src/shared/event-kinds.ts'
-import { environmentOption, type Environment } from './environment-option.ts'
+import { environmentOption } from './environment-option.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
 
 type Options = {

@@ -21,10 +21,11 @@ import { formatFacts, namedId, printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
 type Filters = ListOptions & {
   app?: string
-  env?: 'live' | 'test'
+  env?: Environment
   phone?: string
   country?: string
   since?: string

@@ -11,8 +11,9 @@ import { kept, optional } from '../terminal/table.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { formatFacts, namedId, printable } from '../terminal/text.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
-type Options = ListOptions & CountryOption & { env?: 'live' | 'test'; phone?: string }
+type Options = ListOptions & CountryOption & { env?: Environment; phone?: string }
 
 /** Registers the commands for verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {

@@ -7,6 +7,7 @@ import type { ActiveBinding, KeyRouter } from './key-router.ts'
 import type { Line } from './spans.ts'
 import type { Store } from './store.ts'
 import type { Theme } from './theme.ts'
+import type { Environment } from '../../src/shared/otp-values.ts'
 
 /** Where a screen begins when another one links to it. */
 export type Target = {
@@ -35,7 +36,7 @@ export type Choice = {
 /** The two secrets of an application; one alone after only that one was rotated. */
 export type AppSecrets = Partial<Pick<AppCredentials, 'clientSecret' | 'apiKey'>>
 
-export type Environment = 'live' | 'test'
+export type { Environment } from '../../src/shared/otp-values.ts'
 
 export type Field = {
   name: string

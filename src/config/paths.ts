@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 import { parseConfigFile, type FileEntry, type ParsedFile } from './toml-file.ts'
-import type { ConfigInput, Environment, ResolvedSetting, Reader } from './reader.ts'
+import type { ConfigInput, EnvironmentVariables, ResolvedSetting, Reader } from './reader.ts'
 import { parsePath } from './values.ts'
 
 export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
@@ -102,7 +102,12 @@ function defaultDataDir({ env, isRoot }: ConfigInput): { path: string | null; or
  * Resolves `$XDG_…_HOME/otpd/…`, which defaults to a folder below the home folder. Relative values are ignored (XDG Base
  * Directory specification).
  */
-function xdgPath(env: Environment, variable: string, underHome: string, ...rest: string[]): string[] {
+function xdgPath(
+  env: EnvironmentVariables,
+  variable: string,
+  underHome: string,
+  ...rest: string[]
+): string[] {
   const base = env[variable]
   if (base !== undefined && isAbsolute(base)) return [join(base, 'otpd', ...rest)]
   const home = env['HOME']

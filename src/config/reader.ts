@@ -32,12 +32,12 @@ export type Flags = {
   logLevel?: string | undefined
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** Everything the configuration depends on, so that tests need no separate process. */
 export type ConfigInput = {
   flags: Flags
-  env: Environment
+  env: EnvironmentVariables
   /** @throws the errors of `readFileSync` */
   readFile(path: string): Uint8Array
   /** Type and permissions of a file, as `stat` returns them. @throws the errors of `statSync` */

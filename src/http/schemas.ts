@@ -4,6 +4,7 @@ import type { JsonText } from '../shared/json.ts'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 import type { ErrorCode } from '../domain/model/errors.ts'
 import { errorCodes } from './errors.ts'
+import { environments } from '../shared/otp-values.ts'
 
 // Uses TypeBox directly instead of Elysia's `t`: `t.Integer` coerces strings and obscures the OpenAPI document.
 
@@ -191,8 +192,6 @@ export const eventStream = (description: string) =>
   Type.String({ contentMediaType: 'text/event-stream', description })
 
 export const deleted = data(object({ id: Type.String(), deleted: Type.Boolean() }, 'Deletion'))
-
-export const environments = ['live', 'test'] as const
 
 /** Query parameter that filters by environment. */
 export const environmentQuery = Type.Optional({

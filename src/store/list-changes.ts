@@ -4,6 +4,7 @@ import { eventKinds, logTypes, type LogType } from '../shared/event-kinds.ts'
 import type { Environment } from '../domain/model/application.ts'
 import type { Database } from './engine/database.ts'
 import type { ListChange } from './engine/list-tail.ts'
+import { environments } from '../shared/otp-values.ts'
 
 // Names of the lists of the lagging index, and the changes that rows make to them. Names are stored.
 
@@ -13,7 +14,6 @@ const byValue = <V extends string, T>(values: readonly V[], build: (value: V) =>
   Object.fromEntries(values.map((value) => [value, build(value)])) as Record<V, T>
 
 /** Lists of a developer hold one environment each, so that either is read without the other. */
-const environments = ['live', 'test'] as const
 
 const byEnvironment = <T>(build: (environment: Environment) => T) => byValue(environments, build)
 

@@ -24,6 +24,7 @@ import {
 import type { Environment } from '../domain/model/application.ts'
 import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+import { environments } from '../shared/otp-values.ts'
 
 const pseudonymSlots = 'phones_by_pseudonym'
 
@@ -95,7 +96,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     const { listIndex } = database
     const { developerId, limit, before } = filter
     if (!listIndex) {
-      const wanted: Environment[] = environment === undefined ? ['live', 'test'] : [environment]
+      const wanted: readonly Environment[] = environment === undefined ? environments : [environment]
       const pages = await Promise.all(wanted.map((one) => listPage({ ...filter, environment: one })))
       const byIdentity = (a: PhoneRow, b: PhoneRow) => ((a.identityId ?? '') < (b.identityId ?? '') ? 1 : -1)
       return pages.flat().toSorted(byIdentity).slice(0, limit)

@@ -13,6 +13,7 @@ import type { ScreenTitles } from '../screen.ts'
 import { justify, displayWidth, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
+import { environments as allEnvironments } from '../../../src/shared/otp-values.ts'
 
 const serverTones: Record<ServerState, Tone> = {
   operational: 'good',
@@ -30,9 +31,7 @@ export function Header({ screens, width }: { screens: ScreenTitles; width: numbe
   const pageEnvironment = shell.environment ?? shell.onlyEnvironment
   const environments = pageEnvironment
     ? [pageEnvironment]
-    : (['live', 'test'] as const).filter((candidate) =>
-        applications.some(({ environment }) => environment === candidate),
-      )
+    : allEnvironments.filter((candidate) => applications.some(({ environment }) => environment === candidate))
   const right: Span[] = [
     ...(console.isReadOnly ? [{ text: 'read-only  ', paint: theme.paint.yellow }] : []),
     ...(shell.isPaused ? [{ text: 'paused  ', paint: theme.paint.yellow }] : []),

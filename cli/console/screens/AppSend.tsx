@@ -10,6 +10,7 @@ import { wrap, type Line, type Span } from '../spans.ts'
 import type { SentCode, TabProps } from './app-tab.ts'
 import { liveText } from './otp-dialogs.ts'
 import { useRequestKeys } from './use-request-keys.ts'
+import type { Environment } from '../../../src/shared/otp-values.ts'
 
 /** Tab that sends a code as the application, shows what happens to it, and verifies it. */
 export function AppSend({ app, keys, sent, width, height }: TabProps) {
@@ -26,7 +27,7 @@ export function AppSend({ app, keys, sent, width, height }: TabProps) {
   if (request.data === undefined) return <LoadingOrError polled={request} width={width} height={height} />
   return <SentRequest {...{ request: request.data, sent, keys, width, height }} />
 
-  function introduction(environment: 'live' | 'test', room: number): Line[] {
+  function introduction(environment: Environment, room: number): Line[] {
     const text =
       environment === 'test'
         ? 'Press S to send a code. A test application sends nothing to the phone: its code appears here.'

@@ -11,6 +11,7 @@ import type {
 import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { checkAltcha, createAltcha, type AltchaChallenge } from './altcha.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 /** How many times the allowances are open to sends that passed a challenge. */
 export const challengeTimes = 3
@@ -70,7 +71,7 @@ export function createChallenges(needs: {
      * closed: without an answer the challenge is not passed.
      */
     async answer(
-      { environment }: { environment: 'live' | 'test' },
+      { environment }: { environment: Environment },
       { challenge: token, clientIp }: { challenge?: string | undefined; clientIp?: string | undefined },
     ): Promise<ChallengeAnswer> {
       const { challenge, mode } = needs.settings()

@@ -3,6 +3,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { BreakdownChanges, CountChanges, CountName } from '../store/analytics.ts'
 import type { Change } from '../store/operation.ts'
 import { utcDay } from './analytics.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 type Counts = { [N in CountName]?: number }
 
@@ -14,7 +15,7 @@ export const countChange = (
 ): Change => ({ kind: 'counts', developerId, day, counts: inEnvironment(environment, counts) })
 
 /** Counts in the test environment, too, if they are its own. */
-export function inEnvironment(environment: 'live' | 'test', counts: Counts): CountChanges {
+export function inEnvironment(environment: Environment, counts: Counts): CountChanges {
   if (environment === 'live') return counts
   const { requests, sent, verified, failed, active } = counts
   return {

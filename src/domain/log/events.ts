@@ -7,6 +7,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { createRequestLog, type RequestEntry } from './request-log.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 const kindsOfWildcard: ReadonlySet<string> = new Set(wildcardKinds)
@@ -86,7 +87,7 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
 
 export type LogFilter = {
   appId?: string | undefined
-  environment?: 'live' | 'test' | undefined
+  environment?: Environment | undefined
   /** Only entries of this request, with its delivery attempts. */
   requestId?: string | undefined
   types?: readonly LogType[] | undefined

@@ -1,8 +1,9 @@
 import { type FieldValues, keysOf } from '../../shared/fields.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
 import type { Developer } from './developer.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
-export type Environment = 'live' | 'test'
+export type { Environment } from '../../shared/otp-values.ts'
 
 /** The credentials of an application as stored. Only the webhook secret is readable. */
 export type StoredCredentials = {

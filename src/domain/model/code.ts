@@ -1,6 +1,7 @@
 import { hmac, type Keys } from './keys.ts'
 import { isFictionalPhone } from './phone.ts'
 import { timingSafeEqualBytes } from './timing-safe.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 export const codeDigits = 6
 export const codePattern = '^[0-9]{6}$'
@@ -14,7 +15,7 @@ export const attemptsMax = 5
 /** Fixed code of every request by a `test` application to a fictional number. */
 const fictionalCode = '424242'
 
-export type CodeSource = { id: string; codeSalt: string; phone: string; environment: 'live' | 'test' }
+export type CodeSource = { id: string; codeSalt: string; phone: string; environment: Environment }
 
 /** Stored parts of a code, from which it is derived again. */
 export type StoredCodeSource = CodeSource & { codeHash: string }

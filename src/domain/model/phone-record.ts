@@ -2,6 +2,7 @@ import { dayMs } from '../../shared/durations.ts'
 import { canonicalPhone } from './canonical-phone.ts'
 import { deviceOf } from './context.ts'
 import { indexHash, indexHashes, upgradeHash, type HashForm, type Keys } from './keys.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 /**
  * Lanes keep groups of calls about one phone apart, so that a stranger cannot spend the budgets of the owner: those from
@@ -42,7 +43,7 @@ export type PhoneIdentity = {
 }
 
 /** Phone of one developer in one environment, in any spelling. */
-export type Subscriber = { developerId: string; environment: 'live' | 'test'; phone: string }
+export type Subscriber = { developerId: string; environment: Environment; phone: string }
 
 /**
  * Everything that is kept about one phone of one developer in one environment, under all its spellings. One row, so

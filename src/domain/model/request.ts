@@ -1,19 +1,21 @@
 import type { Facade } from './compat.ts'
+import {
+  channels,
+  otpStatuses,
+  type Channel,
+  type Environment,
+  type FailureReason,
+  type OtpStatus,
+} from '../../shared/otp-values.ts'
 import { ServiceError } from './errors.ts'
 
-export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
-export type OtpStatus = (typeof otpStatuses)[number]
-
-export const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
-export type Channel = (typeof channels)[number]
+export { channels, otpStatuses, type Channel, type FailureReason, type OtpStatus }
 
 /** Record of a request that a façade made: the façade, and the messages, oldest first. */
 export type CompatRecord = {
   facade: Facade
   messages: ReadonlyArray<{ channel: Channel; sentAt: number }>
 }
-
-export type FailureReason = 'max_attempts' | 'delivery_failed' | 'blocked'
 
 /** Delivery state of a request: that of its newest message, or `delivered` once any of its messages was. */
 export type DeliveryStatus = 'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'
@@ -47,7 +49,7 @@ export type OtpRequest = {
   developerId: string
   projectId: string
   appId: string
-  environment: 'live' | 'test'
+  environment: Environment
   phone: string
   country: string | null
   status: OtpStatus

@@ -1,4 +1,5 @@
 import type { Subscription } from '../../shared/event-kinds.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 /**
  * An endpoint's additional headers, by lower-case name. Values are treated as the receiver's credentials: sealed at rest
@@ -44,7 +45,7 @@ export type EndpointChanges = {
 /** An endpoint with the fields of its application that a message needs. */
 export type EndpointWithApplication = Omit<WebhookEndpoint, 'headers'> & {
   projectId: string
-  environment: 'live' | 'test'
+  environment: Environment
   /** Null if it cannot be decrypted. */
   webhookSecret: string | null
   /** Null if they cannot be decrypted. */

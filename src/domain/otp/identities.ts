@@ -21,6 +21,7 @@ import {
 import type { OtpRequest } from '../model/request.ts'
 import { findPhone } from './phones.ts'
 import type { TypedPhone } from './target.ts'
+import { environments, type Environment } from '../../shared/otp-values.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
@@ -92,9 +93,9 @@ export function createIdentityService(needs: {
   async function findEach(
     developerId: string,
     phone: string,
-    environment: 'live' | 'test' | undefined,
+    environment: Environment | undefined,
   ): Promise<Identity[]> {
-    const wanted = environment === undefined ? (['live', 'test'] as const) : [environment]
+    const wanted = environment === undefined ? environments : [environment]
     const records = wanted.map((one) => findPhone(read, needs.keys, { developerId, environment: one, phone }))
     const identities = (await Promise.all(records)).flatMap((found) =>
       found ? toIdentities(found.record) : [],
@@ -116,7 +117,7 @@ export function createIdentityService(needs: {
     async list(
       developer: Developer,
       page: PageRequest,
-      environment?: 'live' | 'test' | undefined,
+      environment?: Environment | undefined,
     ): Promise<Page<Identity>> {
       const query = { environment, limit: page.limit + 1, before: readIdCursor(page, 'idn') }
       const records = await read.phones.listIdentities(developer.id, query)
@@ -134,7 +135,7 @@ export function createIdentityService(needs: {
       developer: Pick<Developer, 'id'>,
       { phone: input, country }: TypedPhone,
       page: PageRequest,
-      environment?: 'live' | 'test' | undefined,
+      environment?: Environment | undefined,
     ): Promise<Page<Identity>> {
       const { limit } = page
       const before = readIdCursor(page, 'idn')
@@ -185,7 +186,7 @@ export function createIdentityService(needs: {
     async getByPhone(
       developerId: string,
       phone: string,
-      environment?: 'live' | 'test' | undefined,
+      environment?: Environment | undefined,
     ): Promise<Identity> {
       const [identity] = await findEach(developerId, phone, environment)
       if (identity) return identity

@@ -10,11 +10,10 @@ import type { Clock } from '../model/clock.ts'
 import type { OtpFilter, OtpRequestStore } from '../store/otp-requests.ts'
 import type { Store } from '../store/store.ts'
 import { findPhone } from './phones.ts'
+import { environments } from '../../shared/otp-values.ts'
 
 /** Requests that a page looks at. A filter that matches few of a number's requests gives short pages. */
 const scannedMax = 500
-
-const environments = ['live', 'test'] as const
 
 /**
  * Creates the search for the requests of a phone number. Numbers are sealed: the record of a whole number leads to its newest

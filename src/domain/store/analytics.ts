@@ -1,4 +1,6 @@
 import type { BreakdownDimension } from '../model/breakdown.ts'
+import type { Environment } from '../../shared/otp-values.ts'
+
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 
 /**
@@ -8,8 +10,6 @@ export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
 export type CountChanges = { [N in CountName | `test${Capitalize<CountName>}`]?: number }
 
 export type DayCounts = { day: number; sent: number; verified: number; failed: number }
-
-type Environment = 'live' | 'test'
 
 /** Key of a row of the breakdown. Null if the request has none: test applications have neither channel nor provider. */
 export type BreakdownKey = {

@@ -7,6 +7,7 @@ import type {
   ApplicationCredentials,
 } from '../model/application.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 export type ApplicationListQuery = {
   developerId: string
@@ -34,9 +35,7 @@ export type ApplicationStore = {
   /** Deletes an application with its credentials, webhook endpoints and their deliveries, and nothing else. */
   delete(developerId: string, id: string): Promise<boolean>
   /** Finds any developer's application, for the operator. */
-  findOwner(
-    id: string,
-  ): Promise<{ developerId: string; name: string; environment: 'live' | 'test' } | undefined>
+  findOwner(id: string): Promise<{ developerId: string; name: string; environment: Environment } | undefined>
   /** Finds any developer's application, to check a signature with its webhook secret. */
   findSigning(id: string): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
   /** Several may match: a preview has only eight characters. */

@@ -2,11 +2,12 @@ import type { LogType } from '../../shared/event-kinds.ts'
 import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
 import type { EntryPlace } from '../model/request-history.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 export type LogQuery = {
   appId?: string | undefined
   /** Only entries of applications in this environment. */
-  environment?: 'live' | 'test' | undefined
+  environment?: Environment | undefined
   /** Only entries of these types. */
   types?: readonly LogType[] | undefined
   limit: number

@@ -1,3 +1,5 @@
+import type { Environment } from '../../shared/otp-values.ts'
+
 /** An identity as 0.1.0 stored it: one per developer and phone, for both environments. */
 export type OldIdentity = {
   id: string
@@ -8,7 +10,7 @@ export type OldIdentity = {
   verificationCount: number
   firstVerifiedAt: number
   lastVerifiedAt: number
-  applications: Array<{ id: string; environment: 'live' | 'test' }>
+  applications: Array<{ id: string; environment: Environment }>
 }
 
 /** Identities of 0.1.0, which the first start of a later version moves to the records of phones. */

@@ -1,9 +1,10 @@
 import type { OtpStatus, OtpRequest } from '../model/request.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 export type OtpFilter = {
   appId?: string | undefined
-  environment?: 'live' | 'test' | undefined
+  environment?: Environment | undefined
   /** A pending request past `expiresAt` counts as expired. */
   status?: OtpStatus | undefined
 }

@@ -1,6 +1,7 @@
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { OldBudgets } from './check-budgets.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 /**
  * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,
@@ -36,7 +37,7 @@ export type PhoneStore = {
    */
   listIdentities(
     developerId: string,
-    query: { environment?: 'live' | 'test' | undefined; limit: number; before?: string | undefined },
+    query: { environment?: Environment | undefined; limit: number; before?: string | undefined },
   ): Promise<PhoneRecord[]>
   /** Lists all records in key order, after the slot with `afterKey`. */
   scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>

@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts'
 import { recordsOf, recordsOfAll } from './erasable-records.ts'
 import { scanPages } from './scan-pages.ts'
 import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
+import { environments } from '../../shared/otp-values.ts'
 
 /** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
@@ -77,7 +78,7 @@ export async function erasePhone(
 
   async function eraseRecords() {
     for (const developerId of await records.developerIds()) {
-      const hashes = (['live', 'test'] as const).flatMap((environment) => {
+      const hashes = environments.flatMap((environment) => {
         const subscriber = { developerId, environment, phone }
         return [...subscriberHashes(keys, subscriber), ...pseudonymHashes(keys, subscriber)]
       })

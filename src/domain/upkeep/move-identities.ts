@@ -7,6 +7,7 @@ import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Random } from '../model/random.ts'
 import type { OldIdentity } from '../store/identities.ts'
 import type { Store, Stores } from '../store/store.ts'
+import type { Environment } from '../../shared/otp-values.ts'
 
 const batchRows = 20_000
 
@@ -46,14 +47,14 @@ export async function moveIdentities(needs: {
 
 /** The part of an identity that one environment gets. */
 type Part = Pick<OldIdentity, 'developerId' | 'phone' | 'country'> & {
-  environment: 'live' | 'test'
+  environment: Environment
   identity: PhoneIdentity
   isSecond: boolean
 }
 
 function splitByEnvironment({ applications, ...old }: OldIdentity, random: Random): Part[] {
   const { id, developerId, phone, country, verificationCount, firstVerifiedAt, lastVerifiedAt } = old
-  const idsIn = (environment: 'live' | 'test') =>
+  const idsIn = (environment: Environment) =>
     applications.filter((one) => one.environment === environment).map((one) => one.id)
   const [live, test] = [idsIn('live'), idsIn('test')]
   const common = { developerId, phone, country }

@@ -6,6 +6,7 @@ import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webho
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
 import { eventKinds, subscriptions } from '../../shared/event-kinds.ts'
 import { errorCodes } from '../errors.ts'
+import { environments, failureReasons } from '../../shared/otp-values.ts'
 
 /** Lists of words that the document names: a schema with exactly these words refers to the component. */
 export const enumComponents: ReadonlyArray<{ name: string; values: readonly string[]; description: string }> =
@@ -41,7 +42,7 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
     },
     {
       name: 'Environment',
-      values: ['live', 'test'],
+      values: environments,
       description: 'Messages of `test` applications go to the inbox and to no phone.',
     },
     {
@@ -59,7 +60,7 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
     },
     {
       name: 'FailureReason',
-      values: ['max_attempts', 'delivery_failed', 'blocked'],
+      values: failureReasons,
       description:
         'Why a request failed: five wrong codes, no provider could deliver the message, or the fraud guard blocked it.',
     },

@@ -4,6 +4,7 @@ import { guardAlertReasons } from '../../shared/guard-alert.ts'
 import { eventKinds, relayKinds, type EventKind } from '../../shared/event-kinds.ts'
 import { nullable, object, oneOf, timestamp } from '../schemas.ts'
 import { type createSchemaConverter, toPascalCase } from './schemas.ts'
+import { environments, failureReasons } from '../../shared/otp-values.ts'
 
 /** When each event happens. */
 export const eventTexts: Readonly<Record<EventKind, { summary: string; description: string }>> = {
@@ -69,11 +70,11 @@ const otpEventData = object(
     requestId: Type.String(),
     appId: Type.String(),
     projectId: Type.String(),
-    environment: oneOf(['live', 'test']),
+    environment: oneOf(environments),
     phone: Type.String(),
     country: nullable(Type.String()),
     status: oneOf(otpStatuses),
-    failureReason: nullable(oneOf(['max_attempts', 'delivery_failed', 'blocked'])),
+    failureReason: nullable(oneOf(failureReasons)),
     channel: oneOf(channels),
     attempts: Type.Integer(),
     createdAt: timestamp,
@@ -110,7 +111,7 @@ const messageEventData = object(
     messageId: Type.String({ description: 'Id that the delivery responded with.' }),
     appId: Type.String(),
     projectId: Type.String(),
-    environment: oneOf(['live', 'test']),
+    environment: oneOf(environments),
     phone: Type.String(),
     country: nullable(Type.String()),
     status: oneOf(['sent', 'delivered', 'undelivered']),

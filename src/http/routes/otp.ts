@@ -31,17 +31,18 @@ import type { ReadIdempotency } from '../idempotency.ts'
 import { logEntry, presentLogEntry } from './logs.ts'
 import { otpDeliverRoute } from './otp-deliver.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
+import { environments, failureReasons } from '../../shared/otp-values.ts'
 
 const otpRequest = object(
   {
     id: Type.String(),
     requestId: Type.String({ description: 'The same as id.' }),
     appId: Type.String(),
-    environment: oneOf(['live', 'test']),
+    environment: oneOf(environments),
     phone: Type.String(),
     country: nullable(Type.String()),
     status: oneOf(otpStatuses),
-    failureReason: nullable(oneOf(['max_attempts', 'delivery_failed', 'blocked'])),
+    failureReason: nullable(oneOf(failureReasons)),
     channel: Type.String(),
     provider: nullable(Type.String()),
     deliveryStatus: nullable(Type.String()),

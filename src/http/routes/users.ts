@@ -18,7 +18,6 @@ import {
   countryQuery,
   data,
   environmentQuery,
-  environments,
   nullable,
   object,
   oneOf,
@@ -26,6 +25,7 @@ import {
   pageQuery,
   timestamp,
 } from '../schemas.ts'
+import { environments } from '../../shared/otp-values.ts'
 
 const identity = object(
   {

@@ -1,7 +1,7 @@
 import type { CallGroup, QueryExecutor } from './database.ts'
 import { unavailable } from './errors.ts'
+import { canRunAgain, takeTogether } from './repeated-calls.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
-import { canLeaveOutGuard } from './write-queue.ts'
 import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
 
 const groupMax = 256
@@ -63,18 +63,12 @@ export function createGroups(
       running++
       // The next turn of the event loop, so that calls that arrive together share a group.
       setImmediate(() => {
-        const group = takeGroup()
+        const group = takeTogether(waiting, groupMax)
         void (group.length === 0 ? Promise.resolve() : runGroup(group)).finally(() => {
           running--
           schedule()
         })
       })
-    }
-
-    /** Takes the calls that wait longest: one that runs alone, or all before such a one. */
-    function takeGroup(): Array<Job<C>> {
-      const alone = waiting.findIndex(({ failure }) => failure !== undefined)
-      return waiting.splice(0, alone === -1 ? groupMax : Math.min(Math.max(alone, 1), groupMax))
     }
 
     async function runGroup(group: Array<Job<C>>): Promise<void> {
@@ -87,8 +81,7 @@ export function createGroups(
         }
       } catch (error) {
         const callerError = convertError(error)
-        const canRunAgain = group.length > 1 || canLeaveOutGuard(group, callerError)
-        if (!canRunAgain || callerError instanceof ServiceError) {
+        if (!canRunAgain(group, callerError) || callerError instanceof ServiceError) {
           for (const { reject } of group) reject(callerError)
           return
         }

@@ -1,11 +1,11 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
-import { GuardFault } from '../../domain/model/guard.ts'
 import type { CallGroup, QueryExecutor } from './database.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import { createCommitFlusher } from './commit-flusher.ts'
 import type { DiskSync } from './disk-sync.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
+import { canRunAgain, isAlone, takeTogether } from './repeated-calls.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
@@ -48,12 +48,6 @@ export type WriteQueueHooks = {
    */
   onForeignCommit?(connection: SqliteConnection): void
 }
-
-const isAlone = ({ failure }: Job) => failure !== undefined
-
-/** Tells whether a call has failed for the rows of the guard, and can run again without them. */
-export const canLeaveOutGuard = (calls: ReadonlyArray<{ failure: unknown }>, error: unknown): boolean =>
-  error instanceof GuardFault && calls.some(({ failure }) => !(failure instanceof GuardFault))
 
 /**
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
@@ -142,7 +136,7 @@ export function createWriteQueue(
   async function runNextBatch() {
     if (flusher.isFull()) await flusher.wait()
     if (!beginBatch()) return
-    const batch = takeBatch()
+    const batch = takeTogether(waiting, batchMax)
     // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
     // fails, so that tests find it.
     let hasTurnEnded = false
@@ -169,12 +163,6 @@ export function createWriteQueue(
     isActive = false
     if (waiting.length > 0) schedule()
     else notifyIdle()
-  }
-
-  /** Takes the jobs that wait longest: one that runs alone, or all before such a one. */
-  function takeBatch(): Job[] {
-    const alone = waiting.findIndex(isAlone)
-    return waiting.splice(0, alone === -1 ? batchMax : Math.min(Math.max(alone, 1), batchMax))
   }
 
   function notifyIdle() {
@@ -240,15 +228,14 @@ export function createWriteQueue(
         job.outcome = { value: job.body(tx) }
       } catch (error) {
         if (!connection.inTransaction) return { kind: 'failed', error }
-        if (canLeaveOutGuard([job], error)) return { kind: 'split', error }
+        if (canRunAgain([job], error)) return { kind: 'split', error }
         job.outcome = { error }
       }
     }
     try {
       for (const group of groups) await group.write(tx)
     } catch (error) {
-      const canRunAgain = batch.length > 1 || canLeaveOutGuard(batch, error)
-      return { kind: connection.inTransaction && canRunAgain ? 'split' : 'failed', error }
+      return { kind: connection.inTransaction && canRunAgain(batch, error) ? 'split' : 'failed', error }
     }
     return { kind: 'done' }
   }

@@ -1,4 +1,5 @@
 import type { ColumnKit } from './columns.ts'
+import type { Environment } from '../../../shared/otp-values.ts'
 
 /** Projects and applications. */
 export function defineAppsTables(c: ColumnKit) {
@@ -16,7 +17,7 @@ export function defineAppsTables(c: ColumnKit) {
     developerId: c.text('developer_id').notNull(),
     projectId: c.text('project_id').notNull(),
     name: c.text('name').notNull(),
-    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    environment: c.text('environment').notNull().$type<Environment>(),
     status: c.text('status').notNull().$type<'active' | 'disabled'>(),
     otpTtlSeconds: c.integer('otp_ttl_seconds').notNull(),
     clientIdSalt: c.text('client_id_salt').notNull(),
@@ -44,7 +45,7 @@ export function defineAppsTables(c: ColumnKit) {
   const deletedApplications = c.table('deleted_applications', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
-    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    environment: c.text('environment').notNull().$type<Environment>(),
   })
 
   return { projects, applications, deletedApplications }

@@ -1,4 +1,5 @@
 import type { ColumnKit } from './columns.ts'
+import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
 /** OTP requests, their messages, and the users that they verified. */
 export function defineOtpTables(c: ColumnKit) {
@@ -7,11 +8,11 @@ export function defineOtpTables(c: ColumnKit) {
     developerId: c.shortId('developer_id').notNull(),
     projectId: c.shortId('project_id').notNull(),
     appId: c.shortId('app_id').notNull(),
-    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    environment: c.text('environment').notNull().$type<Environment>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
-    status: c.text('status').notNull().$type<'pending' | 'verified' | 'failed' | 'expired' | 'canceled'>(),
-    failureReason: c.text('failure_reason').$type<'max_attempts' | 'delivery_failed' | 'blocked'>(),
+    status: c.text('status').notNull().$type<OtpStatus>(),
+    failureReason: c.text('failure_reason').$type<FailureReason>(),
     channel: c.text('channel').notNull(),
     provider: c.text('provider'),
     deliveryStatus: c
@@ -91,7 +92,7 @@ export function defineOtpTables(c: ColumnKit) {
     developerId: c.text('developer_id').notNull(),
     projectId: c.text('project_id').notNull(),
     appId: c.text('app_id').notNull(),
-    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    environment: c.text('environment').notNull().$type<Environment>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
     channel: c.text('channel').notNull().$type<'sms' | 'whatsapp' | 'telegram' | 'voice'>(),
@@ -115,7 +116,7 @@ export function defineOtpTables(c: ColumnKit) {
     key: c.timestampMs('key').primaryKey(),
     phoneHash: c.text('phone_hash').notNull(),
     developerId: c.shortId('developer_id').notNull(),
-    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    environment: c.text('environment').notNull().$type<Environment>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
     deviceSends: c.text('device_sends'),

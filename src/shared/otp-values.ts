@@ -1,0 +1,14 @@
+/** Environment of an application and of all that it does. Messages of `test` go to the inbox and to no phone. */
+export const environments = ['live', 'test'] as const
+export type Environment = (typeof environments)[number]
+
+/** Statuses of an OTP request: see `OtpRequest`. All but `pending` are final. */
+export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
+export type OtpStatus = (typeof otpStatuses)[number]
+
+/** Reasons why a request failed: five wrong codes, no provider could deliver the message, or the guard blocked it. */
+export const failureReasons = ['max_attempts', 'delivery_failed', 'blocked'] as const
+export type FailureReason = (typeof failureReasons)[number]
+
+export const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+export type Channel = (typeof channels)[number]
