@@ -1,9 +1,9 @@
-import { and, eq, gt, gte, inArray, like, lt, lte, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, like, lt, lte, sql } from 'drizzle-orm'
 import { decisionsMs, GuardFault, type GuardRow, type GuardRule } from '../domain/model/guard.ts'
 import type { GuardChanges, GuardRows, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
-import type { Database, PreparedQuery, QueryExecutor } from './engine/database.ts'
+import type { Database, QueryExecutor } from './engine/database.ts'
 import { inKeyOrder } from './engine/key-order.ts'
 import { addOnConflict, insertInto, replaceOnConflict } from './engine/row-writes.ts'
 
@@ -35,35 +35,34 @@ const countDecisions = insertInto('guard_decisions', ['hour', 'rule', 'country',
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardUsage: usage, guardDecisions: decisions } = database.tables
+  const cache = executor === database.read ? undefined : database.memory?.guardRows
   const putRows = database.writeRows(executor, saveUsage)
   const addDecisions = database.writeRows(executor, countDecisions)
-  /** By the number of keys: at most five. */
-  const selects: Array<PreparedQuery<StoredRow[]>> = []
+  const lockRows = createLockQuery(database, executor)
 
-  function selectRows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> {
-    if (keys.length === 0) return new Map<string, GuardRow>()
-    const query = (selects[keys.length] ??= database.prepare(() => {
-      const names = keys.map((_, index) => sql.placeholder(`key${index}`))
-      return executor.select().from(usage).where(inArray(usage.subject, names))
-    }))
-    return andThen(query(Object.fromEntries(keys.map((key, index) => [`key${index}`, key]))), toRows)
+  const rows = (keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> => {
+    if (!cache) return lockRows(keys)
+    const found = keys.map((key) => [key, cache.get(key)] as const)
+    return new Map(found.filter((entry): entry is [string, GuardRow] => entry[1] !== undefined))
   }
-
-  const rows = database.isConcurrent ? createGroupedGuardQuery(database, executor) : selectRows
 
   return {
     rows,
 
+    row: (key) => (cache ? cache.get(key) : andThen(rows([key]), (found) => found.get(key))),
+
     async apply(changes) {
       try {
-        putRows(
-          inKeyOrder(changes.rows).map(([subject, { windows, alertedAt, until }]) => [
-            subject,
-            JSON.stringify(windows),
-            alertedAt,
-            until,
-          ]),
-        )
+        if (cache) cache.change(changes.rows)
+        else
+          putRows(
+            inKeyOrder(changes.rows).map(([subject, { windows, alertedAt, until }]) => [
+              subject,
+              JSON.stringify(windows),
+              alertedAt,
+              until,
+            ]),
+          )
         addDecisions(
           inKeyOrder(changes.decisions).map(([, { hour, rule, country, flagged, blocked }]) => [
             hour,
@@ -89,6 +88,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     },
 
     async listKeys(after, limit) {
+      cache?.write()
       const { subject } = usage
       const rows = await executor
         .select({ subject })
@@ -101,6 +101,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 
     async delete(subject) {
       await executor.delete(usage).where(eq(usage.subject, subject))
+      cache?.change(new Map([[subject, undefined]]))
     },
 
     async decisions(fromHour) {
@@ -145,7 +146,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
  *
  * @throws GuardFault
  */
-function createGroupedGuardQuery(database: Database, executor: QueryExecutor) {
+function createLockQuery(database: Database, executor: QueryExecutor) {
   const { guardUsage: usage } = database.tables
   const keys = sql`${sql.placeholder('keys')}::text[]`
   const lockRows = database.prepare(() =>
@@ -180,13 +181,5 @@ export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): vo
 
 /** Reads rows as they will be once the pending changes are written. */
 export const withPendingChanges = (stored: GuardRows, pending: GuardChanges): GuardRows => ({
-  rows(keys) {
-    if (!keys.some((key) => pending.rows.has(key))) return stored.rows(keys)
-    const found = new Map(stored.rows(keys.filter((key) => !pending.rows.has(key))))
-    for (const key of keys) {
-      const row = pending.rows.get(key)
-      if (row) found.set(key, row)
-    }
-    return found
-  },
+  row: (key) => pending.rows.get(key) ?? stored.row(key),
 })

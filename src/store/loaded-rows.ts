@@ -1,6 +1,5 @@
 import type { Awaitable } from '../domain/model/awaitable.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import type { GuardRow } from '../domain/model/guard.ts'
 import type { ListRule } from '../domain/model/list-rule.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
@@ -97,15 +96,7 @@ export function createLoadedRows(
         record: ifMissing,
         isNew: true,
       },
-    guard: {
-      rows: (keys) =>
-        new Map(
-          keys.flatMap((key): Array<[string, GuardRow]> => {
-            const row = get(guardRows, key)
-            return row ? [[key, row]] : []
-          }),
-        ),
-    },
+    guard: { row: (key) => get(guardRows, key) },
     usage: (limit) => get(usages, limitKey(limit)) ?? unused,
     subscribers: (appId) => get(subscribers, appId) ?? [],
     subscribersOfDeveloper: (developerId) => get(subscribersOfDevelopers, developerId) ?? [],

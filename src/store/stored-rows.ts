@@ -32,9 +32,9 @@ export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
       hasPseudonymSlots: atOnce(tx.phones.hasPseudonymSlots()),
     })
 
-  function readGuard(keys: readonly string[]) {
+  function readGuard(key: string) {
     try {
-      return atOnce(tx.guard.rows(keys))
+      return atOnce(tx.guard.row(key))
     } catch (error) {
       throw new GuardFault(error)
     }
@@ -51,7 +51,7 @@ export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
     relayed: (id) => atOnce(tx.relayedMessages.find(id)),
     messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),
     phone: (hash, ifMissing) => atOnce(tx.phones.load(hash, ifMissing)),
-    guard: { rows: readGuard },
+    guard: { row: readGuard },
     usage: (limit, now) => atOnce(tx.rateLimits.usage(limit, now)),
     subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),
     subscribersOfDeveloper: (developerId) => atOnce(tx.webhookEndpoints.subscribersOfDeveloper(developerId)),

@@ -86,7 +86,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     },
 
     guard: {
-      rows: (keys) => guardRows.rows(keys),
+      row: (key) => guardRows.row(key),
       get fault() {
         return guardFault
       },

@@ -39,7 +39,7 @@ describeEachDatabase("the guard's counters", (database, kind) => {
   test('report a row that cannot be written as a fault of the guard', async () => {
     const row = { windows: [], alertedAt: 0.5, until: NaN }
     const written = store().write(({ guard }) =>
-      guard.apply({ ...noGuardChanges(), rows: new Map([['bad', row]]) }),
+      guard.apply({ ...noGuardChanges(), rows: new Map([['dev_1 bad', row]]) }),
     )
     expect(await written.catch((error: unknown) => error)).toBeInstanceOf(GuardFault)
   })

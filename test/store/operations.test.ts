@@ -23,7 +23,7 @@ const freezeRows = (rows: Rows): Rows =>
       name,
       typeof read === 'function'
         ? (...args: unknown[]) => deepFreeze((read as (...args: unknown[]) => unknown)(...args))
-        : { rows: (keys: readonly string[]) => deepFreeze(rows.guard.rows(keys)), fault: rows.guard.fault },
+        : { row: (key: string) => deepFreeze(rows.guard.row(key)), fault: rows.guard.fault },
     ]),
   ) as unknown as Rows
 

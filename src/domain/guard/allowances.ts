@@ -60,7 +60,7 @@ export const relayAllowance = (usualDay: number, namedBase = 0): number =>
   Math.max(allowances.relay.base, allowances.relay.growth * usualDay, namedBase)
 
 /** Tells whether a message would leave beyond the own allowance of its country, so that the pool pays for it. */
-export const isFromPool = ({ country, namedBase }: Usages, times = 1): boolean =>
+export const isFromPool = (country: Usage, namedBase: number | undefined, times = 1): boolean =>
   namedBase === undefined && country.unverified >= times * allowanceOf('country', country.evidence)
 
 /**
@@ -74,7 +74,8 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
   const share = weigh(country, inFlight.countryMax) / (times * own)
   if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
-  if (isFromPool(usages, times) && pool >= times * allowances.pool.perDay) rules.push('POOL_UNVERIFIED')
+  if (isFromPool(country, namedBase, times) && pool >= times * allowances.pool.perDay)
+    rules.push('POOL_UNVERIFIED')
   if (rules.length === 0 && share >= scarcity.from && !isFair(usages, share)) rules.push('FAIR_SHARE')
   const isExceeded = (kind: SubjectKind, usage: Usage | undefined, max: number) =>
     usage !== undefined && weigh(usage, max) >= times * allowanceOf(kind, usage.evidence)

@@ -2,7 +2,7 @@ import { utcDay } from '../log/analytics.ts'
 import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
-import { dayMs, hourMs } from '../../shared/durations.ts'
+import { dayMs } from '../../shared/durations.ts'
 import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
 import { challengeTimes } from './challenge.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
@@ -14,13 +14,25 @@ import {
   type CountedMessage,
   type GuardedMessage,
   type GuardedRequest,
-  type GuardRowKeys,
   type SubjectKeys,
 } from './row-keys.ts'
 import { noCountry } from '../model/phone.ts'
 import { judgeRelayed, takeBackRelayed } from './relayed.ts'
 import { violatedListRules, type GuardSettings } from './settings.ts'
-import { giveBack, namedBase, openSubject, type Subject } from './subject.ts'
+import {
+  addEvidence,
+  addMessages,
+  closeSubject,
+  draw,
+  giveBack,
+  holdEvidence,
+  hourOf,
+  namedBase,
+  openSubject,
+  total,
+  usageOf,
+  type Subject,
+} from './subject.ts'
 import { findAlert, noteHours, poolAlert } from './usual.ts'
 
 export type GuardVerdict = {
@@ -33,29 +45,13 @@ export type GuardVerdict = {
 }
 
 /**
- * Decides synchronously and without side effects: from the rows that it was given to the rows as they must be written.
- * Without facts, because a request is exempt or because they could not be read, every message passes uncounted.
- *
- * The sender is the same at each call for a request: as at its send.
+ * Decides synchronously and without side effects: from the rows that it reads to the rows as they must be written. Without
+ * facts, because a request is exempt or because they could not be read, every message passes uncounted.
  */
-export type GuardJudge = GuardRowKeys & {
-  /** Decides whether a message of this request may be sent, at the time of its keys, and counts it if so. */
-  judge(
-    facts: GuardFacts | undefined,
-    message: GuardedMessage,
-    sender: Sender,
-  ): { verdict: GuardVerdict; changes: GuardChanges }
-  /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
-  convert(facts: GuardFacts | undefined, request: CountedMessage, sender: Sender, now: number): GuardChanges
-  /**
-   * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
-   * count.
-   */
-  revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges
-}
+export type GuardJudge = ReturnType<typeof createGuardJudge>
 
 /** Creates the judge of messages with its settings. */
-export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardJudge {
+export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
   const { mode, totalPerDay } = settings
   const isEnforced = mode === 'enforce'
 
@@ -68,64 +64,51 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     now: number,
     changes: GuardChanges,
   ): GuardVerdict {
+    const { rows } = facts
+    const code = message.country ?? noCountry
+    const stored = rows.row(subjects.country)
     const open = openSubjects(facts, subjects, now)
     const { country, prefix, network, device } = open
-    const pool = openSubject(facts.rows.get(facts.keys.pool), now)
-    const hours = noteHours(
-      country,
-      facts.rows.get(subjects.country),
-      facts.rows.get(historyKey(subjects.country)),
-      now,
-    )
+    const hours = noteHours(country, stored, () => rows.row(historyKey(subjects.country)))
     if (hours) changes.rows.set(historyKey(subjects.country), hours)
+    const usage = usageOf(country)
+    const named = namedBase(settings, country, code)
+    const pool = isFromPool(usage, named) ? openSubject(rows.row(facts.keys.pool), now) : undefined
     const usages: Usages = {
-      country: country.usage(),
-      namedBase: namedBase(settings, country, message.country ?? noCountry, now),
-      pool: pool.usage().unverified,
-      prefix: prefix.usage(),
-      network: network?.usage(),
-      device: device?.usage(),
+      country: usage,
+      namedBase: named,
+      pool: pool ? usageOf(pool).unverified : 0,
+      prefix: usageOf(prefix),
+      network: network && usageOf(network),
+      device: device && usageOf(device),
       isRepeat,
     }
     const hasPassed = takeSolution(facts, message, changes)
     const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
-    if (!isBlocked) {
-      for (const subject of Object.values(open)) subject?.add(now, 1)
-      if (isFromPool(usages, times)) {
-        country.draw(1)
-        pool.add(now, 1)
-        changes.rows.set(facts.keys.pool, pool.close())
-      }
-    }
-    const code = message.country ?? noCountry
-    const ofPool = violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool, now) : undefined
-    if (ofPool) changes.rows.set(facts.keys.pool, pool.close(now))
+    const isDrawn = !isBlocked && pool !== undefined && isFromPool(usage, named, times)
+    if (!isBlocked) for (const subject of Object.values(open)) if (subject) addMessages(subject, now, 1)
+    if (isDrawn) draw(pool, country)
+    const ofPool = pool && violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool) : undefined
     const digits = message.phone.slice(0, -4)
-    const alert = ofPool ? undefined : findAlert(code, country, { digits, subject: prefix }, now)
+    const alert = ofPool ?? findAlert(code, country, { digits, subject: prefix })
+    if (alert) (ofPool && pool ? pool : country).alertedAt = now
+    if (pool && (isDrawn || ofPool)) changes.rows.set(facts.keys.pool, closeSubject(pool))
     const isScarce = violatedRules.includes('COUNTRY_UNVERIFIED') || violatedRules.includes('FAIR_SHARE')
-    const isHeld = isScarce && country.holdEvidence()
+    const isHeld = isScarce && holdEvidence(country)
     if (!isBlocked) putSubjects(changes, subjects, open)
     // A blocked message costs little: it writes nothing but what a clock brought.
-    if (!isBlocked || alert || hours || isHeld)
-      changes.rows.set(subjects.country, country.close(alert ? now : undefined))
+    else if ((alert && !ofPool) || hours || isHeld) changes.rows.set(subjects.country, closeSubject(country))
+    const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
+    const mayPass = () => findExceeded(usages, challengeTimes).length === 0 && !isTotalSpent(facts, now)
+    const needsChallenge = isBlocked && isOffered && mayPass()
+    const isPassed = !isBlocked && hasPassed && violatedRules.length > 0
     return {
       blocked: isBlocked,
       violatedRules,
-      alert: alert ?? ofPool,
-      challenge: isBlocked
-        ? mayPassLater()
-          ? 'needed'
-          : undefined
-        : hasPassed && violatedRules.length > 0
-          ? 'passed'
-          : undefined,
-    }
-
-    function mayPassLater(): boolean {
-      const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
-      return isOffered && findExceeded(usages, challengeTimes).length === 0 && !isTotalSpent(facts, now)
+      alert,
+      challenge: needsChallenge ? 'needed' : isPassed ? 'passed' : undefined,
     }
   }
 
@@ -134,7 +117,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (message.challenge?.outcome !== 'passed') return false
     const solution = solutionOf(message)
     if (!solution) return true
-    if (rows.has(solution.key)) return false
+    if (rows.row(solution.key)) return false
     changes.rows.set(solution.key, { windows: [[1]], alertedAt: 0, until: solution.until })
     return true
   }
@@ -142,7 +125,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   const isTotalSpent = ({ keys: { total }, rows }: GuardFacts, now: number): boolean =>
     totalPerDay > 0 &&
     total !== undefined &&
-    openSubject(rows.get(total), now).usage().unverified >= totalPerDay
+    usageOf(openSubject(rows.row(total), now)).unverified >= totalPerDay
 
   /** Counts a message against the daily cap of the installation. */
   function violatesTotal(facts: GuardFacts, now: number, changes: GuardChanges): boolean {
@@ -150,9 +133,9 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (totalPerDay === 0 || total === undefined) return false
     const isExceeded = isTotalSpent(facts, now)
     if (isExceeded && isEnforced) return true
-    const sent = openSubject(facts.rows.get(total), now)
-    sent.add(now, 1)
-    changes.rows.set(total, sent.close())
+    const sent = openSubject(facts.rows.row(total), now)
+    addMessages(sent, now, 1)
+    changes.rows.set(total, closeSubject(sent))
     return isExceeded
   }
 
@@ -161,20 +144,25 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     facts: GuardFacts,
     open: ReturnType<typeof openSubjects>,
     { createdAt, resends }: GuardedRequest,
-    now: number,
     changes: GuardChanges,
   ): void {
-    for (const subject of Object.values(open)) subject?.add(createdAt, -1 - resends)
+    for (const subject of Object.values(open)) if (subject) addMessages(subject, createdAt, -1 - resends)
     const { country } = open
-    const pool = openSubject(facts.rows.get(facts.keys.pool), now)
-    if (giveBack(country, allowanceOf('country', country.usage().evidence), pool))
-      changes.rows.set(facts.keys.pool, pool.close())
+    if (total(country.drawn) === 0) return
+    const pool = openSubject(facts.rows.row(facts.keys.pool), country.now)
+    if (giveBack(country, allowanceOf('country', usageOf(country).evidence), pool))
+      changes.rows.set(facts.keys.pool, closeSubject(pool))
   }
 
   return {
     ...createGuardRowKeys(settings, keys),
 
-    judge(facts, message, sender) {
+    /** Decides whether a message of this request may be sent, at the time of its keys, and counts it if so. */
+    judge(
+      facts: GuardFacts | undefined,
+      message: GuardedMessage,
+      sender: Sender,
+    ): { verdict: GuardVerdict; changes: GuardChanges } {
       const changes = noGuardChanges()
       const now = facts?.keys.judgedAt
       if (!facts || now === undefined) return { verdict: { blocked: false, violatedRules: [] }, changes }
@@ -195,43 +183,53 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
         violatedRules.push('TOTAL_DAILY')
         blocked = isEnforced
       }
-      const hour = Math.floor(now / hourMs)
+      const hour = hourOf(now)
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
       for (const rule of violatedRules)
         changes.decisions.set(`${hour} ${rule} ${country}`, { hour, rule, country, ...count })
       return { verdict: { ...judged, blocked, violatedRules }, changes }
     },
 
-    convert(facts, request, sender, now) {
+    /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
+    convert(
+      facts: GuardFacts | undefined,
+      request: CountedMessage,
+      sender: Sender,
+      now: number,
+    ): GuardChanges {
       const changes = noGuardChanges()
       if (!facts?.keys.subjects) return changes
       const { subjects, relay } = facts.keys
       const open = openSubjects(facts, subjects, now)
       const add = (subject: Subject | undefined, before: number) => {
-        if (utcDay(before) !== utcDay(now)) subject?.addEvidence(now, before)
+        if (subject && utcDay(before) !== utcDay(now)) addEvidence(subject, now, before)
       }
       add(open.country, sender.verifiedAt)
       add(open.prefix, sender.verifiedAt)
       if (subjects.network) add(open.network, verifiedFrom(sender, subjects.network))
       if (subjects.device) add(open.device, verifiedFrom(sender, subjects.device))
       // The messages to a known phone were not counted.
-      if (relay) takeBackRelayed(settings, facts, relay, open.country, request, now, changes)
-      else if (!sender.isKnownPhone) takeBack(facts, open, request, now, changes)
+      if (relay) takeBackRelayed(settings, facts, relay, open.country, request, changes)
+      else if (!sender.isKnownPhone) takeBack(facts, open, request, changes)
       putSubjects(changes, subjects, open)
       return changes
     },
 
-    revert(facts, request, now) {
+    /**
+     * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
+     * count.
+     */
+    revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges {
       const changes = noGuardChanges()
       if (!facts) return changes
       const { subjects, relay } = facts.keys
       if (relay) {
-        const country = openSubject(facts.rows.get(relay.country), now)
-        takeBackRelayed(settings, facts, relay, country, request, now, changes)
+        const country = openSubject(facts.rows.row(relay.country), now)
+        takeBackRelayed(settings, facts, relay, country, request, changes)
       }
       if (!subjects) return changes
       const open = openSubjects(facts, subjects, now)
-      takeBack(facts, open, request, now, changes)
+      takeBack(facts, open, request, changes)
       putSubjects(changes, subjects, open)
       return changes
     },
@@ -239,7 +237,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
 }
 
 function openSubjects({ rows }: GuardFacts, { country, prefix, network, device }: SubjectKeys, now: number) {
-  const open = (key: string) => openSubject(rows.get(key), now)
+  const open = (key: string) => openSubject(rows.row(key), now)
   return {
     country: open(country),
     prefix: open(prefix),
@@ -253,8 +251,8 @@ function putSubjects(
   { country, prefix, network, device }: SubjectKeys,
   open: ReturnType<typeof openSubjects>,
 ): void {
-  rows.set(country, open.country.close())
-  rows.set(prefix, open.prefix.close())
-  if (network !== undefined && open.network) rows.set(network, open.network.close())
-  if (device !== undefined && open.device) rows.set(device, open.device.close())
+  rows.set(country, closeSubject(open.country))
+  rows.set(prefix, closeSubject(open.prefix))
+  if (network !== undefined && open.network) rows.set(network, closeSubject(open.network))
+  if (device !== undefined && open.device) rows.set(device, closeSubject(open.device))
 }

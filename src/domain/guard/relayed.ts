@@ -1,11 +1,20 @@
-import type { GuardAlert, GuardRule } from '../model/guard.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { noCountry } from '../model/phone.ts'
 import { allowanceOf, relayAllowance } from './allowances.ts'
 import type { GuardFacts } from './facts.ts'
+import type { GuardVerdict } from './judge.ts'
 import { historyKey, type GuardedRequest, type RelayKeys } from './row-keys.ts'
 import type { GuardSettings } from './settings.ts'
-import { giveBack, namedBase, openSubject, type Subject } from './subject.ts'
+import {
+  addMessages,
+  closeSubject,
+  draw,
+  giveBack,
+  namedBase,
+  openSubject,
+  usageOf,
+  type Subject,
+} from './subject.ts'
 import { findAlert, noteHours } from './usual.ts'
 
 /**
@@ -21,24 +30,24 @@ export function judgeRelayed(
   code: string,
   now: number,
   changes: GuardChanges,
-): { blocked: boolean; violatedRules: GuardRule[]; alert: GuardAlert | undefined } {
-  const stored = rows.get(keys.volume)
+): GuardVerdict {
+  const stored = rows.row(keys.volume)
   const relay = openSubject(stored, now)
-  const country = openSubject(rows.get(keys.country), now)
-  const hours = noteHours(relay, stored, rows.get(historyKey(keys.volume)), now)
+  const country = openSubject(rows.row(keys.country), now)
+  const hours = noteHours(relay, stored, () => rows.row(historyKey(keys.volume)))
   if (hours) changes.rows.set(historyKey(keys.volume), hours)
-  const isUnusual = relay.usage().unverified >= ownAllowance(settings, relay, code, now)
-  const { unverified, evidence } = country.usage()
+  const isUnusual = usageOf(relay).unverified >= ownAllowance(settings, relay, code)
+  const { unverified, evidence } = usageOf(country)
   const isExceeded = isUnusual && unverified >= allowanceOf('country', evidence)
   const blocked = isExceeded && settings.mode === 'enforce'
-  if (!blocked) relay.add(now, 1)
+  if (!blocked) addMessages(relay, now, 1)
   if (isUnusual && !isExceeded) {
-    relay.draw(1)
-    country.add(now, 1)
-    changes.rows.set(keys.country, country.close())
+    draw(country, relay)
+    changes.rows.set(keys.country, closeSubject(country))
   }
-  const alert = findAlert(code, relay, undefined, now)
-  changes.rows.set(keys.volume, relay.close(alert ? now : undefined))
+  const alert = findAlert(code, relay, undefined)
+  if (alert) relay.alertedAt = now
+  changes.rows.set(keys.volume, closeSubject(relay))
   return { blocked, violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }
 }
 
@@ -48,16 +57,15 @@ export function takeBackRelayed(
   { rows }: GuardFacts,
   keys: RelayKeys,
   country: Subject,
-  message: GuardedRequest,
-  now: number,
+  { createdAt, country: code }: GuardedRequest,
   changes: GuardChanges,
 ): void {
-  const relay = openSubject(rows.get(keys.volume), now)
-  relay.add(message.createdAt, -1)
-  if (giveBack(relay, ownAllowance(settings, relay, message.country ?? noCountry, now), country))
-    changes.rows.set(keys.country, country.close())
-  changes.rows.set(keys.volume, relay.close())
+  const relay = openSubject(rows.row(keys.volume), country.now)
+  addMessages(relay, createdAt, -1)
+  if (giveBack(relay, ownAllowance(settings, relay, code ?? noCountry), country))
+    changes.rows.set(keys.country, closeSubject(country))
+  changes.rows.set(keys.volume, closeSubject(relay))
 }
 
-const ownAllowance = (settings: GuardSettings, relay: Subject, code: string, now: number) =>
-  relayAllowance(relay.about.usualDay, namedBase(settings, relay, code, now))
+const ownAllowance = (settings: GuardSettings, relay: Subject, code: string) =>
+  relayAllowance(relay.about.usualDay, namedBase(settings, relay, code))

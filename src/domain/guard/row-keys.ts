@@ -60,17 +60,7 @@ export type GuardKeys = {
   judgedAt: number | undefined
 }
 
-/** Names the rows that a call of the guard reads. The sender is the same at each call for a request: as at its send. */
-export type GuardRowKeys = {
-  /** Lists the channels that a message must not take: an SMS to a number that cannot read it. */
-  refusedChannels(message: GuardedMessage): readonly Channel[]
-  /** Names the rows to read before `judge`. @returns undefined if the request is exempt */
-  keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined
-  /** Names the rows to read before `convert`. @returns undefined if the request is exempt, or changes nothing */
-  keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined
-  /** Names the rows to read before `revert`. @returns undefined if the request is exempt or was not counted */
-  keysToRevert(request: CountedMessage, sender: Sender): GuardKeys | undefined
-}
+export type GuardRowKeys = ReturnType<typeof createGuardRowKeys>
 
 export const countryKey = (developerId: string, country: string | null) =>
   `${developerId} ${country ?? noCountry}`
@@ -88,8 +78,11 @@ export const prefixKey = (keys: Pick<Keys, 'guard'>, developerId: string, phone:
 const hashOf = (keys: Pick<Keys, 'guard'>, developerId: string, kind: string, value: string) =>
   indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)
 
-/** Creates the names of the guard's rows. Settings exempt some requests; those have none. */
-export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'guard'>): GuardRowKeys {
+/**
+ * Creates the names of the rows that a call of the guard reads. Settings exempt some requests; those have none. The sender is
+ * the same at each call for a request: as at its send.
+ */
+export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
   const { mode, trusted, totalPerDay } = settings
   const trustedRanges = trusted.addresses.map(parseRange)
 
@@ -106,10 +99,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     )
   }
 
-  function toSubjects(
-    { developerId, phone, country, clientIp }: GuardedRequest,
-    { contexts }: Sender,
-  ): SubjectKeys {
+  function toSubjects(request: GuardedRequest, { contexts }: Sender): SubjectKeys {
+    const { developerId, phone, country, clientIp } = request
     const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
     return {
       country: countryKey(developerId, country),
@@ -119,9 +110,9 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     }
   }
 
-  const toKeys = (request: GuardedRequest, subjects?: SubjectKeys): GuardKeys => ({
+  const toKeys = ({ developerId }: GuardedRequest, subjects?: SubjectKeys): GuardKeys => ({
     subjects,
-    pool: poolKey(request.developerId),
+    pool: poolKey(developerId),
     total: undefined,
     judgedAt: undefined,
   })
@@ -137,12 +128,14 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       : toKeys(message, toSubjects(message, sender))
 
   return {
-    refusedChannels: (message) =>
+    /** Lists the channels that a message must not take: an SMS to a number that cannot read it. */
+    refusedChannels: (message: GuardedMessage): readonly Channel[] =>
       isExempt(message) || message.listing?.allowedBy === 'phone'
         ? []
         : refusedChannels(settings, message.numberType),
 
-    keysToJudge(message, sender, now) {
+    /** Names the rows of `judge`. @returns undefined if the request is exempt */
+    keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined {
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
@@ -153,7 +146,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       return { ...keysOfCounts(message, sender), total, challenge, judgedAt: now }
     },
 
-    keysToConvert(request, sender, now) {
+    /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */
+    keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined {
       if (isExempt(request)) return undefined
       const subjects = toSubjects(request, sender)
       // Most phones of today have been counted.
@@ -162,7 +156,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       return { ...toKeys(request, subjects), relay }
     },
 
-    keysToRevert: (request, sender) =>
+    /** Names the rows of `revert`. @returns undefined if the request is exempt or was not counted */
+    keysToRevert: (request: CountedMessage, sender: Sender): GuardKeys | undefined =>
       isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
   }
 }

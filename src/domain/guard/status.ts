@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 import { allowanceOf, allowances } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
-import { namedBase, openSubject } from './subject.ts'
+import { namedBase, openSubject, total, usageOf } from './subject.ts'
 
 /** Allowance of a country for 24 hours, and its use. */
 export type CountryUsage = {
@@ -125,7 +125,7 @@ async function readUsage(
     const [developerId = '', country = '', more] = subject.split(' ')
     if (more !== undefined || country === '') continue
     if (country === 'pool') {
-      const { unverified } = openSubject(row, now).usage()
+      const { unverified } = usageOf(openSubject(row, now))
       usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
       continue
     }
@@ -147,15 +147,15 @@ function toCountryUsage(
   now: number,
 ): CountryUsage {
   const subject = openSubject(row, now)
-  const { unverified, evidence } = subject.usage()
-  const base = namedBase(settings, subject, country, now) ?? allowances.pool.perCountry
+  const { unverified, evidence } = usageOf(subject)
+  const base = namedBase(settings, subject, country) ?? allowances.pool.perCountry
   return {
     developerId,
     country,
     verifiedPhones: evidence,
     allowance: allowanceOf('country', evidence) + base,
     unverified,
-    fromPool: subject.drawn(),
+    fromPool: total(subject.drawn),
   }
 }
 

@@ -5,8 +5,8 @@ import { allowances, type Usage } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
 
 /**
- * Counters over buckets of time. `counts` is how a row keeps them: number of the newest bucket, then the count of each
- * bucket, newest first, without the zeros at the end.
+ * Counters over buckets of time, as a row keeps them: number of the newest bucket, then the count of each bucket, newest
+ * first, without the zeros at the end.
  */
 type Window = { bucketMs: number; buckets: number }
 
@@ -18,118 +18,117 @@ const windows = {
   recent: { bucketMs: 2 * minuteMs, buckets: 7 },
   /** Messages of a country that the pool paid for. */
   drawn: { bucketMs: hourMs, buckets: 25 },
+  /** Hours from which a country's usual rate is computed, in a row of their own. */
+  history: { bucketMs: hourMs, buckets: 15 * 24 + 2 },
 } as const satisfies Record<string, Window>
-
-/** Hours from which a country's usual rate is computed. */
-export const historyWindow: Window = { bucketMs: hourMs, buckets: 15 * 24 + 2 }
 
 /** Days for which the row of a country is kept: its launch and its usual rate. */
 const idleDays = 29
 
-/** Counts of one subject, as one call changes them. */
-export type Subject = ReturnType<typeof openSubject>
-
-/** Opens a copy of the counts that the store keeps. `close` returns it with every change. */
-export function openSubject(stored: GuardRow | undefined, now: number) {
-  const kept = stored?.windows ?? []
-  const unverified = moved(windows.unverified, kept[0], now)
-  const evidence = moved(windows.evidence, kept[1], now)
-  const recent = moved(windows.recent, kept[2], now)
-  const drawn = moved(windows.drawn, kept[3], now)
-  const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0, held = 0, heldOn = 0] = kept[4] ?? []
+/** Counts of one subject at a time, to be changed by one call. */
+export type Subject = {
+  now: number
+  unverified: number[]
+  evidence: number[]
+  recent: number[]
+  drawn: number[]
   /** Set for countries alone. */
-  const about = {
+  about: {
     /** First day on which `guard.countries` named it; 0 if it does not. */
-    launchDay,
+    launchDay: number
     /** Hour in which the usual figures were computed: unverified messages of such an hour, and the most of a day. */
-    hour,
-    usualHour,
-    usualDay,
+    hour: number
+    usualHour: number
+    usualDay: number
     /** Evidence when the allowance was last spent, and that day: customers who were refused leave none. */
-    held,
-    heldOn,
+    held: number
+    heldOn: number
   }
+  /** Time of the last alert; 0 if there was none. */
+  alertedAt: number
+}
 
+/** Opens a copy of the counts that the store keeps. */
+export function openSubject(stored: GuardRow | undefined, now: number): Subject {
+  const [unverified, evidence, recent, drawn, about = []] = stored?.windows ?? []
+  const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0, held = 0, heldOn = 0] = about
   return {
-    about,
-    /** Time of the last alert. */
+    now,
+    unverified: moved(windows.unverified, unverified, now),
+    evidence: moved(windows.evidence, evidence, now),
+    recent: moved(windows.recent, recent, now),
+    drawn: moved(windows.drawn, drawn, now),
+    about: { launchDay, hour, usualHour, usualDay, held, heldOn },
     alertedAt: stored?.alertedAt ?? 0,
-
-    usage: (): Usage => ({
-      unverified: total(unverified),
-      inFlight: (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now),
-      evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
-    }),
-    /** Unverified messages of the ten minutes before those in flight. */
-    recentlyUnverified: () => total(recent) - (recent[1] ?? 0) - (recent[2] ?? 0),
-    drawn: () => total(drawn),
-
-    /** Adds unverified messages of a time, or takes them back. Counts never become negative. */
-    add(at: number, messages: number): void {
-      addTo(windows.unverified, unverified, at, messages)
-      addTo(windows.recent, recent, at, messages)
-    },
-    /** Takes messages from the pool, or gives back those that the own allowance pays for by now. */
-    draw: (messages: number) => addTo(windows.drawn, drawn, now, messages),
-    giveBack(messages: number): Array<{ at: number; messages: number }> {
-      const given: Array<{ at: number; messages: number }> = []
-      for (let index = 1, left = messages; index < drawn.length && left > 0; index++) {
-        const part = Math.min(left, drawn[index] ?? 0)
-        if (part === 0) continue
-        left -= part
-        drawn[index] = (drawn[index] ?? 0) - part
-        given.push({ at: ((drawn[0] ?? 0) - index + 1) * hourMs, messages: part })
-      }
-      return given
-    },
-
-    /** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. */
-    holdEvidence(): boolean {
-      const isKept = about.heldOn === utcDay(now)
-      about.held = Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0)
-      about.heldOn = utcDay(now)
-      return !isKept
-    },
-
-    /** Counts a verified phone on a day, and no longer on the day of its verification before. */
-    addEvidence(at: number, before: number): void {
-      addTo(windows.evidence, evidence, before, -1)
-      addTo(windows.evidence, evidence, at, 1)
-    },
-
-    /** @param alertedAt time of a new alert */
-    close(alertedAt = stored?.alertedAt ?? 0): GuardRow {
-      const isCountry = about.hour > 0
-      const days = isCountry ? idleDays : total(evidence) > 0 ? evidenceDays : 2
-      return {
-        windows: [
-          trimmed(unverified),
-          trimmed(evidence),
-          trimmed(recent),
-          trimmed(drawn),
-          isCountry ? Object.values(about) : [],
-        ],
-        alertedAt,
-        until: utcDay(now) + days,
-      }
-    },
   }
 }
 
-/** Gives back what one subject took from another and needs no longer. @returns whether there was any */
+/** Returns the counts as the store keeps them. */
+export function closeSubject(subject: Subject): GuardRow {
+  const { unverified, evidence, recent, drawn, about, alertedAt, now } = subject
+  const isCountry = about.hour > 0
+  const days = isCountry ? idleDays : total(evidence) > 0 ? evidenceDays : 2
+  const counts = [trimmed(unverified), trimmed(evidence), trimmed(recent)]
+  if (isCountry) counts.push(trimmed(drawn), Object.values(about))
+  return { windows: counts, alertedAt, until: utcDay(now) + days }
+}
+
+/** Tells what an allowance is compared with. */
+export const usageOf = ({ unverified, evidence, recent, about, now }: Subject): Usage => ({
+  unverified: total(unverified),
+  inFlight: (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now),
+  evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
+})
+
+/** Unverified messages of the ten minutes before those in flight. */
+export const recentlyUnverified = ({ recent }: Subject): number =>
+  total(recent) - (recent[1] ?? 0) - (recent[2] ?? 0)
+
+/** Adds unverified messages of a time, or takes them back. Counts never become negative. */
+export function addMessages({ unverified, recent }: Subject, at: number, messages: number): void {
+  addTo(windows.unverified, unverified, at, messages)
+  addTo(windows.recent, recent, at, messages)
+}
+
+/** Counts a verified phone on a day, and no longer on the day of its verification before. */
+export function addEvidence({ evidence }: Subject, at: number, before: number): void {
+  addTo(windows.evidence, evidence, before, -1)
+  addTo(windows.evidence, evidence, at, 1)
+}
+
+/** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. @returns whether it changed */
+export function holdEvidence(subject: Subject): boolean {
+  const { about, now } = subject
+  const isHeld = about.heldOn === utcDay(now)
+  about.held = usageOf(subject).evidence
+  about.heldOn = utcDay(now)
+  return !isHeld
+}
+
+/** Counts a message for which another subject pays: the pool for a country, the country for its relays. */
+export function draw(from: Subject, by: Subject): void {
+  addTo(windows.drawn, by.drawn, by.now, 1)
+  addMessages(from, from.now, 1)
+}
+
+/** Gives back what one subject took from another and its own allowance pays by now. @returns whether there was any */
 export function giveBack(from: Subject, own: number, to: Subject): boolean {
-  const surplus = from.drawn() - Math.max(0, from.usage().unverified - own)
-  if (surplus <= 0) return false
-  for (const { at, messages } of from.giveBack(surplus)) to.add(at, -messages)
-  return true
+  const { drawn } = from
+  const surplus = total(drawn) - Math.max(0, total(from.unverified) - own)
+  for (let index = 1, left = surplus; index < drawn.length && left > 0; index++) {
+    const part = Math.min(left, drawn[index] ?? 0)
+    left -= part
+    drawn[index] = (drawn[index] ?? 0) - part
+    addMessages(to, ((drawn[0] ?? 0) - index + 1) * hourMs, -part)
+  }
+  return surplus > 0
 }
 
 /** Own base of the allowance of a country that `guard.countries` names: more in its first days. Notes the first. */
 export function namedBase(
   { countries }: Pick<GuardSettings, 'countries'>,
-  { about }: Pick<Subject, 'about'>,
+  { about, now }: Pick<Subject, 'about' | 'now'>,
   country: string,
-  now: number,
 ): number | undefined {
   const { base, launchBase, launchDays } = allowances.named
   about.launchDay = countries.includes(country) ? about.launchDay || utcDay(now) : 0
@@ -137,12 +136,19 @@ export function namedBase(
   return utcDay(now) < about.launchDay + launchDays ? launchBase : base
 }
 
-/** Adds a message to the history of a country. */
-export function addToHistory(row: GuardRow | undefined, at: number, now: number): GuardRow {
-  const hours = moved(historyWindow, row?.windows[0], now)
-  addTo(historyWindow, hours, at, 1)
-  return { windows: [trimmed(hours)], alertedAt: 0, until: utcDay(now) + evidenceDays + 1 }
-}
+/** Opens the hours of a country that have ended. */
+export const openHistory = (row: GuardRow | undefined, now: number): number[] =>
+  moved(windows.history, row?.windows[0], now)
+
+/** Adds messages to the hour of a time. */
+export const addToHistory = (hours: number[], at: number, messages: number): void =>
+  addTo(windows.history, hours, at, messages)
+
+export const closeHistory = (hours: number[], now: number): GuardRow => ({
+  windows: [trimmed(hours)],
+  alertedAt: 0,
+  until: utcDay(now) + evidenceDays + 1,
+})
 
 /** Adds two rows up: one subject was counted under two keys. */
 export const mergeRows = (a: GuardRow, b: GuardRow): GuardRow => ({
@@ -170,10 +176,10 @@ export function total(counts: readonly number[]): number {
 }
 
 /** Copies counts, with the bucket of now as the newest. If the clock was set back, the buckets last longer. */
-export function moved({ bucketMs, buckets }: Window, counts: readonly number[] = [], now: number): number[] {
+function moved({ bucketMs, buckets }: Window, counts: readonly number[] = [], now: number): number[] {
   const newest = Math.floor(now / bucketMs)
   const steps = counts.length === 0 ? buckets : Math.min(newest - (counts[0] ?? 0), buckets)
-  if (steps <= 0) return [...counts]
+  if (steps <= 0) return counts.slice()
   if (steps === buckets) return [newest]
   const copy = [newest]
   for (let step = 0; step < steps; step++) copy.push(0)
@@ -182,7 +188,7 @@ export function moved({ bucketMs, buckets }: Window, counts: readonly number[] =
 }
 
 /** Adds to the bucket of a time, if the window still has it. */
-export function addTo({ bucketMs, buckets }: Window, counts: number[], at: number, count: number): void {
+function addTo({ bucketMs, buckets }: Window, counts: number[], at: number, count: number): void {
   const age = (counts[0] ?? 0) - Math.floor(at / bucketMs)
   if (age < 0 || age >= buckets) return
   while (counts.length < age + 2) counts.push(0)
@@ -194,7 +200,7 @@ export const hourOf = (time: number) => Math.floor(time / hourMs)
 /** Share of the oldest bucket that a sliding window still covers. */
 const remaining = ({ bucketMs }: Window, now: number) => 1 - (now % bucketMs) / bucketMs
 
-export function trimmed(counts: number[]): number[] {
+function trimmed(counts: number[]): number[] {
   while (counts.length > 1 && counts.at(-1) === 0) counts.pop()
   return counts.length === 1 ? [] : counts
 }

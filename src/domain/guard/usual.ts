@@ -1,7 +1,15 @@
 import type { GuardAlert, GuardRow } from '../model/guard.ts'
 import { alertMs } from '../model/guard.ts'
 import { hourMs } from '../../shared/durations.ts'
-import { addTo, historyWindow, hourOf, moved, total, trimmed, type Subject } from './subject.ts'
+import {
+  addToHistory,
+  closeHistory,
+  hourOf,
+  openHistory,
+  recentlyUnverified,
+  usageOf,
+  type Subject,
+} from './subject.ts'
 
 /** When the guard alerts: see `GuardAlert`. */
 const alarm = {
@@ -25,41 +33,44 @@ const unknown = -1
  * mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
  *
  * @param stored the country's row before this message
+ * @param readHistory called once an hour
  * @returns the history to store; undefined if it is still the same hour
  */
 export function noteHours(
   country: Subject,
   stored: GuardRow | undefined,
-  history: GuardRow | undefined,
-  now: number,
+  readHistory: () => GuardRow | undefined,
 ): GuardRow | undefined {
-  const { about } = country
+  const { about, now } = country
   const hour = hourOf(now)
-  if (about.hour === hour) return undefined
   const from = about.hour
+  if (from === hour) return undefined
   about.hour = hour
+  const history = readHistory()
   if (!stored && !history) return undefined
-  const hours = moved(historyWindow, history?.windows[0], now)
+  const hours = openHistory(history, now)
   const [newest = 0, ...counts] = stored?.windows[0] ?? []
   const limit = Math.ceil(alarm.growth * Math.max(about.usualHour, about.usualDay / 24, 1))
   for (const [age, count] of counts.entries()) {
     const ended = newest - age
     if (ended < from || ended >= hour) continue
     const isDuringAlert = Math.abs((ended + 0.5) * hourMs - country.alertedAt) < 1.5 * alertMs
-    addTo(historyWindow, hours, ended * hourMs, isDuringAlert ? Math.min(count, limit) : count)
+    addToHistory(hours, ended * hourMs, isDuringAlert ? Math.min(count, limit) : count)
   }
   const at = (age: number) => hours[1 + age] ?? 0
   const alike = [weekHours, 2 * weekHours].flatMap((age) => [at(age - 1), at(age), at(age + 1)])
   // In the first week of a country there is no usual hour yet.
-  const isYoung = total([0, ...hours.slice(weekHours)]) === 0
-  about.usualHour = isYoung ? unknown : alike.reduce((sum, count) => sum + count, 0) / alike.length
+  const isYoung = sum(hours.slice(weekHours)) === 0
+  about.usualHour = isYoung ? unknown : sum(alike) / alike.length
   about.usualDay = 0
   for (let day = 0; day < 14; day++) {
     const first = 26 + 24 * day
-    about.usualDay = Math.max(about.usualDay, total([0, ...hours.slice(first, first + 24)]))
+    about.usualDay = Math.max(about.usualDay, sum(hours.slice(first, first + 24)))
   }
-  return { windows: [trimmed(hours)], alertedAt: 0, until: Math.floor(hour / 24) + 15 }
+  return closeHistory(hours, now)
 }
+
+const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0)
 
 /**
  * Finds out whether a country, or a prefix of it, sends more unverified messages than usual. At most once an hour.
@@ -70,9 +81,8 @@ export function findAlert(
   code: string,
   country: Subject,
   prefix: { digits: string; subject: Subject } | undefined,
-  now: number,
 ): GuardAlert | undefined {
-  if (country.alertedAt > now - alertMs) return undefined
+  if (country.alertedAt > country.now - alertMs) return undefined
   const found = findExcess(country, prefix !== undefined) ?? (prefix && findExcess(prefix.subject, true))
   if (!found) return undefined
   const { reason, unverified, usual, subject } = found
@@ -86,16 +96,16 @@ export function findAlert(
 }
 
 /** Alerts once an hour that the pool is spent: many countries at a time, each with few messages. */
-export const poolAlert = (country: string, pool: Subject, now: number): GuardAlert | undefined =>
-  pool.alertedAt > now - alertMs
+export const poolAlert = (country: string, pool: Subject): GuardAlert | undefined =>
+  pool.alertedAt > pool.now - alertMs
     ? undefined
-    : { country, prefix: null, reason: 'pool', unverified: pool.usage().unverified, usual: 0 }
+    : { country, prefix: null, reason: 'pool', unverified: usageOf(pool).unverified, usual: 0 }
 
 function findExcess(subject: Subject, isSeen: boolean) {
-  const { unverified, inFlight, evidence } = subject.usage()
+  const { unverified, inFlight, evidence } = usageOf(subject)
   const { usualHour, usualDay } = subject.about
   const settled = unverified - 0.8 * inFlight
-  const recent = subject.recentlyUnverified()
+  const recent = recentlyUnverified(subject)
   const usual = Math.max(0, usualHour) / 6
   const isUsualKnown = usualHour !== unknown && usualDay > 0
   if (isSeen && evidence === 0 && settled >= alarm.nothingVerified)

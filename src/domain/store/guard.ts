@@ -9,10 +9,10 @@ export type GuardChanges = {
   decisions: Map<string, GuardDecisions & { hour: number }>
 }
 
-/** The rows of an operation, by their keys. They are locked until the transaction ends, also if they do not exist yet. */
+/** The rows of an operation. They are locked until the transaction ends, also if they do not exist yet. */
 export type GuardRows = {
   /** @throws GuardFault the operation then runs again, with `fault` */
-  rows(keys: readonly string[]): ReadonlyMap<string, GuardRow>
+  row(key: string): GuardRow | undefined
   /** Why the rows cannot be read or written. The operation must pass without the guard, and change none of them. */
   readonly fault?: { cause?: unknown } | undefined
 }
@@ -20,6 +20,7 @@ export type GuardRows = {
 /** Stores what the guard counts. Prefixes, networks and devices appear only as keyed hashes. */
 export type GuardStore = {
   rows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>>
+  row(key: string): Awaitable<GuardRow | undefined>
   /**
    * Writes rows whole, and adds decisions, in the order of their keys. The caller has read the rows in this transaction.
    *

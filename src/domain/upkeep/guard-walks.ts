@@ -1,7 +1,15 @@
 import { utcDay } from '../log/analytics.ts'
 import { noGuardChanges } from '../guard/facts.ts'
 import { countryKey, historyKey, prefixKey, relayKey } from '../guard/row-keys.ts'
-import { addToHistory, mergeRows, openSubject } from '../guard/subject.ts'
+import {
+  addEvidence,
+  addToHistory,
+  closeHistory,
+  closeSubject,
+  mergeRows,
+  openHistory,
+  openSubject,
+} from '../guard/subject.ts'
 import type { Clock } from '../model/clock.ts'
 import { contextHashForm, upgradeContext } from '../model/context.ts'
 import { evidenceDays, guardHashForm, type GuardRow } from '../model/guard.ts'
@@ -62,9 +70,9 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
       for (const days of [1, 2]) addTime(added, key, idTime(id) - days * dayMs)
     }
     await changeRows(tx, added, (row, times) => {
-      let history = row
-      for (const at of times) history = addToHistory(history, at, now)
-      return history
+      const hours = openHistory(row, now)
+      for (const at of times) addToHistory(hours, at, 1)
+      return closeHistory(hours, now)
     })
     return messages.at(-1)?.id
   },
@@ -99,8 +107,8 @@ export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }
     }
     await changeRows(tx, added, (row, times) => {
       const counts = openSubject(row, now)
-      for (const at of times) counts.addEvidence(at, 0)
-      return counts.close()
+      for (const at of times) addEvidence(counts, at, 0)
+      return closeSubject(counts)
     })
     const last = phones.at(-1)
     return last && String(last.key)
@@ -121,12 +129,12 @@ function addTime(added: Map<string, number[]>, subject: string, at: number): voi
 async function changeRows(
   tx: Pick<Stores, 'guard'>,
   added: ReadonlyMap<string, readonly number[]>,
-  change: (row: GuardRow | undefined, times: readonly number[]) => GuardRow | undefined,
+  change: (row: GuardRow | undefined, times: readonly number[]) => GuardRow,
 ): Promise<void> {
   const changes = noGuardChanges()
   for (const subject of [...added.keys()].toSorted()) {
-    const row = change((await tx.guard.rows([subject])).get(subject), added.get(subject) ?? [])
-    if (row) changes.rows.set(subject, row)
+    const row = (await tx.guard.rows([subject])).get(subject)
+    changes.rows.set(subject, change(row, added.get(subject) ?? []))
   }
   await tx.guard.apply(changes)
 }

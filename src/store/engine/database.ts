@@ -4,6 +4,7 @@ import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
+import type { GuardRowCache } from './guard-rows.ts'
 import type { ListIndex } from './list-index.ts'
 import type { PhoneIndex } from './phone-index.ts'
 import type { RowWrite, Value } from './row-writes.ts'
@@ -46,6 +47,8 @@ export type DatabaseMemory = {
   readonly configuration: Epoch
   /** Moves when an entry of the log is deleted, or its phone replaced. */
   readonly log: Epoch
+  /** Undefined if the database is open for reading only. */
+  readonly guardRows: GuardRowCache | undefined
   /**
    * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
    * reading memory outside of a transaction; a transaction does it when it begins.

@@ -5,6 +5,7 @@ import { createAdmissionLog } from './admission-log.ts'
 import { createDiskSync } from './disk-sync.ts'
 import { createEpoch } from './epoch.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
+import { createGuardRows } from './guard-rows.ts'
 import { sqliteColumns } from './tables/columns.ts'
 import type { Database, QueryExecutor } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
@@ -73,6 +74,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     options.phoneTailMax,
     world.timers,
   )
+  const guardRows = createGuardRows(writer, (body) => queue.write(body))
   const queue = createWriteQueue(writer, tx, {
     world,
     participants: [
@@ -83,6 +85,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       log.participant,
       listIndex.participant,
       phoneIndex.participant,
+      guardRows.participant,
     ],
     onDiskFault: options.onDiskFault,
     ...(disk && { disk }),
@@ -101,7 +104,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   return {
     ...describeSqlite(ids, writer),
     world,
-    memory: { admissions, configuration, log, refresh },
+    memory: { admissions, configuration, log, guardRows: guardRows.cache, refresh },
     listIndex: listIndex.index,
     phoneIndex,
     read,
@@ -124,7 +127,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       }
     },
     async close() {
-      await Promise.all([listIndex.close(), phoneIndex.close()])
+      await Promise.all([listIndex.close(), phoneIndex.close(), guardRows.close()])
       await queue.drain()
       await disk?.stop()
       reader.close()
@@ -147,7 +150,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   return {
     ...describeSqlite(ids, connection),
     world: systemWorld,
-    memory: { admissions, configuration, log, refresh: foreignCommits.notice },
+    memory: { admissions, configuration, log, guardRows: undefined, refresh: foreignCommits.notice },
     listIndex: createReadonlyListIndex(reader.client.prepare),
     phoneIndex,
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,

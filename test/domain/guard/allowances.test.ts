@@ -51,9 +51,9 @@ test('messages in flight count a fifth, up to 100 in a country and 30 in a prefi
 })
 
 test('the pool pays for what is beyond the own allowance of a country that is not named', () => {
-  expect(isFromPool(usages({ country: usage(19, 1) }))).toBe(false)
-  expect(isFromPool(usages({ country: usage(20, 1) }))).toBe(true)
-  expect(isFromPool(usages({ country: usage(20, 1), namedBase: 100 }))).toBe(false)
+  expect(isFromPool(usage(19, 1), undefined)).toBe(false)
+  expect(isFromPool(usage(20, 1), undefined)).toBe(true)
+  expect(isFromPool(usage(20, 1), 100)).toBe(false)
 })
 
 describe('once half of the allowance of a country is spent', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { poolKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
 import { createGuardFixture, createMemoryGuardStore, guardOff } from '../../helpers/guard.ts'
 
 const challenge = { kind: 'altcha' } as const
@@ -20,7 +20,7 @@ function open(settings = {}) {
     fixture.clock.advance(5 * 60_000)
     return verdict
   }
-  const pool = () => openSubject(memory.rows.get(poolKey('dev_1')), fixture.clock.now()).usage().unverified
+  const pool = () => usageOf(openSubject(memory.rows.get(poolKey('dev_1')), fixture.clock.now())).unverified
   return { ...fixture, memory, send, pool }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { readGuardFacts, noGuardChanges, type GuardFacts } from '../../../src/domain/guard/facts.ts'
+import { namesOf, noGuardChanges, readGuardFacts, type GuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { createGuardJudge, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
@@ -95,7 +95,17 @@ async function run(
     message: GuardedMessage,
     sender: Sender,
   ) => {
-    const facts: GuardFacts | undefined = readGuardFacts(rows, keys)
+    const names = keys ? namesOf(rows, keys) : []
+    const named: GuardRows = {
+      row(key) {
+        // On PostgreSQL, only rows that were named are there.
+        expect(names).toContain(key)
+        const row = rows.row(key)
+        inspect(row)
+        return row
+      },
+    }
+    const facts: GuardFacts | undefined = readGuardFacts(named, keys)
     inspect(facts, message, sender)
     return facts
   }
@@ -141,9 +151,10 @@ async function runOnDatabase(
   judge: ReturnType<typeof createGuardJudge>,
   isTogether: boolean,
 ) {
-  await opened.database.write(async (tx) => {
-    for (const table of guardTables()) await tx.delete(table)
+  await store.write(async ({ guard }) => {
+    for (const key of await guard.listKeys('', 1_000)) await guard.delete(key)
   })
+  await opened.database.write((tx) => tx.delete(opened.database.tables.guardDecisions))
   const verdicts = await store.write(async ({ guard }) => {
     // SQLite has them at once.
     const stored = guard as unknown as GuardRows
@@ -157,6 +168,7 @@ async function runOnDatabase(
     await guard.apply(pending)
     return found
   })
+  await store.write(async ({ guard }) => void (await guard.listKeys('', 1)))
   const tables = await Promise.all(guardTables().map((table) => opened.database.read.select().from(table)))
   return { verdicts, tables }
 }
@@ -187,7 +199,7 @@ test('decisions change neither their facts nor their inputs, and return no promi
         revert: (...args) => withoutPromise(plain.revert(...args)),
       }
       const pending = noGuardChanges()
-      const empty: GuardRows = { rows: () => new Map() }
+      const empty: GuardRows = { row: () => undefined }
       const apply = (changes: GuardChanges) => Promise.resolve(mergeGuardChanges(pending, changes))
       await run(judge, list, { rows: withPendingChanges(empty, pending), apply }, (...inputs) =>
         inputs.forEach(deepFreeze),
@@ -238,22 +250,30 @@ test('without facts every message passes, and nothing is counted', () => {
 test('a guard that fails lets the message pass, and reports it', () => {
   const faults: unknown[] = []
   const guard = createGuard({
-    settings: guardOff,
+    settings: { ...guardOff, totalPerDay: 1 },
     keys: testKeys,
     onFault: (error) => void faults.push(error),
   })
   const keys = { subjects: undefined, pool: 'dev_1 pool', total: 'total 20000', judgedAt: 0 }
+  const message = {
+    developerId: 'dev_1',
+    phone: '+31612345678',
+    country: 'NL',
+    numberType: null,
+  } as GuardedMessage
   const failing = (error: Error) => ({
-    rows() {
+    row() {
       throw error
     },
   })
   const damaged = new Error('a damaged row')
-  expect(guard.readFacts(failing(damaged), keys)).toBeUndefined()
+  const judge = (rows: GuardRows) =>
+    guard.judge(guard.readFacts(rows, keys), message, stranger).verdict.blocked
+  expect(judge(failing(damaged))).toBe(false)
   expect(faults).toEqual([damaged])
   // The store runs the operation again, and tells why.
   const fault = new GuardFault(new Error('no such table'))
-  expect(() => guard.readFacts(failing(fault), keys)).toThrow(fault)
-  expect(guard.readFacts({ ...failing(fault), fault }, keys)).toBeUndefined()
+  expect(() => judge(failing(fault))).toThrow(fault)
+  expect(judge({ ...failing(fault), fault })).toBe(false)
   expect(faults).toEqual([damaged, fault.cause])
 })

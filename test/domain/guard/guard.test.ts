@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { prefixKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { openSubject, total, usageOf } from '../../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../../src/domain/guard/settings.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -60,7 +60,7 @@ async function sendSlowly(
 
 describe('evidence', () => {
   let bench: Bench
-  const evidenceOf = (subject: string) => bench.open(subject).usage().evidence
+  const evidenceOf = (subject: string) => usageOf(bench.open(subject)).evidence
   beforeEach(() => void (bench = createBench()))
 
   test('is a phone once, however many codes it verifies, for 14 days', async () => {
@@ -137,9 +137,9 @@ describe('what leaves unverified', () => {
     const { request } = await bench.send(60)
     bench.clock.advance(5 * minuteMs)
     await bench.verify(request)
-    expect(bench.open('dev_1 NL').usage()).toMatchObject({ unverified: 59, evidence: 1 })
-    expect(bench.open('dev_1 NL').drawn()).toBe(39)
-    expect(bench.open('dev_1 pool').usage().unverified).toBe(39)
+    expect(usageOf(bench.open('dev_1 NL'))).toMatchObject({ unverified: 59, evidence: 1 })
+    expect(total(bench.open('dev_1 NL').drawn)).toBe(39)
+    expect(usageOf(bench.open('dev_1 pool')).unverified).toBe(39)
     const rules = await sendSlowly(bench, 100, 3 * minuteMs)
     expect([countOf(rules, ''), countOf(rules, 'COUNTRY_UNVERIFIED')]).toEqual([61, 39])
   })
@@ -165,9 +165,9 @@ describe('what leaves unverified', () => {
       const rules = await sendSlowly(bench, 480, 3 * minuteMs)
       expect(countOf(rules, '')).toBeGreaterThan(260)
     }
-    expect(bench.open('dev_1 NL').usage().evidence).toBe(10)
+    expect(usageOf(bench.open('dev_1 NL')).evidence).toBe(10)
     bench.clock.advance(15 * dayMs)
-    expect(bench.open('dev_1 NL').usage().evidence).toBe(0)
+    expect(usageOf(bench.open('dev_1 NL')).evidence).toBe(0)
   })
 
   test('never closes what honest users had: a flood lowers no allowance', async () => {
@@ -200,7 +200,7 @@ test('codes of other systems take 300 a day and country, or three times the most
   for (let n = 0; n < 3; n++) await day(200)
   expect(await day(900)).toBeGreaterThan(580)
   expect((await bench.send(1, {}, stranger)).rules).toEqual([''])
-  expect(bench.open('dev_1 NL').usage().unverified).toBe(1)
+  expect(usageOf(bench.open('dev_1 NL')).unverified).toBe(1)
 })
 
 describe('a prefix, a network and a device', () => {

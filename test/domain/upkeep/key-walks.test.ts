@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
 import { emptyRecord, hashSubscriber } from '../../../src/domain/model/phone-record.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import type { Sender } from '../../../src/domain/model/guard.ts'
@@ -164,7 +164,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
       for (const subject of [...subjects, device]) {
         const row = await store.write(async ({ guard }) => (await guard.rows([subject])).get(subject))
-        expect([subject, openSubject(row, now).usage().evidence]).toEqual([subject, 5])
+        expect([subject, usageOf(openSubject(row, now)).evidence]).toEqual([subject, 5])
       }
     },
   )

@@ -2,7 +2,7 @@ import { noToken, type ChallengeAnswer } from '../../../src/domain/guard/challen
 import { readGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject } from '../../../src/domain/guard/subject.ts'
+import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import type { GuardAlert, Sender } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
@@ -73,7 +73,7 @@ export function createSimulation(
     isKnown: (phone: string) => phones.has(phone),
     schedule: tasks.add,
     /** Distinct phones that count as verified in a country. */
-    evidence: (country: string) => openSubject(rows.get(`${developerId} ${country}`), now).usage().evidence,
+    evidence: (country: string) => usageOf(openSubject(rows.get(`${developerId} ${country}`), now)).evidence,
 
     /**
      * Sends a message, or sends a request's code once more.

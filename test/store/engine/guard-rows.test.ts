@@ -1,0 +1,78 @@
+import { Database } from 'bun:sqlite'
+import { beforeEach, expect, test } from 'bun:test'
+import type { GuardRow } from '../../../src/domain/model/guard.ts'
+import { createGuardRows } from '../../../src/store/engine/guard-rows.ts'
+
+let connection: Database
+let rows: ReturnType<typeof createGuardRows>
+const open = () => createGuardRows(connection, (body) => transaction(body))
+
+beforeEach(() => {
+  connection = new Database(':memory:')
+  connection.run(`create table guard_usage (subject text not null primary key, windows text not null,
+    alerted_at integer not null, until integer not null) strict, without rowid`)
+  rows = open()
+})
+
+const row = (count: number): GuardRow => ({ windows: [[1, count]], alertedAt: 0, until: 20_000 })
+
+/** Runs a body in a transaction, as the write queue does. */
+async function transaction(body: () => void | Promise<void>, end: 'commit' | 'rollback' = 'commit') {
+  connection.run('begin')
+  rows.participant.onJob?.()
+  await body()
+  connection.run(end)
+  if (end === 'commit') rows.participant.onCommit?.()
+  else rows.participant.onRollback?.()
+}
+
+const change = (key: string, count: number, end?: 'rollback') =>
+  transaction(() => rows.cache.change(new Map([[key, row(count)]])), end)
+const stored = () =>
+  connection.query('select subject, windows from guard_usage order by subject').values().map(String)
+
+test('named rows are written at once; others are held back, and written when the database is closed', async () => {
+  await change('dev_1 NL', 1)
+  await change('prefix', 1)
+  await change('prefix', 2)
+  expect(rows.cache.get('prefix')).toEqual(row(2))
+  expect(stored()).toEqual(['dev_1 NL,[[1,1]]'])
+  await rows.close()
+  expect(stored()).toEqual(['dev_1 NL,[[1,1]]', 'prefix,[[1,2]]'])
+  // As after a restart.
+  rows = open()
+  expect([rows.cache.get('prefix'), rows.cache.get('gone')]).toEqual([row(2), undefined])
+})
+
+test('a transaction that is rolled back changes nothing, and what was held back before is still written', async () => {
+  await change('prefix', 1)
+  await change('prefix', 2, 'rollback')
+  await transaction(() => rows.cache.write(), 'rollback')
+  expect(rows.cache.get('prefix')).toEqual(row(1))
+  await transaction(() => {
+    rows.cache.change(new Map([['network', row(5)]]))
+    rows.participant.onJob?.()
+    rows.cache.change(new Map([['network', row(6)]]))
+    rows.participant.onJobRollback?.()
+  })
+  expect(rows.cache.get('network')).toEqual(row(5))
+  await rows.close()
+  expect(stored()).toEqual(['network,[[1,5]]', 'prefix,[[1,1]]'])
+})
+
+test('a row that was deleted stays deleted', async () => {
+  await change('prefix', 1)
+  await transaction(() => rows.cache.change(new Map([['prefix', undefined]])))
+  expect(rows.cache.get('prefix')).toBeUndefined()
+  await rows.close()
+  expect(stored()).toEqual([])
+})
+
+test('rows that another process wrote are read again, but for those that are held back', async () => {
+  await change('dev_1 NL', 1)
+  await change('prefix', 1)
+  connection.run(`update guard_usage set windows = '[[1,9]]'`)
+  expect(rows.cache.get('dev_1 NL')).toEqual(row(1))
+  rows.participant.onForeignCommit?.()
+  expect([rows.cache.get('dev_1 NL'), rows.cache.get('prefix')]).toEqual([row(9), row(1)])
+})
