@@ -1,5 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { GuardRow } from '../../domain/model/guard.ts'
+import { systemWorld, type World } from '../../world/system.ts'
 import { inKeyOrder } from './key-order.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
@@ -32,6 +33,7 @@ const isNamed = (key: string) => key.includes(' ')
 export function createGuardRows(
   writer: SqliteConnection,
   runWrite: (body: () => Promise<void>) => Promise<void>,
+  world: Pick<World, 'monotonic'> = systemWorld,
 ) {
   // Prepared at the first use: a host command may open a database that has not been migrated.
   const statements = lazy(() => ({
@@ -52,7 +54,7 @@ export function createGuardRows(
   let changedBeforeJob = changed
   /** Whether the running transaction writes everything that is held back. */
   let isWriting = false
-  let writtenAt = performance.now()
+  let writtenAt = world.monotonic()
 
   function read(key: string): GuardRow | undefined {
     const [row] = statements().find.values(key)
@@ -76,7 +78,7 @@ export function createGuardRows(
         changed.set(key, row)
         if (isNamed(key)) put(key, row)
       }
-      const isLate = performance.now() - writtenAt > writeEveryMs
+      const isLate = world.monotonic() - writtenAt > writeEveryMs
       if (isLate || heldBack.size > heldBackMax || committed.size > rowsMax) cache.write()
     },
 
@@ -107,7 +109,7 @@ export function createGuardRows(
       }
       if (isWriting) {
         heldBack.clear()
-        writtenAt = performance.now()
+        writtenAt = world.monotonic()
         if (committed.size > rowsMax) committed.clear()
       }
       end()

@@ -74,7 +74,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     options.phoneTailMax,
     world.timers,
   )
-  const guardRows = createGuardRows(writer, (body) => queue.write(body))
+  const guardRows = createGuardRows(writer, (body) => queue.write(body), world)
   const queue = createWriteQueue(writer, tx, {
     world,
     participants: [
