@@ -14,6 +14,7 @@ import { describeRunning, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
+import { addProviderAddCommand } from './provider-add.ts'
 
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 
@@ -53,6 +54,8 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
         if (running !== null) noteRunning(context.output, 'providers', running)
       }),
     )
+
+  addProviderAddCommand(provider, runCommand)
 
   addHostFlags(
     provider.command('test').description('send a real message through one provider and show the result'),

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import { dispatchMsDefault } from '../delivery/dispatcher.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
+import type { AccountCheck } from '../delivery/kit/account-check.ts'
 import type { SendOutcome } from '../delivery/kit/provider.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
@@ -109,6 +110,15 @@ export function openProviders(
       } finally {
         await provider.close?.()
       }
+    },
+
+    /** Tries an account by a look-up that sends nothing; undefined if its kind has none. */
+    async check(name: string): Promise<AccountCheck | undefined> {
+      const settings = providers.find((candidate) => candidate.name === name)
+      const provider = settings && openProvider(settings).provider
+      const check = await provider?.checkAccount?.(systemWorld.timers.timeoutSignal(testTimeoutMs))
+      await provider?.close?.()
+      return check
     },
 
     close: () => http.close(),

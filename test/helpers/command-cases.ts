@@ -301,6 +301,10 @@ export const commandCases: [
       json: 'own',
     }),
   ],
+  [
+    'provider add',
+    () => ({ args: ['prelude', '--print'], stdout: /^\[\[providers\]\]\nname = "prelude"\n/, json: 'own' }),
+  ],
   ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
   ...guardCases,
   [
