@@ -75,33 +75,13 @@ export function readTls(
     },
   )
   const hstsSeconds = read('tlsHstsSeconds', parseInteger(0, hstsSecondsMax), 0)
-  const file = certFile.source === null ? keyFile : certFile
-  if (hasDomains && file.source !== null)
-    report(file.source, 'There are tls.domains too.', 'Choose one: tls.domains or tls.certFile.')
-  else if (certFile.source !== null && keyFile.source === null)
-    report(
-      certFile.source,
-      'tls.keyFile is missing: a certificate needs its key.',
-      'Set OTPD_TLS_KEY_FILE or --tls-key too.',
-    )
-  else if (keyFile.source !== null && certFile.source === null)
-    report(
-      keyFile.source,
-      'tls.certFile is missing: a key needs its certificate.',
-      'Set OTPD_TLS_CERT_FILE or --tls-cert too.',
-    )
-  const acmeOnly = hasDomains ? [] : [email, directoryUrl, directoryCaFile]
-  const httpsOnly = hasDomains || file.source !== null ? [] : [httpListen, hstsSeconds]
-  for (const { source } of acmeOnly)
-    if (source !== null)
-      report(source, 'This setting needs tls.domains.', 'Set OTPD_TLS_DOMAINS too, or remove this setting.')
-  for (const { source } of httpsOnly)
-    if (source !== null)
-      report(
-        source,
-        'This setting needs a certificate.',
-        'Set OTPD_TLS_DOMAINS or OTPD_TLS_CERT_FILE too, or remove this setting.',
-      )
+  reportUnfit(reader, {
+    hasDomains,
+    certFile,
+    keyFile,
+    acmeOnly: [email, directoryUrl, directoryCaFile],
+    httpsOnly: [httpListen, hstsSeconds],
+  })
 
   const rest = { httpListen: httpListen.value, hstsSeconds: hstsSeconds.value }
   if (hasDomains) {
@@ -127,6 +107,52 @@ export function readTls(
   // An ended certificate must not keep `otpd backup` from working.
   if (isForServer(use)) checkFiles(reader, input, certFile, keyFile)
   return { certificate: { kind: 'files', certFile: certFile.value, keyFile: keyFile.value }, ...rest }
+}
+
+type Setting = ResolvedSetting<unknown>
+
+/** Reports settings of HTTPS that do not go together. */
+function reportUnfit(
+  { report }: Reader,
+  {
+    hasDomains,
+    certFile,
+    keyFile,
+    acmeOnly,
+    httpsOnly,
+  }: {
+    hasDomains: boolean
+    certFile: Setting
+    keyFile: Setting
+    acmeOnly: readonly Setting[]
+    httpsOnly: readonly Setting[]
+  },
+): void {
+  const file = certFile.source === null ? keyFile : certFile
+  if (hasDomains && file.source !== null)
+    report(file.source, 'There are tls.domains too.', 'Choose one: tls.domains or tls.certFile.')
+  else if (certFile.source !== null && keyFile.source === null)
+    report(
+      certFile.source,
+      'tls.keyFile is missing: a certificate needs its key.',
+      'Set OTPD_TLS_KEY_FILE or --tls-key too.',
+    )
+  else if (keyFile.source !== null && certFile.source === null)
+    report(
+      keyFile.source,
+      'tls.certFile is missing: a key needs its certificate.',
+      'Set OTPD_TLS_CERT_FILE or --tls-cert too.',
+    )
+  for (const { source } of hasDomains ? [] : acmeOnly)
+    if (source !== null)
+      report(source, 'This setting needs tls.domains.', 'Set OTPD_TLS_DOMAINS too, or remove this setting.')
+  for (const { source } of hasDomains || file.source !== null ? [] : httpsOnly)
+    if (source !== null)
+      report(
+        source,
+        'This setting needs a certificate.',
+        'Set OTPD_TLS_DOMAINS or OTPD_TLS_CERT_FILE too, or remove this setting.',
+      )
 }
 
 /** Reports files that cannot be served; warns of a certificate that ended only recently. */

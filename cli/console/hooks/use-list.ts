@@ -78,11 +78,8 @@ export function useList<Row>({
 
   const hasFilter = isFiltering || state.filter !== ''
   const visibleHeight = Math.max(1, hasFilter ? height - 1 : height)
-  const filterText = state.filter.toLowerCase()
-  const visibleRows =
-    filterText === '' || !getFilterText || (isServerFiltered && !isFiltering)
-      ? rows
-      : rows.filter((row) => getFilterText(row).toLowerCase().includes(filterText))
+  const isFilteredHere = !isServerFiltered || isFiltering
+  const visibleRows = isFilteredHere ? filterRows(rows, state.filter, getFilterText) : rows
   const isFollowing = isTail && state.isFollowing
   const foundIndex = isFollowing
     ? visibleRows.length - 1
@@ -148,6 +145,15 @@ export function useList<Row>({
     setFilter: (filter: string) => update({ filter }),
     endFilter,
   }
+}
+
+function filterRows<Row>(
+  rows: readonly Row[],
+  filter: string,
+  getText: ((row: Row) => string) | undefined,
+): readonly Row[] {
+  const text = filter.toLowerCase()
+  return text === '' || !getText ? rows : rows.filter((row) => getText(row).toLowerCase().includes(text))
 }
 
 /** Returns the new offset of a window: moved as little as possible to show the selected row and leave no blank lines. */
