@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import type { AccountCheck } from '../../src/delivery/kit/account-check.ts'
-import type { ProviderKind } from '../../src/delivery/kit/provider-kinds.ts'
+import type { AccountCheck, ProviderKind } from '../../src/server/start.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { answerSettings, parseSettings } from '../host/provider-settings.ts'

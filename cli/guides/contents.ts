@@ -23,6 +23,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'kubernetes',
       'upgrading',
       'tls',
+      'real-sms',
       'providers',
       'messages',
       'guard',

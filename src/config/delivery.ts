@@ -168,7 +168,7 @@ export function readDelivery(
           : 'Put it in quotes.',
       }
     if (valueSource === 'value') return { value }
-    return valueSource === 'file' ? readSecretFile(value) : readVariable(value)
+    return valueSource === 'file' ? readSecretFile(value) : readVariable(key, value)
   }
 
   function readSecretFile(path: string) {
@@ -183,7 +183,7 @@ export function readDelivery(
     }
   }
 
-  function readVariable(name: string) {
+  function readVariable(key: string, name: string) {
     if (name.startsWith('OTPD_') && !name.startsWith(secretPrefix)) {
       return {
         fault: `${quote(name)} is reserved: variables that begin with OTPD_ are settings.`,
@@ -192,6 +192,12 @@ export function readDelivery(
     }
     const text = input.env[name]
     if (text) return { value: text }
+    // A value that cannot be a name may be the secret itself, which must not be repeated.
+    if (!/^[A-Z_][A-Z0-9_]*$/.test(name))
+      return {
+        fault: `${key} must be the name of an environment variable; this is none that is set.`,
+        remedy: `Write ${key} = "NAME" and put the secret into the variable NAME. If the secret was in this file, replace it.`,
+      }
     return {
       fault: `The environment variable ${quote(name)} is empty or not set.`,
       remedy: 'Set it for the server; in a shell, also for this command.',

@@ -142,6 +142,25 @@ test.each([
     main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "NONE"'),
     'The environment variable "NONE" is empty or not set.',
   ],
+  [
+    'a secret where the name of a variable is meant, without repeating it',
+    main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "c0ffee00c0ffee00c0ffee00c0ffee00"'),
+    'authTokenEnv must be the name of an environment variable; this is none that is set.',
+  ],
+  [
+    'a carrier that needs a template without one',
+    '[[providers]]\nname = "aws"\nkind = "aws-notify"\nregion = "eu-central-1"\naccessKeyId = "AKIDEXAMPLE0123456"\n' +
+      'notifyConfigurationId = "nc-1"\nsecretAccessKeyFile = "secrets/twilio"\n',
+    'templates is missing.',
+  ],
+  [
+    'a service id of the wrong form',
+    main
+      .replace('kind = "twilio"', 'kind = "twilio-verify"\nserviceSid = "VA123"')
+      .replace(/from = .*\n/, ''),
+    'serviceSid does not look right.',
+  ],
+  ['a switch in quotes', `${main}feedback = "no"\n`, 'feedback must be true or false.'],
   ['a plain table', '[providers]\nname = "main"\n', 'providers must be a list of tables.'],
   ['both a file and a variable', `${main}authTokenEnv = "TOKEN"\n`, 'authToken is set twice.'],
 ])('reports %s', (_, text, message) => {

@@ -66,7 +66,7 @@ describe('provider add', () => {
   })
 
   test('takes a variable for a secret, adds to a file, and numbers the name', async () => {
-    writeFileSync(file, 'listen = "127.0.0.1:8081"', { mode: 0o640 })
+    writeFileSync(file, '[server]\nlisten = "127.0.0.1:8081"', { mode: 0o640 })
     const env = { TWILIO_TOKEN: 'token' }
     for (const expected of ['twilio-verify', 'twilio-verify-2']) {
       const { exitCode, stdout } = await add([...verify(), ...given('authTokenEnv=TWILIO_TOKEN'), '--json'], {
@@ -76,7 +76,7 @@ describe('provider add', () => {
       expect(JSON.parse(stdout).data).toMatchObject({ name: expected, configFile: file, secretFiles: [] })
     }
     const text = readFileSync(file, 'utf8')
-    expect(text).toStartWith('listen = "127.0.0.1:8081"\n\n[[providers]]\nname = "twilio-verify"\n')
+    expect(text).toStartWith('[server]\nlisten = "127.0.0.1:8081"\n\n[[providers]]\nname = "twilio-verify"\n')
     expect(text).toContain('\n\n[[providers]]\nname = "twilio-verify-2"\n')
     expect(text).not.toContain('token"')
     expect(statSync(file).mode & 0o777).toBe(0o640)
