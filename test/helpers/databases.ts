@@ -10,13 +10,16 @@ import type { Database } from '../../src/store/engine/database.ts'
 import { migrateSqlite, postgresMigrations } from '../../src/store/engine/migrate.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
 import { connect, openSqlite, type SqliteOptions } from '../../src/store/engine/sqlite.ts'
+import { createServerDatabase, testPostgresUrl } from './postgres.ts'
+import { testWorld } from './world.ts'
 
 /** A migrated database; `dispose` closes and deletes it. */
 export type OpenTestDatabase = { database: Database; dispose(): Promise<void> }
 
-/** Migrated databases of this process. Each test copies one, which is faster than migrating its own. */
+/** Migrated databases. Each test copies one, which is faster than migrating its own. */
 let sqliteTemplate: Uint8Array | undefined
 let pgliteTemplate: Promise<File | Blob> | undefined
+let postgresTemplate: Promise<string> | undefined
 
 function makeSqliteTemplate(): Uint8Array {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-template-'))
@@ -40,12 +43,40 @@ async function makePgliteTemplate(): Promise<File | Blob> {
   return dump
 }
 
+/**
+ * Returns the name of a migrated database on the server. It is named by the digest of its migrations and stays there, for
+ * other test processes and the next run.
+ */
+async function makePostgresTemplate(url: string): Promise<string> {
+  const digest = new Bun.CryptoHasher('sha256')
+  for (const migration of postgresMigrations) digest.update(migration.sql)
+  const name = `otpd_test_template_${digest.digest('hex').slice(0, 16)}`
+  const admin = new Client(url)
+  await admin.connect()
+  try {
+    // Makes other test processes wait, so that each finds the template complete.
+    await admin.query('select pg_advisory_lock(hashtext($1))', [name])
+    const found = await admin.query('select from pg_database where datname = $1', [name])
+    if (found.rows.length > 0) return name
+    const database = await createServerDatabase(url)
+    const client = new Client(database.url)
+    await client.connect()
+    for (const migration of postgresMigrations) await client.query(migration.sql)
+    await client.end()
+    await admin.query(`alter database ${database.name} rename to ${name}`)
+    return name
+  } finally {
+    await admin.end()
+  }
+}
+
 /** Opens a migrated SQLite file. */
 export const openTestFile = (path: string, options: Partial<SqliteOptions> = {}): Database =>
   openSqlite(path, {
     onDiskFault: (error) => {
       throw error
     },
+    world: testWorld,
     ...options,
   })
 
@@ -91,44 +122,38 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
 export async function openTestPostgres(
   url: string,
 ): Promise<OpenTestDatabase & { url: string; openNode(): Database }> {
-  // Every call gets a database of its own, so that test files can run in parallel.
-  const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
-  const admin = new Client(url)
-  await admin.connect()
-  await admin.query(`create database ${name}`)
-  const ownUrl = new URL(url)
-  ownUrl.pathname = name
-  const client = new Client(ownUrl.href)
-  await client.connect()
-  for (const migration of postgresMigrations) await client.query(migration.sql)
-  await client.end()
+  const template = await (postgresTemplate ??= makePostgresTemplate(url))
+  const created = await createServerDatabase(url, template)
   const nodes: Database[] = []
   function openNode(): Database {
-    const node = openPostgres(ownUrl.href)
+    const node = openPostgres(created.url)
     nodes.push(node)
     return node
   }
   return {
-    url: ownUrl.href,
+    url: created.url,
     database: openNode(),
     openNode,
     async dispose() {
       await Promise.all(nodes.map((node) => node.close()))
       // Without `force`: the pool's connections are still closing, and the server waits some seconds for them.
-      await admin.query(`drop database ${name}`)
-      await admin.end()
+      await created.drop()
     },
   }
 }
 
 const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [['SQLite', () => openTestSqlite()]]
 // `npm run test:unit` sets this: starting PostgreSQL takes longer than most test files.
-if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') {
-  databaseKinds.push(['PGlite', openTestPglite])
-  const url = process.env['OTPD_TEST_POSTGRES_URL']
-  if (url) databaseKinds.push(['PostgreSQL', () => openTestPostgres(url)])
-  else
-    process.stderr.write('Skipped: tests on a PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.\n')
+if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') databaseKinds.push(postgresKind())
+
+/** A server, or PGlite, which is the same PostgreSQL with a single connection, where no server is given. */
+function postgresKind(): (typeof databaseKinds)[number] {
+  const url = testPostgresUrl
+  if (url !== undefined) return ['PostgreSQL', () => openTestPostgres(url)]
+  process.stderr.write(
+    'Skipped: tests on a PostgreSQL server; PGlite runs instead. Set OTPD_TEST_POSTGRES_URL to run them.\n',
+  )
+  return ['PGlite', openTestPglite]
 }
 
 /** Runs the same tests on every kind of database. `database()` is open while a test runs; `kind` is its name. */

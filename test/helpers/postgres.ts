@@ -13,18 +13,32 @@ export type EmptyPostgres = {
 }
 
 /** URL of the PostgreSQL server for tests; undefined without one. */
-export const testPostgresUrl = process.env['OTPD_TEST_POSTGRES_URL']
+export const testPostgresUrl = process.env['OTPD_TEST_POSTGRES_URL'] || undefined
+
+/** Creates a database on a PostgreSQL server, so that test files can run in parallel. @param template database to copy */
+export async function createServerDatabase(serverUrl: string, template = 'template1') {
+  const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
+  const url = new URL(serverUrl)
+  url.pathname = name
+  const run = async (statement: string) => {
+    const admin = new Client(serverUrl)
+    await admin.connect()
+    await admin.query(statement).finally(() => admin.end())
+  }
+  await run(`create database ${name} template ${template}`)
+  return {
+    name,
+    url: url.href,
+    /** @param options.force ends connections to it instead of waiting some seconds for them */
+    drop: ({ force = false } = {}) => run(`drop database ${name}${force ? ' with (force)' : ''}`),
+  }
+}
 
 /** Creates an empty database on a PostgreSQL server. */
 export async function createEmptyPostgres(serverUrl: string): Promise<EmptyPostgres & { url: string }> {
-  const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
-  const admin = new Client(serverUrl)
-  await admin.connect()
-  await admin.query(`create database ${name}`)
-  const url = new URL(serverUrl)
-  url.pathname = name
+  const { url, drop } = await createServerDatabase(serverUrl)
   const connect = async () => {
-    const client = new Client(url.href)
+    const client = new Client(url)
     // A query in progress rejects with the error of a lost connection itself.
     client.on('error', () => {})
     await client.connect()
@@ -33,12 +47,11 @@ export async function createEmptyPostgres(serverUrl: string): Promise<EmptyPostg
   const client = await connect()
   return {
     client,
-    url: url.href,
+    url,
     connect,
     async dispose() {
       await client.end()
-      await admin.query(`drop database ${name} with (force)`)
-      await admin.end()
+      await drop({ force: true })
     },
   }
 }
@@ -58,14 +71,14 @@ async function createEmptyPglite(): Promise<EmptyPostgres> {
   return { client: asSqlClient(pglite), url: null, connect: undefined, dispose: () => pglite.close() }
 }
 
-/** Runs the same tests on PGlite and, if there is one, on a PostgreSQL server. */
+/** Runs the tests on a PostgreSQL server, or on PGlite where none is given. */
 export function describeEachPostgres(
   title: string,
   tests: (open: () => Promise<EmptyPostgres>, kind: string) => void,
 ) {
   const kinds: Array<[string, () => Promise<EmptyPostgres>]> = []
-  if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') kinds.push(['PGlite', createEmptyPglite])
-  if (testPostgresUrl) kinds.push(['PostgreSQL', () => createEmptyPostgres(testPostgresUrl)])
+  if (testPostgresUrl !== undefined) kinds.push(['PostgreSQL', () => createEmptyPostgres(testPostgresUrl)])
+  else if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') kinds.push(['PGlite', createEmptyPglite])
   describe.each(kinds)(`${title} on %s`, (kind, create) => {
     const opened: EmptyPostgres[] = []
     afterAll(() => Promise.all(opened.map((one) => one.dispose())))
