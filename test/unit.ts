@@ -38,6 +38,7 @@ const files = sources
 const flags = process.argv.slice(2)
 if (flags.includes('--list')) process.stdout.write(`${files.join('\n')}\n`)
 else {
+  const { OTPD_TEST_POSTGRES_URL: _url, ...env } = process.env
   const { exited } = Bun.spawn(
     [
       'bun',
@@ -52,7 +53,7 @@ else {
     ],
     {
       stdio: ['inherit', 'inherit', 'inherit'],
-      env: { ...process.env, OTPD_TEST_DATABASES: 'sqlite' },
+      env: { ...env, OTPD_TEST_DATABASES: 'sqlite' },
     },
   )
   process.exitCode = await exited

@@ -52,7 +52,10 @@ function makeDataDir(name: string, key = masterKey) {
 function write(path: string, name: string, count: number) {
   const connection = connect(path, 0)
   const insert = connection.prepare('insert into meta (name, value) values (?, ?)')
-  for (let index = 0; index < count; index += 1) insert.run(`${name} ${index}`, 'x'.repeat(200))
+  // One transaction, and so one flush of the disk.
+  connection.transaction(() => {
+    for (let index = 0; index < count; index += 1) insert.run(`${name} ${index}`, 'x'.repeat(200))
+  })()
   insert.finalize()
   connection.close()
 }
