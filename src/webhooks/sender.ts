@@ -6,6 +6,7 @@ import {
   type WebhookError,
   type WebhookMessage,
 } from '../domain/model/webhook-delivery.ts'
+import { readTraceContext } from '../domain/model/webhook-body.ts'
 import { createConnections, type Connections, type Target } from './connections.ts'
 import { exchange } from './exchange.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
@@ -151,7 +152,7 @@ const buildHeaders = (
   now: number,
 ): Record<string, string> => ({
   ...message.headers,
-  ...traceHeader(message.body),
+  ...traceHeader(readTraceContext(message.body)),
   host: authority,
   'content-type': 'application/json',
   'content-length': String(Buffer.byteLength(message.body)),
@@ -178,10 +179,6 @@ function encodeRequest({ path }: CheckedUrl, headers: Record<string, string>, bo
   return Buffer.from(`${head}\r\n${body}`)
 }
 
-/** The trace context of the call that caused the event, which is the last property of the event. */
-function traceHeader(body: string): { traceparent?: string } {
-  const traceparent = /,"traceparent":"([0-9a-f][!-~]{1,127})"\}$/.exec(body.slice(-200))?.[1]
-  return traceparent === undefined ? {} : { traceparent }
-}
+const traceHeader = (traceparent: string | undefined) => (traceparent === undefined ? {} : { traceparent })
 
 const headerLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*$/

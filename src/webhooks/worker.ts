@@ -3,8 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
-import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
-import { disableFailing, type FailingEndpoint } from '../domain/webhooks/auto-disable.ts'
+import type { SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
 import { sendStored } from '../domain/webhooks/send-stored.ts'
 import type {
   ClaimedDelivery,
@@ -13,6 +12,7 @@ import type {
   StoredWebhookMessage,
 } from '../domain/store/webhook-outbox.ts'
 import { loadMessages, type HeldDelivery } from './load-messages.ts'
+import { createResultRecorder, type CompletedSend } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
 import { systemWorld } from '../world/system.ts'
 import type { Timer, World } from '../world/world.ts'
@@ -31,9 +31,6 @@ const leaseMs = 30_000
 
 /** Time that a lease must have left when its delivery is sent: longer than an exchange can take. */
 const leaseLeftMinMs = 16_000
-
-/** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
-type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAfterMs: number | null }
 
 /** A leased delivery that has a place. */
 type PlacedDelivery = HeldDelivery & { leave(): void }
@@ -72,14 +69,11 @@ export function createWebhookWorker(needs: {
   /** Deliveries with a place, which the next microtask sends. */
   const queue: PlacedDelivery[] = []
   const inFlight = new Set<Promise<void>>()
-  /** Finished sends that are not yet recorded in the database. */
-  const unrecorded = new Set<CompletedSend>()
+  const results = createResultRecorder({ store, owner, onError })
   let timer: Timer | undefined
   let isStarted = false
   /** Whether more may be due than the last claim could lease. */
   let hasBacklog = true
-  /** Whether a batch could not be recorded: the results are then recorded one by one, so that none blocks the others. */
-  let recordsOneByOne = false
   let isSendScheduled = false
   /** Whether the outbox had a delivery, due or not, when it was last looked at. */
   let hasPending = true
@@ -87,7 +81,7 @@ export function createWebhookWorker(needs: {
 
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
-    const recordings = recordResults()
+    const recordings = results.record()
     const claimed = await claimDue()
     const isRecorded = await recordings
     place(claimed)
@@ -133,49 +127,6 @@ export function createWebhookWorker(needs: {
   }
 
   /**
-   * Records the finished sends in one transaction.
-   *
-   * @returns whether any was recorded; after a database error the recording is retried, and once the lease expires the
-   *   delivery is too
-   */
-  async function recordResults(): Promise<boolean> {
-    // Sorted, so that concurrent nodes lock endpoints in the same order (no deadlock).
-    if (unrecorded.size === 0) return false
-    const completed = [...unrecorded].toSorted(
-      ({ claim: { endpointId: a } }, { claim: { endpointId: b } }) => (a < b ? -1 : a > b ? 1 : 0),
-    )
-    const batches = recordsOneByOne ? completed.map((one) => [one]) : [completed]
-    recordsOneByOne = false
-    return (await Promise.all(batches.map(recordBatch))).includes(true)
-  }
-
-  async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
-    try {
-      const { now, failing } = await store.write(async ({ leases, webhookOutbox }) => {
-        const now = await leases.now()
-        const failing: FailingEndpoint[] = []
-        for (const { claim, attempt, retryAfterMs } of completed) {
-          if (!attempt) await webhookOutbox.release({ ...claim, owner })
-          else {
-            const retryAt = retryAfterMs === null ? null : now + retryAfterMs
-            const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
-            const isGone = attempt.statusCode === 410
-            if (since !== null) failing.push({ id: claim.endpointId, since, isGone })
-          }
-        }
-        return { now, failing }
-      })
-      for (const one of completed) unrecorded.delete(one)
-      await disableFailing(store, failing, now)
-      return true
-    } catch (error) {
-      onError(error)
-      recordsOneByOne = true
-      return false
-    }
-  }
-
-  /**
    * Queues the deliveries that find a place. The others, leased while the places were given away, are released and claimed
    * again in turn.
    */
@@ -183,9 +134,9 @@ export function createWebhookWorker(needs: {
     for (const claim of leased) {
       const leave = places.take(claim)
       if (leave) queue.push({ ...claim, leave })
-      else unrecorded.add({ claim, retryAfterMs: null })
+      else results.add({ claim, retryAfterMs: null })
     }
-    if (unrecorded.size > 0) wake()
+    if (results.hasUnrecorded()) wake()
   }
 
   /** Sends the queued deliveries. */
@@ -217,12 +168,12 @@ export function createWebhookWorker(needs: {
       const at = clock.now()
       const message = messages.get(claim.id)
       if (!message || !isStarted || claim.leaseUntil - at < leaseLeftMinMs) {
-        unrecorded.add({ claim, retryAfterMs: null })
+        results.add({ claim, retryAfterMs: null })
         return
       }
       const response = await sendStored(send, message, abort.signal)
-      if (abort.signal.aborted) unrecorded.add({ claim, retryAfterMs: null })
-      else unrecorded.add(toCompletedSend(claim, at, response))
+      if (abort.signal.aborted) results.add({ claim, retryAfterMs: null })
+      else results.add(toCompletedSend(claim, at, response))
     } catch (error) {
       onError(error)
     }

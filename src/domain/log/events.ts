@@ -7,6 +7,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { createRequestLog, type RequestEntry } from './request-log.ts'
+import { writeWebhookBody } from '../model/webhook-body.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
@@ -44,7 +45,7 @@ export function eventChange(
     event: {
       entry,
       deliveries: deliveriesTo(newId, type, subscribers),
-      toPayload: (id) => JSON.stringify(eventBody(id, type, request, at)),
+      toPayload: (id) => writeWebhookBody(eventBody(id, type, request, at), request.traceparent),
       inbox: options.inbox,
     },
   }
@@ -58,7 +59,7 @@ export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly 
         .map(({ id }) => ({ id: newId('dlv'), endpointId: id }))
     : []
 
-/** Builds the body of a webhook as Standard Webhooks defines it. It never contains the code. */
+/** Builds the event of a webhook as Standard Webhooks defines it. It never contains the code. */
 export function eventBody(id: string, type: string, request: OtpRequest, at: number) {
   return {
     id,
@@ -80,8 +81,6 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
       verifiedAt: toIsoTime(request.verifiedAt),
       metadata: request.metadata,
     },
-    // Last, where the sender finds it for the header.
-    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RelayKind } from '../../shared/event-kinds.ts'
 import { deliveriesTo, toIsoTime } from './events.ts'
+import { writeWebhookBody } from '../model/webhook-body.ts'
 import type { NewId } from '../model/ids.ts'
 import type { RelayedMessage, RelayOutcome } from '../model/relayed-message.ts'
 import type { Change, Subscriber } from '../store/operation.ts'
@@ -35,7 +36,6 @@ export function relayEventChange(
 ): Change {
   const { id, developerId, projectId, appId, environment, phone, country, channel, createdAt } = message
   const status = isLogOnly(type) ? null : statusByKind[type]
-  const { traceparent } = message
   const toBody = (eventId: string) => ({
     id: eventId,
     type,
@@ -51,15 +51,13 @@ export function relayEventChange(
       channel,
       createdAt: toIsoTime(createdAt),
     },
-    // Last, where the sender finds it for the header.
-    ...(traceparent !== undefined && { traceparent }),
   })
   return {
     kind: 'event',
     event: {
       entry: { type, developerId, appId, requestId: id, phone, status, detail, at },
       deliveries: deliveriesTo(newId, type, subscribers),
-      toPayload: (eventId) => JSON.stringify(toBody(eventId)),
+      toPayload: (eventId) => writeWebhookBody(toBody(eventId), message.traceparent),
     },
   }
 }

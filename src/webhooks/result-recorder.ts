@@ -1,0 +1,72 @@
+import { disableFailing, type FailingEndpoint } from '../domain/webhooks/auto-disable.ts'
+import type { Store } from '../domain/store/store.ts'
+import type { ClaimedDelivery } from '../domain/store/webhook-outbox.ts'
+import type { WebhookAttempt } from '../domain/model/webhook-delivery.ts'
+
+/** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
+export type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAfterMs: number | null }
+
+/** Creates the recorder of finished sends: they wait in memory until they are in the database. */
+export function createResultRecorder({
+  store,
+  owner,
+  onError,
+}: {
+  store: Store<'leases' | 'webhookEndpoints' | 'webhookOutbox' | 'events'>
+  owner: string
+  onError(error: unknown): void
+}) {
+  /** Finished sends that are not yet recorded in the database. */
+  const unrecorded = new Set<CompletedSend>()
+  /** Whether a batch could not be recorded: the results are then recorded one by one, so that none blocks the others. */
+  let recordsOneByOne = false
+
+  /**
+   * Records the finished sends in one transaction.
+   *
+   * @returns whether any was recorded; after a database error the recording is retried, and once the lease expires the
+   *   delivery is too
+   */
+  async function record(): Promise<boolean> {
+    // Sorted, so that concurrent nodes lock endpoints in the same order (no deadlock).
+    if (unrecorded.size === 0) return false
+    const completed = [...unrecorded].toSorted(
+      ({ claim: { endpointId: a } }, { claim: { endpointId: b } }) => (a < b ? -1 : a > b ? 1 : 0),
+    )
+    const batches = recordsOneByOne ? completed.map((one) => [one]) : [completed]
+    recordsOneByOne = false
+    return (await Promise.all(batches.map(recordBatch))).includes(true)
+  }
+
+  async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
+    try {
+      const { now, failing } = await store.write(async ({ leases, webhookOutbox }) => {
+        const now = await leases.now()
+        const failing: FailingEndpoint[] = []
+        for (const { claim, attempt, retryAfterMs } of completed) {
+          if (!attempt) await webhookOutbox.release({ ...claim, owner })
+          else {
+            const retryAt = retryAfterMs === null ? null : now + retryAfterMs
+            const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
+            const isGone = attempt.statusCode === 410
+            if (since !== null) failing.push({ id: claim.endpointId, since, isGone })
+          }
+        }
+        return { now, failing }
+      })
+      for (const one of completed) unrecorded.delete(one)
+      await disableFailing(store, failing, now)
+      return true
+    } catch (error) {
+      onError(error)
+      recordsOneByOne = true
+      return false
+    }
+  }
+
+  return {
+    add: (completed: CompletedSend) => void unrecorded.add(completed),
+    hasUnrecorded: () => unrecorded.size > 0,
+    record,
+  }
+}
