@@ -42,8 +42,6 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
   const windows = new Map<number, Window>()
   let pending = new Map<number, PendingWindow>()
   let changes: Change[] = []
-  /** Number of changes before the running job. */
-  let changesBeforeJob = 0
   /** Newest row that `windows` contains, and the one that the running batch has written. */
   let replayedSeq = 0
   let writtenSeq = 0
@@ -137,16 +135,7 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
     }
 
   const participant: TransactionParticipant = {
-    onJob() {
-      changesBeforeJob = changes.length
-    },
-
-    onJobRollback() {
-      if (changes.length === changesBeforeJob) return
-      changes.length = changesBeforeJob
-      pending = new Map()
-      for (const change of changes) applyChange(change)
-    },
+    countPending: () => changes.length,
 
     beforeCommit() {
       if (changes.length === 0) return

@@ -14,10 +14,6 @@ export function createEpoch() {
   let value = 0
   let hasUncommitted = false
 
-  function onJobRollback() {
-    if (hasUncommitted) value++
-  }
-
   function onEnd() {
     if (!hasUncommitted) return
     value++
@@ -25,7 +21,6 @@ export function createEpoch() {
   }
 
   const participant: TransactionParticipant = {
-    onJobRollback,
     onCommit: onEnd,
     onRollback: onEnd,
     onForeignCommit: () => void value++,

@@ -51,7 +51,8 @@ export function createGuardRows(
   const heldBack = new Set<string>()
   /** Rows that the running transaction changed. */
   let changed = new Map<string, GuardRow | undefined>()
-  let changedBeforeJob = changed
+  /** Counts its changes. */
+  let changes = 0
   /** Whether the running transaction writes everything that is held back. */
   let isWriting = false
   let writtenAt = world.monotonic()
@@ -74,6 +75,7 @@ export function createGuardRows(
     },
 
     change(rows) {
+      changes += rows.size
       for (const [key, row] of inKeyOrder(rows)) {
         changed.set(key, row)
         if (isNamed(key)) put(key, row)
@@ -92,16 +94,12 @@ export function createGuardRows(
 
   function end() {
     changed = new Map()
+    changes = 0
     isWriting = false
   }
 
   const participant: TransactionParticipant = {
-    onJob() {
-      changedBeforeJob = new Map(changed)
-    },
-    onJobRollback() {
-      changed = changedBeforeJob
-    },
+    countPending: () => changes,
     onCommit() {
       for (const [key, row] of changed) {
         committed.set(key, row)

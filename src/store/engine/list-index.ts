@@ -161,7 +161,6 @@ export function createListIndex(
   const deleteChanges = writer.prepare('delete from list_changes where seq < ?')
   /** Entries of the open transaction. */
   let entries: ListEntry[] = []
-  let savedEntries = 0
   let seq = 0
 
   /** Moves the tail to the chunks. The last row of `list_changes` stays, so that its number is not used again. */
@@ -188,8 +187,7 @@ export function createListIndex(
   }
 
   const participant: TransactionParticipant = {
-    onJob: () => void (savedEntries = entries.length),
-    onJobRollback: () => void (entries.length = savedEntries),
+    countPending: () => entries.length,
     onRollback: () => void (entries = []),
     beforeCommit() {
       if (entries.length > 0) seq = Number(insertChanges.run(formatEntries(entries)).lastInsertRowid)

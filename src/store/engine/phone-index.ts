@@ -112,7 +112,6 @@ export function createPhoneIndex(
   let nextKey: number | undefined
   /** Additions and removals of the running transaction. */
   let changes: Change[] = []
-  let changesBeforeJob = 0
   /** Keys that it added, by hash. */
   let added = new Map<string, number>()
 
@@ -149,14 +148,7 @@ export function createPhoneIndex(
   })
 
   const participant: TransactionParticipant = {
-    onJob() {
-      changesBeforeJob = changes.length
-    },
-    onJobRollback() {
-      if (changes.length === changesBeforeJob) return
-      changes.length = changesBeforeJob
-      added = new Map(changes.flatMap(({ kind, hash, key }) => (kind === 'add' ? [[hash, key]] : [])))
-    },
+    countPending: () => changes.length,
     onCommit() {
       for (const { kind, hash, key } of changes) {
         if (kind === 'add') tail.set(hash, key)

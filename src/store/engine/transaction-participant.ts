@@ -3,10 +3,8 @@
  * commits, and takes it over only after COMMIT. Each method is called synchronously.
  */
 export type TransactionParticipant = {
-  /** Called before each job of a batch. */
-  onJob?(): void
-  /** Called if the job failed: discards what is pending since `onJob`. */
-  onJobRollback?(): void
+  /** Counts the pending changes that no row has yet: a job that failed must leave none. */
+  countPending?(): number
   /** Called before COMMIT; may write. A throw rejects the batch. */
   beforeCommit?(): void
   /** Called right after COMMIT, when readers see the changes: before they are on disk, and before any caller learns of it. */

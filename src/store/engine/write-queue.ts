@@ -16,17 +16,16 @@ const busyTimeoutMs = 3_000
 /**
  * How the jobs of a batch ran:
  * - `done`: each has its outcome, and the transaction can commit.
- * - `retry`: a body failed after it had written; the batch must run again with savepoints.
- * - `split`: the calls could not be written together; each must run again in a transaction of its own.
+ * - `split`: one failed and left something behind; each must run again in a transaction of its own.
  * - `failed`: the error ended the whole transaction, including the other jobs' writes.
  */
-type BatchResult = { kind: 'done' | 'retry' } | { kind: 'split' | 'failed'; error: unknown }
+type BatchResult = { kind: 'done' } | { kind: 'split' | 'failed'; error: unknown }
 
 type Job = {
   body: (tx: QueryExecutor) => Awaitable<unknown>
   /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
   group: CallGroup | undefined
-  /** Set for a call that runs in a transaction of its own: the error of the one that it was in. */
+  /** Set for a job that runs in a transaction of its own: the error of the one that it was in. */
   failure: unknown
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
@@ -55,11 +54,11 @@ export type WriteQueueHooks = {
  * added, and the requests of its callers are read in the meantime.
  *
  * Calls of a group write nothing themselves: what all of them changed is written once, in the order of keys, which
- * touches fewer pages. If that fails, each call runs again in a transaction of its own.
+ * touches fewer pages.
  *
- * A savepoint makes SQLite copy every page that its job changes. By convention bodies validate before they write, so
- * rollbacks are rare: if a job fails after it wrote, the whole batch is rolled back and retried with a savepoint per
- * job.
+ * By convention bodies validate before they write, and calls write nothing, so rollbacks are rare: if the changes of the
+ * calls cannot be written, or a body fails after it wrote, the batch is rolled back and each of its jobs runs again in a
+ * transaction of its own. A savepoint for each would make SQLite copy every page that it changes.
  *
  * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
@@ -72,11 +71,10 @@ export function createWriteQueue(
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   const rollback = connection.prepare('ROLLBACK')
-  const savepoint = connection.prepare('SAVEPOINT job')
-  const release = connection.prepare('RELEASE job')
-  const undo = connection.prepare('ROLLBACK TO job')
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
-  const countChanges = () => changes.get()?.count
+  /** Counts the changes of the transaction, also those that are in memory until it commits. */
+  const countChanges = () =>
+    participants.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), changes.get()?.count ?? 0)
   const flusher = createCommitFlusher<Job>(disk, {
     settle(jobs) {
       for (const job of jobs) {
@@ -96,8 +94,6 @@ export function createWriteQueue(
   let isActive = false
   let idleWaiters: Array<() => void> = []
   let isPoisoned = false
-  /** Whether the next batch runs each job in a savepoint. */
-  let useSavepoints = false
 
   const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue(body, undefined)
 
@@ -144,14 +140,9 @@ export function createWriteQueue(
     const result = await runBatch(batch)
     world.timers.clearImmediate(turnTimer)
     switch (result.kind) {
-      case 'retry':
-        useSavepoints = true
-        requeue(batch)
-        break
       case 'split':
-        for (const job of batch) if (job.group) job.failure = result.error
-        // Still the bodies first.
-        requeue(batch.toSorted((a, b) => Number(isAlone(a)) - Number(isAlone(b))))
+        for (const job of batch) job.failure = result.error ?? new Error('a job failed')
+        requeue(batch)
         break
       case 'failed':
         failBatch(batch, result.error)
@@ -200,24 +191,20 @@ export function createWriteQueue(
    * decided; then writes what the calls changed. Keeps each one's outcome.
    */
   async function runBatch(batch: Job[]): Promise<BatchResult> {
-    const withSavepoints = useSavepoints
-    useSavepoints = false
+    /** A full disk or a failed read ends the whole transaction. */
+    const undoAll = (error: unknown): BatchResult => ({
+      kind: connection.inTransaction && canRunAgain(batch, error) ? 'split' : 'failed',
+      error,
+    })
     for (const job of batch) {
       if (job.group) continue
-      if (withSavepoints) savepoint.run()
-      for (const participant of participants) participant.onJob?.()
-      const changesBefore = withSavepoints ? undefined : countChanges()
+      const changesBefore = countChanges()
       try {
         job.outcome = { value: await job.body(tx) }
       } catch (error) {
-        // A full disk or a failed read rolls back the whole transaction, including the other jobs' writes.
-        if (!connection.inTransaction) return { kind: 'failed', error }
-        if (withSavepoints) undo.run()
-        else if (countChanges() !== changesBefore) return { kind: 'retry' }
-        for (const participant of participants) participant.onJobRollback?.()
+        if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)
         job.outcome = { error }
       }
-      if (withSavepoints) release.run()
     }
     const groups = new Set<CallGroup>()
     for (const job of batch) {
@@ -235,7 +222,7 @@ export function createWriteQueue(
     try {
       for (const group of groups) await group.write(tx)
     } catch (error) {
-      return { kind: connection.inTransaction && canRunAgain(batch, error) ? 'split' : 'failed', error }
+      return undoAll(error)
     }
     return { kind: 'done' }
   }

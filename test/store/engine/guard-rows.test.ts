@@ -19,7 +19,6 @@ const row = (count: number): GuardRow => ({ windows: [[1, count]], alertedAt: 0,
 /** Runs a body in a transaction, as the write queue does. */
 async function transaction(body: () => void | Promise<void>, end: 'commit' | 'rollback' = 'commit') {
   connection.run('begin')
-  rows.participant.onJob?.()
   await body()
   connection.run(end)
   if (end === 'commit') rows.participant.onCommit?.()
@@ -51,8 +50,7 @@ test('a transaction that is rolled back changes nothing, and what was held back 
   expect(rows.cache.get('prefix')).toEqual(row(1))
   await transaction(() => {
     rows.cache.change(new Map([['network', row(5)]]))
-    rows.participant.onJob?.()
-    rows.cache.change(new Map([['network', row(6)]]))
+      rows.cache.change(new Map([['network', row(6)]]))
     rows.participant.onJobRollback?.()
   })
   expect(rows.cache.get('network')).toEqual(row(5))
@@ -75,4 +73,13 @@ test('rows that another process wrote are read again, but for those that are hel
   expect(rows.cache.get('dev_1 NL')).toEqual(row(1))
   rows.participant.onForeignCommit?.()
   expect([rows.cache.get('dev_1 NL'), rows.cache.get('prefix')]).toEqual([row(9), row(1)])
+})
+
+test('each change counts as pending until the transaction ends, also a second one of the same row', async () => {
+  const pending = () => rows.participant.countPending?.()
+  await transaction(() => {
+    for (const count of [1, 2]) rows.cache.change(new Map([['prefix', row(count)]]))
+    expect(pending()).toBe(2)
+  })
+  expect(pending()).toBe(0)
 })

@@ -88,7 +88,7 @@ describe('calls in the write queue', () => {
     expect(await names()).toEqual(['a', 'c'])
   })
 
-  test('that cannot be written fail alone: each runs again in a transaction of its own, after the bodies', async () => {
+  test('that cannot be written fail alone: each job runs again in a transaction of its own', async () => {
     const settled = statuses([
       call({ name: 'a' }),
       call({ name: 'b', failsIn: 'write' }),
@@ -102,9 +102,9 @@ describe('calls in the write queue', () => {
     expect(await late).toEqual(['e'])
     const expected = [
       ['body c', 'decide a', 'decide b', 'decide d', 'write a b d', 'rolled back'],
-      ['body c'],
       ['decide a', 'write a', 'committed'],
       ['decide b', 'write b', 'rolled back'],
+      ['body c'],
       ['decide d', 'write d', 'committed'],
       ['decide e', 'write e', 'committed'],
     ]
@@ -112,12 +112,14 @@ describe('calls in the write queue', () => {
     expect(await names()).toEqual(['a', 'c', 'd', 'e'])
   })
 
-  test('run once more if a body fails after it wrote', async () => {
+  test('run once more, each alone, if a body fails after it wrote', async () => {
     const settled = statuses([call({ name: 'a' }), body('b', fail), body('c'), call({ name: 'd' })])
     expect(await settled).toEqual([true, false, true, true])
     const expected = [
       ['body b', 'rolled back'],
-      ['body b', 'body c', 'decide a', 'decide d', 'write a d', 'committed'],
+      ['decide a', 'write a', 'committed'],
+      ['body b', 'body c'],
+      ['decide d', 'write d', 'committed'],
     ]
     expect(group.told).toEqual(expected.flat())
     expect(await names()).toEqual(['a', 'c', 'd'])
