@@ -1,6 +1,8 @@
+import type { Duplex } from 'node:stream'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import type { QueryExecutor } from './database.ts'
+import { coalesceWrites } from './coalesce-writes.ts'
 import { toConnectError } from './errors.ts'
 import { createPostgresSession, requireCommitted, type PostgresSession } from './postgres-session.ts'
 import { createPrimary } from './postgres-primary.ts'
@@ -81,6 +83,7 @@ export function connectPostgres(
       // Otherwise each transaction sets them.
       ...(keepsOptions && { options: toOptions(writerSettings) }),
     })
+    writers.on('connect', (client) => coalesceWrites((client as ConnectedClient).connection.stream))
     const readers = createPool({
       ...shared,
       connectionString,
@@ -158,6 +161,9 @@ export function connectPostgres(
     close: primary.close,
   }
 }
+
+/** The driver's types leave out the connection of a client, which submits its queries. */
+type ConnectedClient = PoolClient & { connection: { stream: Duplex } }
 
 function createPool(config: PoolConfig & { pipeline?: boolean | undefined }): Pool {
   const pool = new Pool(config)
