@@ -8,6 +8,8 @@ export type FuzzOptions = {
   rounds: number
   /** Duration of attacks that run for a time. */
   seconds: number
+  /** Attacks that a search for worse ones tries. */
+  search: number
   seed: number
   /** Whether to run in a minute or two. */
   isShort: boolean

@@ -11,13 +11,15 @@ import { secrets } from './secrets.ts'
 import { tenants } from './tenants.ts'
 import { victim } from './victim.ts'
 
-const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--seed N] [--short]
+const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--search N] [--seed N]
+               [--short]
 
   --only    of schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping; otherwise all
   --runs    of each property, of each model and of each corpus that is mutated (2000)
   --cases   of Schemathesis for each operation (50)
   --rounds  of each race (100)
   --seconds of the attack on a login (60)
+  --search  attacks on the guard that are tried, in search of worse ones (40)
   --seed    repeats an earlier run
   --short   in a minute or two
 `
@@ -43,6 +45,7 @@ function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined
       cases: { type: 'string' },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      search: { type: 'string' },
       seed: { type: 'string' },
       short: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -65,6 +68,7 @@ function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined
       cases: parseCount(values.cases, short ? 5 : 50),
       rounds: parseCount(values.rounds, short ? 5 : 100),
       seconds: parseCount(values.seconds, short ? 15 : 60),
+      search: parseCount(values.search, short ? 4 : 40),
       isShort: short,
       seed: parseCount(values.seed, Date.now() % 1_000_000_000),
     },

@@ -26,10 +26,16 @@ const inFlight = { share: 0.2, countryMax: 100, prefixMax: 30, networkMax: Infin
  * from `to` on to those that sent none. Each phone that was verified from there adds one, and a phone that had a message
  * today has some more, since people ask again. The last part is for those from which a phone was verified.
  */
-const scarcity = { from: 0.5, few: 8, to: 0.6, repeats: 3, last: 0.9 } as const
+const scarcity = { from: 0.5, few: 4, to: 0.55, repeats: 3, last: 0.95 } as const
 
 /** Unverified messages of one subject in the last 24 hours, and its evidence. */
-export type Usage = { unverified: number; inFlight: number; evidence: number }
+export type Usage = {
+  unverified: number
+  inFlight: number
+  evidence: number
+  /** Unverified messages of the last 14 days: of networks and devices. */
+  earlier: number
+}
 
 /** Usages that the allowances are compared with. */
 export type Usages = {
@@ -97,9 +103,10 @@ function isFair({ network, device, isRepeat }: Usages, share: number): boolean {
 }
 
 /** Tells whether a network or device is among those that sent least. */
-function isAmongLeast({ unverified, evidence }: Usage, share: number, isRepeat: boolean): boolean {
+function isAmongLeast({ unverified, earlier, evidence }: Usage, share: number, isRepeat: boolean): boolean {
   const { few, from, to, repeats, last } = scarcity
   if (share >= last && evidence === 0) return false
   const base = Math.max(1, few - ((few - 1) * (share - from)) / (to - from))
-  return unverified < base + evidence + (isRepeat ? repeats : 0)
+  // Customers of a network that verifies phones share it with those who do not.
+  return (evidence > 0 ? unverified : earlier) < base + evidence + (isRepeat ? repeats : 0)
 }

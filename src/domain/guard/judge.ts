@@ -29,6 +29,7 @@ import {
   hourOf,
   namedBase,
   openSubject,
+  remember,
   total,
   usageOf,
   type Subject,
@@ -88,7 +89,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
     const isDrawn = !isBlocked && pool !== undefined && isFromPool(usage, named, times)
-    if (!isBlocked) for (const subject of Object.values(open)) if (subject) addMessages(subject, now, 1)
+    if (!isBlocked) countMessages(open, now, 1)
     if (isDrawn) draw(pool, country)
     const ofPool = pool && violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool) : undefined
     const digits = message.phone.slice(0, -4)
@@ -146,7 +147,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     { createdAt, resends }: GuardedRequest,
     changes: GuardChanges,
   ): void {
-    for (const subject of Object.values(open)) if (subject) addMessages(subject, createdAt, -1 - resends)
+    countMessages(open, createdAt, -1 - resends)
     const { country } = open
     if (total(country.drawn) === 0) return
     const pool = openSubject(facts.rows.row(facts.keys.pool), country.now)
@@ -244,6 +245,13 @@ function openSubjects({ rows }: GuardFacts, { country, prefix, network, device }
     network: network === undefined ? undefined : open(network),
     device: device === undefined ? undefined : open(device),
   }
+}
+
+/** Counts unverified messages of a time, or takes them back. */
+function countMessages(open: ReturnType<typeof openSubjects>, at: number, messages: number): void {
+  for (const subject of Object.values(open)) if (subject) addMessages(subject, at, messages)
+  remember(open.network, at, messages)
+  remember(open.device, at, messages)
 }
 
 function putSubjects(

@@ -18,6 +18,8 @@ const windows = {
   recent: { bucketMs: 2 * minuteMs, buckets: 7 },
   /** Messages of a country that the pool paid for. */
   drawn: { bucketMs: hourMs, buckets: 25 },
+  /** Of a network or device: an attacker who comes back every day has sent before, and a new customer has not. */
+  earlier: { bucketMs: dayMs, buckets: evidenceDays },
   /** Hours from which a country's usual rate is computed, in a row of their own. */
   history: { bucketMs: hourMs, buckets: 15 * 24 + 2 },
 } as const satisfies Record<string, Window>
@@ -31,7 +33,10 @@ export type Subject = {
   unverified: number[]
   evidence: number[]
   recent: number[]
+  /** Of countries. */
   drawn: number[]
+  /** Of networks and devices. */
+  earlier: number[]
   /** Set for countries alone. */
   about: {
     /** First day on which `guard.countries` named it; 0 if it does not. */
@@ -50,7 +55,7 @@ export type Subject = {
 
 /** Opens a copy of the counts that the store keeps. */
 export function openSubject(stored: GuardRow | undefined, now: number): Subject {
-  const [unverified, evidence, recent, drawn, about = []] = stored?.windows ?? []
+  const [unverified, evidence, recent, drawn, about = [], earlier] = stored?.windows ?? []
   const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0, held = 0, heldOn = 0] = about
   return {
     now,
@@ -58,6 +63,7 @@ export function openSubject(stored: GuardRow | undefined, now: number): Subject 
     evidence: moved(windows.evidence, evidence, now),
     recent: moved(windows.recent, recent, now),
     drawn: moved(windows.drawn, drawn, now),
+    earlier: moved(windows.earlier, earlier, now),
     about: { launchDay, hour, usualHour, usualDay, held, heldOn },
     alertedAt: stored?.alertedAt ?? 0,
   }
@@ -65,17 +71,20 @@ export function openSubject(stored: GuardRow | undefined, now: number): Subject 
 
 /** Returns the counts as the store keeps them. */
 export function closeSubject(subject: Subject): GuardRow {
-  const { unverified, evidence, recent, drawn, about, alertedAt, now } = subject
+  const { unverified, evidence, recent, drawn, earlier, about, alertedAt, now } = subject
   const isCountry = about.hour > 0
-  const days = isCountry ? idleDays : total(evidence) > 0 ? evidenceDays : 2
+  const isRemembered = total(evidence) + total(earlier) > 0
+  const days = isCountry ? idleDays : isRemembered ? evidenceDays : 2
   const counts = [trimmed(unverified), trimmed(evidence), trimmed(recent)]
   if (isCountry) counts.push(trimmed(drawn), Object.values(about))
+  else if (total(earlier) > 0) counts.push([], [], trimmed(earlier))
   return { windows: counts, alertedAt, until: utcDay(now) + days }
 }
 
 /** Tells what an allowance is compared with. */
-export const usageOf = ({ unverified, evidence, recent, about, now }: Subject): Usage => ({
+export const usageOf = ({ unverified, evidence, recent, earlier, about, now }: Subject): Usage => ({
   unverified: total(unverified),
+  earlier: total(earlier),
   inFlight: (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now),
   evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
 })
@@ -89,6 +98,10 @@ export function addMessages({ unverified, recent }: Subject, at: number, message
   addTo(windows.unverified, unverified, at, messages)
   addTo(windows.recent, recent, at, messages)
 }
+
+/** Adds messages to those that a network or device is known by for two weeks. */
+export const remember = (subject: Subject | undefined, at: number, messages: number): void =>
+  subject && addTo(windows.earlier, subject.earlier, at, messages)
 
 /** Counts a verified phone on a day, and no longer on the day of its verification before. */
 export function addEvidence({ evidence }: Subject, at: number, before: number): void {
@@ -152,7 +165,7 @@ export const closeHistory = (hours: number[], now: number): GuardRow => ({
 
 /** Adds two rows up: one subject was counted under two keys. */
 export const mergeRows = (a: GuardRow, b: GuardRow): GuardRow => ({
-  windows: [0, 1, 2, 3, 4].map((index) => mergeCounts(a.windows[index] ?? [], b.windows[index] ?? [])),
+  windows: [0, 1, 2, 3, 4, 5].map((index) => mergeCounts(a.windows[index] ?? [], b.windows[index] ?? [])),
   alertedAt: Math.max(a.alertedAt, b.alertedAt),
   until: Math.max(a.until, b.until),
 })

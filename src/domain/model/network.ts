@@ -83,17 +83,24 @@ function parseIpv4(text: string): bigint | undefined {
   return number === undefined ? undefined : BigInt(number)
 }
 
-/** Reads an IPv4 address as an unsigned number, since each send needs it and BigInt is slow. */
+const [dot, zero] = [46, 48]
+
+/** Reads an IPv4 address as an unsigned number, since each send needs it, and regular expressions and BigInt are slow. */
 function ipv4Number(text: string): number | undefined {
-  const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)
-  if (!parts) return undefined
-  let number = 0
-  for (let index = 1; index <= 4; index++) {
-    const part = Number(parts[index])
-    if (part > 255) return undefined
-    number = number * 256 + part
+  let [number, part, digits, dots] = [0, 0, 0, 0]
+  for (let index = 0; index <= text.length; index++) {
+    const code = index < text.length ? text.charCodeAt(index) : dot
+    if (code === dot) {
+      if (digits === 0 || digits > 3 || part > 255) return undefined
+      number = number * 256 + part
+      part = digits = 0
+      dots++
+    } else if (code >= zero && code <= zero + 9) {
+      part = part * 10 + code - zero
+      digits++
+    } else return undefined
   }
-  return number
+  return dots === 4 ? number : undefined
 }
 
 function parseIpv6(text: string): bigint | undefined {

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { findExceeded, isFromPool, type Usage, type Usages } from '../../../src/domain/guard/allowances.ts'
 
-const usage = (unverified = 0, evidence = 0, inFlight = 0): Usage => ({ unverified, evidence, inFlight })
+const usage = (unverified = 0, evidence = 0, inFlight = 0, earlier = unverified): Usage => ({
+  unverified,
+  evidence,
+  inFlight,
+  earlier,
+})
 const usages = (changes: Partial<Usages>): Usages => ({
   country: usage(0, 1000),
   namedBase: undefined,
@@ -62,7 +67,7 @@ describe('once half of the allowance of a country is spent', () => {
   test('networks pass that sent least; devices where no network is told', () => {
     for (const [sent, rules] of [
       [0, []],
-      [7, []],
+      [3, []],
       [20, ['FAIR_SHARE']],
     ] as const) {
       expect(findExceeded(usages({ ...half, network: usage(sent) }))).toEqual([...rules])
@@ -80,8 +85,14 @@ describe('once half of the allowance of a country is spent', () => {
     expect(findExceeded(usages({ ...end, network: usage(20, 20) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0, 1) }))).toEqual([])
-    const last = { country: usage(2300, 120) }
+    const last = { country: usage(2400, 120) }
     expect(findExceeded(usages({ ...last, network: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...last, network: usage(0, 1) }))).toEqual([])
+  })
+
+  test('a network that verified nothing is known by its unverified messages of two weeks', () => {
+    const end = { country: usage(2000, 120) }
+    expect(findExceeded(usages({ ...end, network: usage(0, 0, 0, 1) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...end, network: usage(0, 1, 0, 9) }))).toEqual([])
   })
 })

@@ -15,6 +15,8 @@ export type Attack = {
   /** Messages of a minute, or all of a day at once, at midnight or as soon as the evidence of the day is there. */
   perMinute: number
   isBurst?: boolean
+  /** Hours of each day on which it sends. */
+  activeHours?: number
   /** Where: the country with evidence, or as many without. */
   to: 'converting' | number
   /** Different networks of the sender. */
@@ -27,6 +29,8 @@ export type Attack = {
   /** Whether each message is sent again as often as possible. */
   resends?: boolean
   numbers?: 'random' | 'consecutive' | 'sweep' | 'costly'
+  /** Whether it goes through `POST /v1/otp/deliver`. */
+  isRelayed?: boolean
 }
 
 export type PumpCount = {
@@ -72,7 +76,16 @@ export function startAttack(
   target: Country,
   { from, end, random }: { from: number; end: number; random: () => number },
 ): PumpCount {
-  const { perMinute, isBurst, to, networks, devices = 0, owned = 0, codesOfOwned = 1, numbers } = attack
+  const {
+    perMinute,
+    isBurst,
+    activeHours = 24,
+    to,
+    networks,
+    devices = 0,
+    owned = 0,
+    codesOfOwned = 1,
+  } = attack
   const count: PumpCount = { sent: 0, left: [], ownPhones: 0 }
   const countries = to === 'converting' ? [target] : to === 1 ? [coldCountry] : coldCountries(to)
   const addresses = rentAddresses(networks, random)
@@ -105,7 +118,9 @@ export function startAttack(
   async function sendOne() {
     const n = count.sent++
     const country = countries[n % countries.length] ?? target
-    const request = await simulation.send({ ...numberOf(numbers, country, n, random), ...senderOf() })
+    const number = numberOf(attack.numbers, country, n, random)
+    const isRelayed = attack.isRelayed === true
+    const request = await simulation.send({ ...number, ...senderOf(), isRelayed })
     if (!request) return
     count.left.push(simulation.now())
     if (attack.resends) resendLater(request)
@@ -128,7 +143,7 @@ export function startAttack(
         simulation.schedule(day + hourMs + (n * minuteMs) / messages, sendOne)
   else {
     const next = async (n: number) => {
-      await sendOne()
+      if ((simulation.now() - from) % dayMs < activeHours * hourMs) await sendOne()
       const at = from + ((n + 1) * minuteMs) / perMinute
       if (at < end) simulation.schedule(at, () => next(n + 1))
     }

@@ -16,6 +16,8 @@ export type Target = {
   clientIp: string | null
   deviceId?: string | null
   numberType: RestrictedNumberType | null
+  /** Whether otpd only delivers the code of another system. */
+  isRelayed?: boolean
 }
 
 const callingCodes: Record<string, string> = {

@@ -167,8 +167,9 @@ function createTaskQueue() {
       if (heap.length === 0 || !last) return first
       heap[0] = last
       for (let index = 0; ;) {
-        const children = [2 * index + 1, 2 * index + 2].filter((child) => child < heap.length)
-        const least = children.reduce((best, child) => (isBefore(at(child), at(best)) ? child : best), index)
+        let least = index
+        for (const child of [2 * index + 1, 2 * index + 2])
+          if (child < heap.length && isBefore(at(child), at(least))) least = child
         if (least === index) return first
         swap(index, least)
         index = least

@@ -1,6 +1,7 @@
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
-import { startAttack, type Attack, type PumpCount } from './attacks.ts'
+import { allowances } from '../../../src/domain/guard/allowances.ts'
+import { startAttack, type Attack } from './attacks.ts'
 import { byHour, createPeople } from './honest.ts'
 import { countryCodes, makeCountries, newCountry, type Country } from './population.ts'
 import { createSimulation } from './simulation.ts'
@@ -16,12 +17,17 @@ export type Trace = {
     ofAllowance?: number
     /** Whether only the pool and the attacker's own phones may pay. */
     isCold?: boolean
-    /** Honest users of the attacked country refused, of each day. */
+    /** Honest users of the attacked country refused, of each day, and of each from the second on. */
     refused?: number
+    refusedLater?: number
     alertMinutes?: number
   }
   attack?: Attack
+  /** Attacks at the same time. */
+  also?: readonly Attack[]
   honest?: 'launch' | 'campus' | 'newcomer'
+  /** Whether the attacked country is a small one, with an allowance of a few thousand messages. */
+  isSmall?: boolean
   countries?: string[]
 }
 
@@ -30,8 +36,10 @@ export type Figures = {
   left: number
   bound: number
   sent: number
-  /** Honest users of the attacked country who were refused, of the worst day and of all days. */
-  worstDay: number
+  /** Phones of the attacker that were verified. */
+  ownPhones: number
+  /** Shares of the honest users of the attacked country who were refused, by day, and of all days. */
+  days: number[]
   ofTarget: { users: number; refused: number }
   ofOthers: { users: number; refused: number }
   refusedKnown: number
@@ -61,8 +69,11 @@ export const traces: Trace[] = [
   { name: 'one owned number, network and device', ...cold({ perMinute: 5, to: 40, networks: 1, devices: 1, owned: 1 }) },
   { name: 'four owned numbers, five codes a day each', ...cold({ perMinute: 30, to: 1, networks: 500, owned: 4, codesOfOwned: 5 }) },
   { name: 'premium, satellite, personal, shared-cost numbers', ...cold({ perMinute: 5, to: 1, networks: 500, numbers: 'costly' }) },
+  { name: 'codes of other systems, 30/min', ...cold({ perMinute: 30, to: 1, networks: 0, isRelayed: true }) },
   { name: '30/min, 500 networks', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 500 }, goal: { ofAllowance: 0.6, refused: 0.01 } },
   { name: '30/min, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refused: 0.05 } },
+  // More new networks than the allowance has messages: on the first day they look like customers.
+  { name: '30/min, 10,000 addresses, small country', tellsClientIp: true, isSmall: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refusedLater: 0.05 } },
   { name: '30/min with resends, 500 networks', tellsClientIp: true, attack: { perMinute: 10, ...converting, networks: 500, resends: true }, goal: { ofAllowance: 1 } },
   ...[0.5, 1, 2, 5].flatMap((perMinute): Trace[] => [
     { name: `${perMinute}/min, 500 networks`, tellsClientIp: true, attack: { perMinute, ...converting, networks: 500 }, goal: { ofAllowance: 1, refused: few, alertMinutes: perMinute < 1 ? 1440 : 1440 } },
@@ -89,7 +100,7 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   const end = from + days * dayMs
   // The attacker does not choose a country with hardly any messages.
   const target = trace.attack
-    ? countries[Math.floor(random() * 8)]
+    ? countries[Math.floor(random() * 8) + (trace.isSmall ? 8 : 0)]
     : trace.honest === 'launch'
       ? newCountry
       : undefined
@@ -102,47 +113,73 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   if (trace.honest === 'launch')
     people.arrive(newCountry, from, from + dayMs, (at) => 20 + (180 * (at - from)) / dayMs)
   if (trace.honest === 'campus') arriveOnCampus(people, countries[0] ?? newCountry, from, random)
-  const pumped =
-    trace.attack && target ? startAttack(simulation, trace.attack, target, { from, end, random }) : undefined
+  const attacks = trace.attack && target ? [trace.attack, ...(trace.also ?? [])] : []
+  const pumped = attacks.map((attack) =>
+    startAttack(simulation, attack, target ?? newCountry, { from, end, random }),
+  )
   const figures = {
-    sent: 0,
-    worstDay: 0,
+    days: [] as number[],
     ofTarget: { users: 0, refused: 0 },
     ofOthers: { users: 0, refused: 0 },
     refusedKnown: 0,
   }
   let allowance = 0
+  const readAllowance = () =>
+    (allowance = Math.max(
+      allowance,
+      allowances.country.perPhone * simulation.evidence(code) + allowances.pool.perCountry,
+    ))
+  readAllowance()
   for (let day = 1; day <= days; day++) {
-    await simulation.runUntil(from + day * dayMs)
+    for (let hour = 1; hour <= 24; hour++) {
+      await simulation.runUntil(from + (day - 1) * dayMs + hour * hourMs)
+      readAllowance()
+    }
     const honest = people.restart()
     const [users, refused] = [honest.usersByCountry.get(code) ?? 0, honest.refusedByCountry.get(code) ?? 0]
-    figures.worstDay = Math.max(figures.worstDay, users > 0 ? refused / users : 0)
+    figures.days.push(users > 0 ? refused / users : 0)
     figures.ofTarget.users += users
     figures.ofTarget.refused += refused
     figures.ofOthers.users += honest.users - users
     figures.ofOthers.refused += honest.refused - refused
     figures.refusedKnown += honest.refusedKnown
-    allowance = Math.max(allowance, 20 * simulation.evidence(code) + 100)
   }
   const alert = simulation.alerts.find(({ at }) => at >= from)
-  const isCold = trace.attack && trace.attack.to !== 'converting'
+  const ownPhones = pumped.reduce((sum, count) => sum + count.ownPhones, 0)
   return {
     ...figures,
-    sent: pumped?.sent ?? 0,
-    left: greatestOfADay(pumped),
-    bound: isCold ? 300 + 20 * (pumped?.ownPhones ?? 0) : allowance,
-    evidence: isCold || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
+    sent: pumped.reduce((sum, { sent }) => sum + sent, 0),
+    left: greatestOfADay(pumped.flatMap(({ left }) => left)),
+    ownPhones,
+    bound: boundOf(attacks, allowance, ownPhones),
+    evidence: attacks.every(isCold) || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
     target,
     alertMs: alert && alert.at - from,
   }
 }
 
+const isCold = ({ to }: Attack) => to !== 'converting'
+
+/** Most messages that attacks may get sent in 24 hours. @param allowance of the country with evidence */
+function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number): number {
+  const { pool, country, relay } = allowances
+  const seen = attacks.filter(({ isRelayed }) => !isRelayed)
+  const relayed = attacks.filter(({ isRelayed }) => isRelayed)
+  return (
+    (attacks.every(isCold) ? 0 : allowance) +
+    (seen.some(isCold) ? pool.perDay + country.perPhone * ownPhones : 0) +
+    // Each country has such an allowance of its own.
+    relayed.reduce((sum, { to }) => sum + relay.base * (to === 'converting' ? 1 : to), 0)
+  )
+}
+
 /** The most messages of any 24 hours. */
-function greatestOfADay(pumped: PumpCount | undefined): number {
+function greatestOfADay(left: number[]): number {
   let greatest = 0
   let first = 0
-  for (const [index, at] of (pumped?.left ?? []).entries()) {
-    while ((pumped?.left[first] ?? at) <= at - dayMs) first++
+  left.sort((a, b) => a - b)
+  for (const [index, at] of left.entries()) {
+    while ((left[first] ?? at) <= at - dayMs) first++
     greatest = Math.max(greatest, index - first + 1)
   }
   return greatest
