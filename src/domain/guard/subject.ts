@@ -18,7 +18,7 @@ const windows = {
   recent: { bucketMs: 2 * minuteMs, buckets: 7 },
   /** Messages of a country that the pool paid for. */
   drawn: { bucketMs: hourMs, buckets: 25 },
-  /** Of a network or device: an attacker who comes back every day has sent before, and a new customer has not. */
+  /** Messages from a network or device: an attacker who comes back every day has sent before, a new customer has not. */
   earlier: { bucketMs: dayMs, buckets: evidenceDays },
   /** Hours from which a country's usual rate is computed, in a row of their own. */
   history: { bucketMs: hourMs, buckets: 15 * 24 + 2 },
@@ -33,9 +33,9 @@ export type Subject = {
   unverified: number[]
   evidence: number[]
   recent: number[]
-  /** Of countries. */
+  /** Kept for countries alone. */
   drawn: number[]
-  /** Of networks and devices. */
+  /** Kept for networks and devices alone. */
   earlier: number[]
   /** Set for countries alone. */
   about: {
