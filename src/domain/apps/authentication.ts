@@ -96,7 +96,8 @@ export const credentialsRejected = () =>
 /**
  * Checks that all three headers were sent. Looks at no stored value.
  *
- * @throws UNAUTHENTICATED (MISSING_CREDENTIAL) with the first one that is missing, empty, or the text of a variable that is not set
+ * @throws UNAUTHENTICATED (MISSING_CREDENTIAL) with the first one that is missing, empty, or the text of a variable that
+ * is not set
  */
 export function requireCredentials({ clientId, clientSecret, apiKey }: PresentedCredentials): void {
   requireHeader('x-client-id', clientId)

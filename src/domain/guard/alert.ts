@@ -3,7 +3,7 @@ import type { GuardAlert } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { formatGuardAlert } from '../../shared/guard-alert.ts'
-import type { Change, Subscriber } from '../store/operation.ts'
+import type { Change, EventSubscriber } from '../store/operation.ts'
 
 /**
  * Records an alert: a log entry of the application whose message raised it, and a webhook delivery for each endpoint
@@ -15,7 +15,7 @@ export function alertChange(
   newId: NewId,
   { developerId, appId }: Pick<OtpRequest, 'developerId' | 'appId'>,
   alert: GuardAlert,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   at: number,
 ): Change {
   const type = 'guard.alert'

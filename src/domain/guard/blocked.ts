@@ -6,7 +6,7 @@ import { eventChange } from '../log/events.ts'
 import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Decision, Change, Subscriber } from '../store/operation.ts'
+import type { Decision, Change, EventSubscriber } from '../store/operation.ts'
 
 /**
  * Records a blocked send: the request, failed from the start, its event and its counters.
@@ -18,7 +18,7 @@ export function blockSend(
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   now: number,
 ): Decision<Rejected> {
   const blockedRequest = {
@@ -49,7 +49,7 @@ export const blockResend = (
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   now: number,
 ): Decision<Rejected> => ({
   result: reject(destinationBlocked({ requestId: request.id })),
@@ -65,7 +65,7 @@ export const flaggedChanges = (
   newId: NewId,
   request: OtpRequest,
   rules: readonly string[],
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   now: number,
 ): Change[] =>
   rules.length === 0

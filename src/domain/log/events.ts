@@ -4,7 +4,7 @@ import { eventKinds, wildcardKinds, type LogType } from '../../shared/event-kind
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, NewEvent, Subscriber } from '../store/operation.ts'
+import type { Change, NewEvent, EventSubscriber } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { createRequestLog, type RequestEntry } from './request-log.ts'
 import { writeWebhookBody } from '../model/webhook-body.ts'
@@ -26,7 +26,7 @@ export function eventChange(
   newId: NewId,
   type: LogType,
   request: OtpRequest,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   at: number,
   options: { detail?: string | null | undefined; inbox?: NewEvent['inbox'] } = {},
 ): Change {
@@ -52,7 +52,7 @@ export function eventChange(
 }
 
 /** Creates a delivery for each endpoint that subscribes to events of this type. */
-export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly Subscriber[]) =>
+export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly EventSubscriber[]) =>
   webhookKinds.has(type) && subscribers.length > 0
     ? subscribers
         .filter(({ events }) => events.includes(type) || (kindsOfWildcard.has(type) && events.includes('*')))

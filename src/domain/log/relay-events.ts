@@ -3,7 +3,7 @@ import { deliveriesTo, toIsoTime } from './events.ts'
 import { writeWebhookBody } from '../model/webhook-body.ts'
 import type { NewId } from '../model/ids.ts'
 import type { RelayedMessage, RelayOutcome } from '../model/relayed-message.ts'
-import type { Change, Subscriber } from '../store/operation.ts'
+import type { Change, EventSubscriber } from '../store/operation.ts'
 
 /** A message as its events show it. */
 export type RelayedFacts = Omit<RelayedMessage, 'provider' | 'messageId' | 'status' | 'outcome'> & {
@@ -30,7 +30,7 @@ export function relayEventChange(
   newId: NewId,
   type: RelayKind | LogOnlyKind,
   message: RelayedFacts,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly EventSubscriber[],
   at: number,
   detail: string | null = null,
 ): Change {

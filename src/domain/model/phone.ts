@@ -69,7 +69,9 @@ export const noCountry = '001'
 /** Tells whether a text is the ISO 3166 code of a country with phone numbers, in upper case. */
 export const isKnownCountry = (code: string) => isSupportedCountry(code)
 
-/** Writes the code of a country as ISO 3166-1 does: in upper case, and GB for the United Kingdom, for which it reserves UK. */
+/**
+ * Writes the code of a country as ISO 3166-1 does: in upper case, and GB for the United Kingdom, for which it reserves UK.
+ */
 export const normalizeCountry = (code: string): string => code.toUpperCase().replace(/^UK$/, 'GB')
 
 /** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */

@@ -25,7 +25,10 @@ export type HistoryEntry = { line: number } & (
   | ({ type: 'otp.refused' } & LoggedRefusals)
 )
 
-/** Refused sends that follow a message of the request: `at` is the time of the last, `loggedAt` that of their last log entry. */
+/**
+ * Refused sends that follow a message of the request: `at` is the time of the last, `loggedAt` that of their last log
+ * entry.
+ */
 export type LoggedRefusals = RefusedSends & { at: number; loggedAt: number }
 
 type LoggedType = Exclude<LogType, 'otp.refused'>
@@ -88,8 +91,8 @@ export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: Del
 }
 
 /**
- * Writes refused sends into the history of the request that they follow: over those since its last message, so that a history
- * does not grow with refusals.
+ * Writes refused sends into the history of the request that they follow: over those since its last message, so that a
+ * history does not grow with refusals.
  */
 export function withRefusals(request: Pick<OtpRequest, 'history' | 'createdAt'>, sends: LoggedRefusals) {
   const { reason, count, since, nextAt, at, loggedAt } = sends

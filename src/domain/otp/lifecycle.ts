@@ -5,11 +5,11 @@ import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
-import type { Change, Decision, Needs, Rows, Subscriber } from '../store/operation.ts'
+import type { Change, Decision, Needs, Rows, EventSubscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 
 /** A request and the endpoints that hear of its end. */
-export type ClosableRequest = { request: OtpRequest; subscribers: readonly Subscriber[] }
+export type ClosableRequest = { request: OtpRequest; subscribers: readonly EventSubscriber[] }
 
 /** Reads a request if it is the application's own. */
 export function readOwnRequest(

@@ -11,7 +11,7 @@ import type { Sender } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import { isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, Needs, Rows, Subscriber } from '../store/operation.ts'
+import type { Change, Needs, Rows, EventSubscriber } from '../store/operation.ts'
 import type { OtpNeeds } from './operations.ts'
 
 /**
@@ -82,7 +82,7 @@ export function sentChanges(
   newId: NewId,
   sent: {
     request: OtpRequest
-    subscribers: readonly Subscriber[]
+    subscribers: readonly EventSubscriber[]
     inboxOwnerId: string
     isOverBudget: boolean
     verdict: GuardVerdict

@@ -34,9 +34,9 @@ type OutcomeReportNeeds = {
 export type OutcomeReports = ReturnType<typeof createOutcomeReports>
 
 /**
- * Tells providers how the requests of their messages ended: at least once, for up to a day. A message's row says when its report is due,
- * from the moment a provider accepts it, so ending a request writes nothing more. `reportSoon` makes it due at once; if that is lost in
- * a crash, the row is due when the code expires.
+ * Tells providers how the requests of their messages ended: at least once, for up to a day. A message's row says when its
+ * report is due, from the moment a provider accepts it, so ending a request writes nothing more. `reportSoon` makes it
+ * due at once; if that is lost in a crash, the row is due when the code expires.
  */
 export function createOutcomeReports(needs: OutcomeReportNeeds) {
   const { store, clock, keys, delivery, onLost, onError } = needs

@@ -16,9 +16,9 @@ import { environments } from '../../shared/otp-values.ts'
 const scannedMax = 500
 
 /**
- * Creates the search for the requests of a phone number. Numbers are sealed: the record of a whole number leads to its newest
- * request, and each request to the one before it, in a list for each environment, at a cost that does not depend on how
- * many requests there are. Last digits are looked for in the newest requests, page by page.
+ * Creates the search for the requests of a phone number. Numbers are sealed: the record of a whole number leads to its
+ * newest request, and each request to the one before it, in a list for each environment, at a cost that does not depend
+ * on how many requests there are. Last digits are looked for in the newest requests, page by page.
  */
 export function createPhoneSearch(needs: {
   store: Store<'otpRequests' | 'phones'>

@@ -3,7 +3,7 @@ import type { NewId } from '../model/ids.ts'
 import type { Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import type { Channel } from '../model/request.ts'
-import type { Change, Subscriber } from '../store/operation.ts'
+import type { Change, EventSubscriber } from '../store/operation.ts'
 import type { OtpNeeds } from './operations.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
@@ -54,7 +54,7 @@ export function decideOutcome(
   const { traceparent: _, ...facts } = sentBy
   const stored = candidate && { ...facts, provider: candidate.provider, messageId, status, outcome: null }
   const type = candidate ? 'message.sent' : 'message.undelivered'
-  const changes = (subscribers: readonly Subscriber[], now: number): Change[] => [
+  const changes = (subscribers: readonly EventSubscriber[], now: number): Change[] => [
     ...(stored ? [{ kind: 'relayed' as const, message: stored, isNew: true }] : []),
     relayEventChange(newId, type, sentBy, subscribers, now, failure),
     ...saveRelay(scopes, result, now),

@@ -93,8 +93,8 @@ export type Rows = {
   // Read without a lock.
   usage(limit: RateLimit<StoredPolicy>, now: number): Usage
   /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
-  subscribers(appId: string): readonly Subscriber[]
-  subscribersOfDeveloper(developerId: string): readonly Subscriber[]
+  subscribers(appId: string): readonly EventSubscriber[]
+  subscribersOfDeveloper(developerId: string): readonly EventSubscriber[]
   virtualPhoneOwner(phone: string): string | undefined
   /** See `PhoneStore`. */
   hasPseudonymSlots(): boolean
@@ -103,7 +103,7 @@ export type Rows = {
 }
 
 /** A webhook endpoint, enabled or disabled. */
-export type Subscriber = { id: string; events: readonly string[] }
+export type EventSubscriber = { id: string; events: readonly string[] }
 
 /** A log entry to append, with what refers to its number. */
 export type NewEvent = {

@@ -3,8 +3,8 @@ import type { MessageKey } from '../model/message.ts'
 /** Messages whose providers have yet to hear how the request ended. Part of the outbox of messages. */
 export type OutcomeReportQueue = {
   /**
-   * Leases reports until `leaseUntil`: those that are due, longest first, or those of these requests, due or not. A report that
-   * is not settled until then is due again.
+   * Leases reports until `leaseUntil`: those that are due, longest first, or those of these requests, due or not. A
+   * report that is not settled until then is due again.
    */
   claim(query: {
     now: number

@@ -38,8 +38,9 @@ export type RetentionStore = {
     endpointId?: string,
   ): Promise<Array<{ id: string; eventSeq: number }>>
   /**
-   * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, text, links, ids
-   * of messages. */
+   * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, text, links,
+   * ids of messages.
+   */
   replaceInRequest(id: string, phone: string): Promise<void>
   /** @param redact rewrites the body of the entry's webhook, which contains the phone number too */
   replaceInEvent(seq: number, phone: string, redact: (payload: string) => string): Promise<void>

@@ -90,8 +90,8 @@ export type WebhookOutboxStore = {
   lockEndpoints(endpointIds: readonly string[], now: number): void
   /**
    * Adds deliveries in the event's transaction; one to a disabled endpoint is skipped. Order them by endpoint ids (lock
-   * order). A delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has nothing else
-   * that is due, and has fewer than two leases.
+   * order). A delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has nothing
+   * else that is due, and has fewer than two leases.
    */
   insert(deliveries: readonly NewDelivery[]): Promise<void>
 

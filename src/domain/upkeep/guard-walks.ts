@@ -53,8 +53,8 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk 
 
 /**
  * Creates the walk that counts the codes of other systems of the last day as two usual days, by country: a database that was
- * made without the counts must not begin with the least allowance. Two, because days end at the hour in which the guard looks
- * back: one would be split between two of them.
+ * made without the counts must not begin with the least allowance. Two, because days end at the hour in which the guard
+ * looks back: one would be split between two of them.
  */
 export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
   name: relayWalk,
