@@ -6,10 +6,11 @@ import type { GuardListRule } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
+import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { kept } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
-type RuleOptions = { for?: string; app?: string }
+type RuleOptions = { for?: string; app?: string } & CountryOption
 
 /** Registers the commands that allow and deny destinations and networks. They call the server. */
 export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
@@ -23,13 +24,20 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
       .description(description)
       .option('--for <time>', 'how long it applies, like 30m, 24h or 7d (default: until it is removed)')
       .option('--app <id|name>', 'only messages of this application (default: all of yours)')
+      .option(countryFlags, countryHelp)
       .addHelpText('after', examples(...exampleLines))
       .action((value: string, options: RuleOptions, command: Command) =>
         runCommand(command, async ({ io, connect, output }) => {
           const expiresAt = options.for === undefined ? undefined : readEnd(options.for, io.now())
           const { api } = connect()
           const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-          const body = { effect, value, ...(appId && { appId }), ...(expiresAt && { expiresAt }) }
+          const { country } = options
+          const optional = {
+            ...(country && { country }),
+            ...(appId && { appId }),
+            ...(expiresAt && { expiresAt }),
+          }
+          const body = { effect, value, ...optional }
           const response = await api.asDeveloper('POST', '/v1/guard/rules', { body })
           const { data } = response
           output.printResult(response.body, () => data.id)
@@ -42,6 +50,7 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
   addRuleCommand('allow', 'let codes pass the allowances of the guard', [
     'otpd guard allow +14155550100 --for 24h --app web',
     'otpd guard allow +1415* --for 7d',
+    "otpd guard allow '07700 900123' --country GB",
   ])
   addRuleCommand('deny', 'refuse codes to a destination, or from a network', [
     'otpd guard deny +882',

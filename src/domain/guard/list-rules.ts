@@ -9,6 +9,7 @@ import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule
 import { canonicalRange } from '../model/network.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
 import { isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
+import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { findPhoneRule } from './listing.ts'
@@ -18,6 +19,8 @@ const lifetimeMaxMs = 3650 * dayMs
 export type NewListRule = Pick<ListRule, 'effect' | 'value'> & {
   /** If omitted, the value tells. */
   target?: RuleTarget | undefined
+  /** Country of a phone that is written without its country code. */
+  country?: string | undefined
   appId?: string | null | undefined
   /** Milliseconds since the epoch. */
   expiresAt?: number | null | undefined
@@ -65,13 +68,14 @@ export function createListRuleService(needs: {
      * Creates a rule, and replaces one for the same value and application. Atomic: the developer is locked while the rules
      * are counted, so that the limit holds.
      *
-     * @throws INVALID_ARGUMENT the value is none of its target, or the expiry is in the past; NOT_FOUND the application
+     * @throws INVALID_ARGUMENT the value is none of its target or country, or the expiry is in the past; NOT_FOUND the application
      *   does not exist or is another developer's; CONFLICT (GUARD_RULE_LIMIT_REACHED)
      */
     create(developer: Actor, input: NewListRule): Promise<ListRule> {
       const { effect, appId = null, expiresAt = null } = input
-      const target = input.target ?? readTarget(input.value)
-      const value = canonicalValue(target, input.value)
+      const national = input.country === undefined ? undefined : readNational(input.value, input.country)
+      const target = national ? 'phone' : (input.target ?? readTarget(input.value))
+      const value = national ?? canonicalValue(target, input.value)
       return store.write(async (tx) => {
         const now = clock.now()
         if (expiresAt !== null && (expiresAt <= now || expiresAt > now + lifetimeMaxMs)) throw invalidExpiry()
@@ -157,6 +161,13 @@ function readTarget(text: string): RuleTarget {
   if (/^[A-Za-z]{2}$/.test(text) || text === noCountry) return 'country'
   if (canonicalRange(text) !== undefined) return 'network'
   return tryParsePhone(text) ? 'phone' : 'prefix'
+}
+
+/** Reads a phone as it is written in its country. @throws INVALID_ARGUMENT */
+function readNational(text: string, country: string): string {
+  const phone = tryParseTypedPhone(text, country)?.phone
+  if (phone !== undefined) return phone
+  throw invalidField('body', 'value', `Expected a phone number of ${country.toUpperCase()}.`)
 }
 
 /** Brings a value to the one form in which it is stored and compared. @throws INVALID_ARGUMENT */

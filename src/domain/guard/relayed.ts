@@ -1,8 +1,8 @@
+import type { GuardAlert, GuardRule } from '../model/guard.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { noCountry } from '../model/phone.ts'
 import { allowanceOf, relayAllowance } from './allowances.ts'
 import type { GuardFacts } from './facts.ts'
-import type { GuardVerdict } from './judge.ts'
 import { historyKey, type GuardedRequest, type RelayKeys } from './row-keys.ts'
 import type { GuardSettings } from './settings.ts'
 import {
@@ -30,7 +30,7 @@ export function judgeRelayed(
   code: string,
   now: number,
   changes: GuardChanges,
-): GuardVerdict {
+): { blocked: boolean; violatedRules: GuardRule[]; alert: GuardAlert | undefined } {
   const stored = rows.row(keys.volume)
   const relay = openSubject(stored, now)
   const country = openSubject(rows.row(keys.country), now)

@@ -46,6 +46,14 @@ const newGuardRule = object({
     description: 'What the value names. If omitted, the value tells: `+1415*` is always a prefix.',
   }),
   value: { ...visibleText(50, 'Expected 1 to 50 characters'), description: valueText },
+  country: Type.Optional(
+    Type.String({
+      format: 'country',
+      errorText: 'Expected the two-letter code of a country, such as GB',
+      description:
+        'Country of a phone that is written without its country code: ISO 3166-1 alpha-2. The value then names a phone.',
+    }),
+  ),
   appId: Type.Optional({
     ...nullable(Type.String()),
     description: 'Application whose messages it concerns. Null or absent: all of yours.',

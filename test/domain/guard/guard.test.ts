@@ -387,16 +387,3 @@ test('the tables hold neither a phone number nor an address', async () => {
   }
   expect(JSON.stringify(rows)).not.toMatch(/31612|203\.0|cb00/)
 })
-
-test('an unverified message of a network is remembered for two weeks, and a verified one is not', async () => {
-  const bench = createBench()
-  const clientIp = '198.51.100.7'
-  const { request } = await bench.send(1, { clientIp })
-  const key = bench.guard.keysToJudge(request, stranger, bench.clock.now())?.subjects?.network ?? ''
-  expect(usageOf(bench.open(key))).toMatchObject({ unverified: 1, earlier: 1 })
-  await bench.verify((await bench.send(1, { clientIp })).request)
-  bench.clock.advance(3 * dayMs)
-  expect(usageOf(bench.open(key))).toMatchObject({ unverified: 0, earlier: 1, evidence: 1 })
-  bench.clock.advance(12 * dayMs)
-  expect(usageOf(bench.open(key)).earlier).toBe(0)
-})

@@ -55,6 +55,21 @@ describeEachDatabase('rules that allow and deny', (database) => {
     return (await otp.listLogEntries(ada, requestId)).at(-1)?.detail
   }
 
+  test('a phone may be written as in its country', async () => {
+    const { status, data } = await create({ effect: 'allow', value: '07400 123456', country: 'gb' })
+    expect([status, data]).toMatchObject([201, { target: 'phone', value: '+447400123456' }])
+    const whole = await create({ effect: 'allow', value: '+31612345678', country: 'GB' })
+    expect(whole.data).toMatchObject({ target: 'phone', value: '+31612345678' })
+    for (const body of [
+      { value: 'web', country: 'GB' },
+      { value: '+1415', country: 'US' },
+      { value: '07400 123456', country: 'XX' },
+      { value: '07400 123456', country: 'England' },
+    ])
+      expect((await create({ effect: 'deny', ...body })).error.code).toBe('INVALID_ARGUMENT')
+    await removeAll()
+  })
+
   test('a denied prefix is refused at once, on every node, until it is removed', async () => {
     const phone = '+31612345678'
     const elsewhere = createOtpClient(other)
