@@ -131,6 +131,7 @@ const channelNames: Partial<Record<string, string>> = {
   sms: 'SMS',
   whatsapp: 'WhatsApp',
   telegram: 'Telegram',
+  rcs: 'RCS',
   voice: 'voice call',
 }
 

@@ -29,7 +29,7 @@ import { addOtpRequestCommands } from './otp-requests.ts'
 
 type SendOptions = EnvFileOption & IdempotencyOption
 
-const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 
 const envFileHelp =
   "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AccountCheck, ProviderKind } from '../../src/server/start.ts'
+import type { AccountCheck, ProviderKind } from '../../src/server/bundle.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { answerSettings, parseSettings } from '../host/provider-settings.ts'

@@ -16,7 +16,7 @@ import { formatFacts, printable, shellWord, type Paint } from '../terminal/text.
 import { version } from '../version.ts'
 import { addProviderAddCommand } from './provider-add.ts'
 
-const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 
 type OpenCircuit = { node: string; failure: string; until: string }
 

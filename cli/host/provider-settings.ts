@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { ProviderKind } from '../../src/server/start.ts'
+import type { ProviderKind } from '../../src/server/bundle.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { ask } from '../terminal/prompt.ts'

@@ -1,6 +1,6 @@
 // Input and results of the calls.
 
-export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice'
+export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice' | 'rcs'
 
 /** A phone number in E.164, or as it is written in a country (ISO 3166-1 alpha-2) or else the application's `defaultCountry`. */
 export type TypedPhone = { phone: string; country?: string | undefined }

@@ -30,8 +30,6 @@ import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
-export type { AccountCheck } from '../delivery/kit/account-check.ts'
-export type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
 export type { DevLine } from './dev-lines.ts'

@@ -10,5 +10,5 @@ export type OtpStatus = (typeof otpStatuses)[number]
 export const failureReasons = ['max_attempts', 'delivery_failed', 'blocked'] as const
 export type FailureReason = (typeof failureReasons)[number]
 
-export const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+export const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 export type Channel = (typeof channels)[number]

@@ -42,6 +42,7 @@ const fields = {
     pattern: /^\+?\d{5,15}$/,
     example: '+15005550006',
   },
+  rcsFrom: { description: 'the RCS sender, for RCS', pattern: /^[\w .-]{1,100}$/, example: 'Acme' },
   dltEntityId: { description: 'the DLT principal entity id, for India' },
   dltTemplateId: { description: 'the DLT content template id, for India' },
 } as const
@@ -91,7 +92,7 @@ const statusGroups = {
 export const infobip = defineKind({
   kind: 'infobip',
   title: 'Infobip',
-  channels: ['sms', 'voice'],
+  channels: ['sms', 'voice', 'rcs'],
   fields,
   create: createInfobip,
 })
@@ -120,15 +121,42 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
     },
   })
 
+  /** Text over RCS, by the Messages API; infobip-api-python-client 6.0.0 has its types. */
+  const rcsFields = (message: OutgoingMessage) => {
+    const { sender: _, destinations, options, webhooks } = textFields(message)
+    const { validityPeriod } = options
+    const content = { body: { type: 'TEXT', text: message.text } }
+    return {
+      channel: 'RCS',
+      sender: settings.rcsFrom,
+      destinations,
+      content,
+      options: { validityPeriod },
+      webhooks,
+    }
+  }
+
+  function requestFor(message: OutgoingMessage): { path: string; fields: object } {
+    if (message.channel === 'rcs') return { path: '/messages-api/1/messages', fields: rcsFields(message) }
+    return message.channel === 'voice'
+      ? { path: '/tts/3/advanced', fields: callFields(message, settings.voiceFrom) }
+      : { path: '/sms/3/messages', fields: textFields(message) }
+  }
+
   return {
-    channels: settings.voiceFrom === undefined ? ['sms'] : ['sms', 'voice'],
+    channels: [
+      'sms',
+      ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
+      ...(settings.rcsFrom === undefined ? [] : (['rcs'] as const)),
+    ],
 
     async send(message, signal) {
-      const isCall = message.channel === 'voice'
-      const url = `${settings.baseUrl}${isCall ? '/tts/3/advanced' : '/sms/3/messages'}`
+      const { path, fields } = requestFor(message)
+      const url = `${settings.baseUrl}${path}`
+      const isTracked = feedback && message.channel === 'sms'
       const body = JSON.stringify({
-        messages: [isCall ? callFields(message, settings.voiceFrom) : textFields(message)],
-        ...(feedback && !isCall && { options: { conversionTracking } }),
+        messages: [fields],
+        ...(isTracked && { options: { conversionTracking } }),
       })
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),
@@ -138,7 +166,7 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
 
     // "Log end tag": the message converted. There is no call for those that did not.
     async reportOutcome({ messageId, outcome, channel }, signal) {
-      if (outcome !== 'verified' || channel === 'voice') return reportDone
+      if (outcome !== 'verified' || channel !== 'sms') return reportDone
       const url = `${settings.baseUrl}/ct/1/log/end/${encodeURIComponent(messageId)}`
       return readReportResult(await http.request({ method: 'POST', url, headers, body: '{}' }, signal))
     },

@@ -11,7 +11,7 @@ import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, ReportResult, SendOutcome } from '../kit/provider.ts'
 
-const supported = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+const supported = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 
 const fields = {
   apiToken: { description: 'the v2 API token of the Prelude Dashboard', required: true, secret: true },

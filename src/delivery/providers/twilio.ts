@@ -50,6 +50,11 @@ const fields = {
     description: 'the approved authentication template, whose variable 1 is the code',
     pattern: /^HX[0-9a-f]{32}$/i,
   },
+  rcsFrom: {
+    description: 'the RCS sender, for RCS',
+    pattern: /^rcs:[\w.-]{1,100}$/,
+    example: 'rcs:acme_agent',
+  },
   voiceFrom: {
     description: 'the number that calls, for voice: of Twilio or a verified caller id',
     pattern: /^\+\d{5,15}$/,
@@ -104,7 +109,7 @@ const codes: CodeTable = {
 export const twilio = defineKind({
   kind: 'twilio',
   title: 'Twilio',
-  channels: ['sms', 'whatsapp', 'voice'],
+  channels: ['sms', 'whatsapp', 'voice', 'rcs'],
   textByProvider: ['whatsapp'],
   fields,
   oneOf: ['from', 'messagingServiceSid'],
@@ -122,8 +127,10 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
     settings.apiKeySecret ?? settings.authToken,
   )
 
-  const messageFields = ({ channel, to, text, code }: OutgoingMessage) =>
-    channel === 'whatsapp'
+  const messageFields = ({ channel, to, text, code }: OutgoingMessage) => {
+    // The page on error 21664: to an `rcs:` address, Twilio sends nothing but RCS; otpd falls back by its routes.
+    if (channel === 'rcs') return { To: `rcs:${to}`, From: settings.rcsFrom, Body: text }
+    return channel === 'whatsapp'
       ? {
           To: `whatsapp:${to}`,
           From: `whatsapp:${settings.whatsappFrom}`,
@@ -137,12 +144,14 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
           Body: text,
           ProvideFeedback: feedback ? 'true' : undefined,
         }
+  }
 
   return {
     channels: [
       'sms',
       ...(settings.whatsappFrom === undefined ? [] : (['whatsapp'] as const)),
       ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
+      ...(settings.rcsFrom === undefined ? [] : (['rcs'] as const)),
     ],
 
     async send(message, signal) {
@@ -161,9 +170,9 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
       )
     },
 
-    // Only that the person used the message can be reported; calls and WhatsApp take no feedback.
-    async reportOutcome({ messageId, outcome }, signal) {
-      if (outcome !== 'verified' || !/^(SM|MM)/.test(messageId)) return reportDone
+    // Only that the person used the message can be reported; calls, WhatsApp and RCS take no feedback.
+    async reportOutcome({ messageId, outcome, channel }, signal) {
+      if (outcome !== 'verified' || channel === 'rcs' || !/^(SM|MM)/.test(messageId)) return reportDone
       const url = `${account}/Messages/${messageId}/Feedback.json`
       const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
       const result = await http.request({ method: 'POST', url, headers, body: 'Outcome=confirmed' }, signal)

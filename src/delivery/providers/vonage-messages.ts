@@ -18,6 +18,7 @@ const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
   apiSecret: { description: 'the API secret of the Vonage Dashboard', required: true, secret: true },
   from: { description: 'the number without its plus sign, or the sender name', required: true },
+  rcsFrom: { description: 'the RCS agent, for RCS', pattern: /^[\w .-]{1,100}$/, example: 'Acme' },
   entityId: { description: 'the DLT entity id, for India' },
   contentId: { description: 'the DLT content id, for India' },
   signatureSecret: {
@@ -63,7 +64,7 @@ const codes: CodeTable = {
 export const vonageMessages = defineKind({
   kind: 'vonage-messages',
   title: 'Vonage Messages',
-  channels: ['sms'],
+  channels: ['sms', 'rcs'],
   fields,
   create: createVonageMessages,
 })
@@ -78,19 +79,20 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
   const dltParameters = omitNullish<string>({ entity_id: settings.entityId, content_id: settings.contentId })
 
   return {
-    channels: ['sms'],
+    channels: settings.rcsFrom === undefined ? ['sms'] : ['sms', 'rcs'],
 
     async send(message, signal) {
+      const isRcs = message.channel === 'rcs'
       const body = JSON.stringify({
         message_type: 'text',
-        channel: 'sms',
+        channel: isRcs ? 'rcs' : 'sms',
         to: stripPlus(message.to),
-        from: settings.from,
+        from: isRcs ? settings.rcsFrom : settings.from,
         text: message.text,
         ttl: clamp(message.validitySeconds, 20, 604_800),
         client_ref: message.requestId,
         ...(message.callbackUrl !== null && { webhook_url: message.callbackUrl, webhook_version: 'v1' }),
-        ...(Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
+        ...(!isRcs && Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
       })
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),

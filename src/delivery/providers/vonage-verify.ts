@@ -18,7 +18,7 @@ import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { CallbackResult, OutgoingMessage, Provider, SendOutcome } from '../kit/provider.ts'
 import { matchLocale } from '../text/locale-choice.ts'
 
-const supported = ['sms', 'voice', 'whatsapp'] as const
+const supported = ['sms', 'voice', 'whatsapp', 'rcs'] as const
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -35,6 +35,7 @@ const fields = {
     pattern: /^\d{5,15}$/,
     example: '447700900000',
   },
+  rcsFrom: { description: 'the RCS sender, for RCS', pattern: /^[\w .-]{1,100}$/, example: 'Acme' },
   templateId: {
     description: 'the template, if it is not the default',
     pattern: uuidPattern,
@@ -50,6 +51,8 @@ const fields = {
 
 /** Locales of the API's types, as BCP 47 tags; other languages get English. */
 const locales = 'en-US en-GB es-ES es-MX es-US it-IT fr-FR de-DE ru-RU hi-IN pt-BR pt-PT id-ID'.split(' ')
+
+const templateChannels: ReadonlySet<string> = new Set(['sms', 'voice'])
 
 /** Ends of `type` in a problem document (https://developer.vonage.com/en/api-errors). */
 const codes: CodeTable = {
@@ -76,7 +79,14 @@ export const vonageVerify = defineKind({
 })
 
 function createVonageVerify(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const { signatureSecret, whatsappFrom } = settings
+  const { signatureSecret } = settings
+  const senders = {
+    sms: settings.from,
+    whatsapp: settings.whatsappFrom,
+    rcs: settings.rcsFrom,
+    voice: null,
+    telegram: null,
+  }
   const url = `${settings.baseUrl}/v2/verify`
   const headers = {
     authorization: basicAuth(settings.apiKey, settings.apiSecret),
@@ -90,14 +100,13 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
   const workflow = ({ channel, to }: OutgoingMessage) => ({
     channel,
     to: stripPlus(to),
-    ...omitNullish({
-      from: channel === 'sms' ? settings.from : channel === 'whatsapp' ? whatsappFrom : null,
-    }),
+    ...omitNullish({ from: senders[channel] }),
   })
 
   return {
+    // These two need a sender of their own.
     channels: readChannels(settings.channels).filter(
-      (channel) => channel !== 'whatsapp' || whatsappFrom !== undefined,
+      (channel) => (channel !== 'whatsapp' && channel !== 'rcs') || senders[channel] !== undefined,
     ),
 
     async send(message, signal) {
@@ -108,7 +117,7 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
           locale: (matchLocale(message.locale, locales) ?? 'en-US').toLowerCase(),
           channel_timeout: clamp(message.validitySeconds, 60, 900),
           client_ref: message.requestId,
-          template_id: message.channel === 'whatsapp' ? undefined : settings.templateId,
+          template_id: templateChannels.has(message.channel) ? settings.templateId : undefined,
           workflow: [workflow(message)],
         }),
       )

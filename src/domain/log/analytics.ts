@@ -207,6 +207,7 @@ const channelNames: ReadonlyMap<string, string> = new Map([
   ['whatsapp', 'WhatsApp'],
   ['telegram', 'Telegram'],
   ['voice', 'Voice'],
+  ['rcs', 'RCS'],
 ])
 
 const nameFinders = {

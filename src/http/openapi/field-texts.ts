@@ -17,7 +17,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   'OtpEventData.attempts': 'Number of codes that were checked, the right one included.',
   'Readiness.cause': 'Why the server cannot serve requests; null if it can.',
   changed: 'Always true.',
-  channel: 'How the newest message reaches the phone: `sms`, `whatsapp`, `telegram` or `voice`.',
+  channel: 'How the newest message reaches the phone: `sms`, `whatsapp`, `telegram`, `voice` or `rcs`.',
   'ErrorDetail.code':
     'Machine-readable fault: `REQUIRED`, `UNKNOWN`, `REPEATED`, `INVALID` or an error code.',
   'ErrorDetail.in': 'Part of the request: `body`, `query`, `path` or `header`.',

@@ -60,9 +60,18 @@ describe('a message', () => {
     expect(lastBody().locale).toBe(expected)
   })
 
-  test('over WhatsApp needs its sender', async () => {
+  test('over WhatsApp and RCS needs their senders', async () => {
     await sendTo(provider, { channel: 'whatsapp' })
     expect(lastBody().workflow).toEqual([{ channel: 'whatsapp', to: '31612345678', from: '447700900000' }])
+    const withRcs = makeProvider(vonageVerify, {
+      ...settings,
+      channels: 'sms, rcs',
+      rcsFrom: 'Acme',
+      baseUrl: server.url,
+    })
+    expect(withRcs.channels).toEqual(['sms', 'rcs'])
+    await sendTo(withRcs, { channel: 'rcs' })
+    expect(lastBody().workflow).toEqual([{ channel: 'rcs', to: '31612345678', from: 'Acme' }])
     const { whatsappFrom: _, ...others } = settings
     expect(makeProvider(vonageVerify, others).channels).toEqual(['sms', 'voice'])
   })

@@ -27,6 +27,7 @@ export const channelNames: Record<Channel, string> = {
   whatsapp: 'whatsapp',
   voice: 'call',
   telegram: 'sms',
+  rcs: 'rcs',
 }
 
 /** A verification as it was when its newest message was sent. */

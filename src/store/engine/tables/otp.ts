@@ -95,7 +95,7 @@ export function defineOtpTables(c: ColumnKit) {
     environment: c.text('environment').notNull().$type<Environment>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
-    channel: c.text('channel').notNull().$type<'sms' | 'whatsapp' | 'telegram' | 'voice'>(),
+    channel: c.text('channel').notNull().$type<'sms' | 'whatsapp' | 'telegram' | 'voice' | 'rcs'>(),
     provider: c.text('provider').notNull(),
     messageId: c.text('message_id'),
     status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
