@@ -135,33 +135,49 @@ export function saveOutcome(
  *
  * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
  */
-export async function completeSend(
-  needs: Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard' | 'recordRefusedSend'>,
+export function completeSend(
+  needs: CompletionNeeds,
   application: CallingApplication,
   scope: IdempotencyScope | undefined,
   outcome: Outcome | Replay,
-): Promise<SendResult> {
-  const codeToShow = (request: StoredCodeSource | undefined) =>
-    request && application.environment === 'test' ? deriveStoredCode(needs.keys, request) : undefined
-  if (outcome.replayed) {
-    const sent = outcome.result
-    if (isRejected(sent)) throw new ReplayedError(sent.rejected)
-    // Codes are never stored.
-    const code = codeToShow(await needs.store.read.otpRequests.find(sent.requestId))
-    return { ...sent, replayed: true, rate: undefined, code }
-  }
+): SendResult | Promise<SendResult> {
+  if (outcome.replayed) return replay(needs, application, outcome.result)
   const { result, rate, alert, refusedSend } = outcome
   if (alert) needs.guard.onAlert(alert)
   if (isRejected(result)) {
-    if (refusedSend) await needs.recordRefusedSend(application, refusedSend, result)
-    throw attachRate(result, rate)
+    const refusal = attachRate(result, rate)
+    if (!refusedSend) throw refusal
+    return needs.recordRefusedSend(application, refusedSend, result).then(() => Promise.reject(refusal))
   }
   const sent = toSentOtp(result)
   const { requestId, message } = sent
-  if (message !== null) {
-    const pending = { scope, value: sent, traceparent: application.traceparent }
-    const failed = await needs.attempts.makeFirstAttempt({ requestId, message }, pending)
+  const completed = { ...sent, replayed: false, rate, code: codeToShow(needs, application, result) }
+  if (message === null) return completed
+  const pending = { scope, value: sent, traceparent: application.traceparent }
+  return needs.attempts.makeFirstAttempt({ requestId, message }, pending).then((failed) => {
     if (failed) throw attachRate(failed, rate)
-  }
-  return { ...sent, replayed: false, rate, code: codeToShow(result) }
+    return completed
+  })
 }
+
+type CompletionNeeds = Pick<OtpNeeds, 'store' | 'keys' | 'attempts' | 'guard' | 'recordRefusedSend'>
+
+/** Repeats the result of an earlier call with the same idempotency key. @throws that call's refusal */
+async function replay(
+  needs: CompletionNeeds,
+  application: CallingApplication,
+  sent: SentOtp | Rejected,
+): Promise<SendResult> {
+  if (isRejected(sent)) throw new ReplayedError(sent.rejected)
+  const request =
+    application.environment === 'test' && (await needs.store.read.otpRequests.find(sent.requestId))
+  const code = request ? codeToShow(needs, application, request) : undefined
+  return { ...sent, replayed: true, rate: undefined, code }
+}
+
+/** Derives the code for the response. Codes are never stored. */
+const codeToShow = (
+  { keys }: Pick<OtpNeeds, 'keys'>,
+  { environment }: CallingApplication,
+  request: StoredCodeSource,
+): string | undefined => (environment === 'test' ? deriveStoredCode(keys, request) : undefined)
