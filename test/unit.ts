@@ -1,5 +1,6 @@
 // `npm run test:unit [-- FLAGS]`: tests that need only their own process, on SQLite. No compiled binary, no other program,
-// no server, no PostgreSQL. The set is derived from the sources, so there is no list to maintain; `--list` prints it.
+// no server, no PostgreSQL, no walk through the whole API. The set is derived from the sources, so there is no list to
+// maintain; `--list` prints it.
 import { readSources, withoutComments, type Source } from './helpers/sources.ts'
 
 /** Code that starts a process, a server or PostgreSQL. */
@@ -7,7 +8,10 @@ const startsSomething =
   /\bBun\.(serve|listen|spawn|spawnSync|connect)\(|\bcreateServer\(|\bnew (Worker|PGlite)\(/
 
 /** Tests of the whole program, and long runs. */
-const wholeProgram = /^test\/(bench|e2e|faults|fuzz|upgrade)\//
+const wholeProgram = /^test\/(bench|e2e|faults|fuzz|host|record|upgrade)\//
+
+/** Calls every operation of the API, which takes a test file seconds. */
+const everyOperation = 'test/helpers/api-tester.ts'
 
 /** Modules of the program that listen on a port. */
 const listens = /^src\/(http\/listener|server\/start)\.ts$/
@@ -18,11 +22,12 @@ const databases = 'test/helpers/databases.ts'
 const sources = await readSources('test', 'src', 'cli')
 const byPath = new Map(sources.map((source) => [source.path, source]))
 
-/** Returns whether a file, or a file of `test` that it imports, needs more than its own process. */
+/** Returns whether a file, or a file of `test` that it imports, needs more than its own process or seconds. */
 function needsMore({ path, text, imports }: Source, visited = new Set<string>()): boolean {
   if (visited.has(path) || path === databases) return false
   visited.add(path)
   if (!path.startsWith('test/')) return listens.test(path)
+  if (path === everyOperation) return true
   if (startsSomething.test(withoutComments(text))) return true
   return imports.some(({ target, kind }) => {
     const imported = byPath.get(target)
@@ -45,6 +50,7 @@ else {
       'test',
       '--parallel',
       '--no-isolate',
+      '--timings=test/timings.json',
       '--timeout',
       '60000',
       '--only-failures',

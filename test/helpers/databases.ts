@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PGlite } from '@electric-sql/pglite'
-import { drizzle } from 'drizzle-orm/pglite'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { Client } from 'pg'
 import type { Database } from '../../src/store/engine/database.ts'
@@ -36,6 +34,7 @@ function makeSqliteTemplate(): Uint8Array {
 }
 
 async function makePgliteTemplate(): Promise<File | Blob> {
+  const { PGlite } = await import('@electric-sql/pglite')
   const client = new PGlite()
   for (const migration of postgresMigrations) await client.exec(migration.sql)
   const dump = await client.dumpDataDir('none')
@@ -109,6 +108,11 @@ export async function registerShortIds(database: Database, ...ids: string[]): Pr
 }
 
 async function openTestPglite(): Promise<OpenTestDatabase> {
+  // Loaded only where it runs, which takes half a second of CPU.
+  const [{ PGlite }, { drizzle }] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('drizzle-orm/pglite'),
+  ])
   const client = new PGlite({ loadDataDir: await (pgliteTemplate ??= makePgliteTemplate()) })
   const database = wrapPostgres(drizzle(client), () => client.close())
   return { database, dispose: () => database.close() }

@@ -1,5 +1,5 @@
 import { afterAll, describe } from 'bun:test'
-import { PGlite } from '@electric-sql/pglite'
+import type { PGlite } from '@electric-sql/pglite'
 import { Client } from 'pg'
 import type { SqlClient } from '../../src/store/engine/migrate-postgres.ts'
 
@@ -67,6 +67,7 @@ export const asSqlClient = (pglite: PGlite): SqlClient => ({
 })
 
 async function createEmptyPglite(): Promise<EmptyPostgres> {
+  const { PGlite } = await import('@electric-sql/pglite')
   const pglite = new PGlite()
   return { client: asSqlClient(pglite), url: null, connect: undefined, dispose: () => pglite.close() }
 }
