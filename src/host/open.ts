@@ -54,7 +54,7 @@ export function openStore(
           onDiskFault: () => {},
           onForeignCommit: keyring.refresh,
           secureDelete: true,
-          tailLimits: { entriesMax: Infinity, sliceKeysMax: 0 },
+          listLimits: { recentMax: Infinity, sliceRows: 0 },
           phoneTailMax: Infinity,
         })
   return buildStore(database, keyring, hostClock())

@@ -68,10 +68,10 @@ export function createDeliveryInsertion(
     // The endpoint was deleted concurrently, after its subscription was read.
     if (!endpoint) return
     if (endpoint.status === 'disabled') {
-      noteDelivery(database, delivery, 'skipped')
+      noteDelivery(database, delivery, { from: [], to: 'skipped' })
       return insert([toValues(delivery, 'skipped', null)])
     }
-    noteDelivery(database, delivery, 'added')
+    noteDelivery(database, delivery, { from: [], to: 'pending' })
     const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
     const [leased] = canBeLeased ? (countLeased({ endpointId }) as Array<{ count: number }>) : []
     if (lease && leased && leased.count < sendsPerEndpointMax) {

@@ -16,12 +16,15 @@ import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
-import { inOrder, loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/load-listed.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
-import { entryAdded, entryDeleted, keySeq, logLists, noteOwned, seqKey } from './list-changes.ts'
+import type { ListRange } from './engine/list-pages.ts'
+import { logLists, typeLists } from './engine/list-numbers.ts'
+import { entryAdded, entryDeleted, noteOwned } from './list-changes.ts'
+import { createListSources } from './list-sources.ts'
 import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
-import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { isOwnedBy, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /**
@@ -139,17 +142,19 @@ export function createEventStore(
   }
 
   const findEnvironment = createEnvironmentLookup(database, executor)
+  const findSources = createListSources(database, executor, { developer: logLists, application: typeLists })
   /** Records a change of the lists that have an entry. Does nothing on PostgreSQL. */
   function noteEntry(
-    changes: typeof entryAdded,
-    entry: { type: LogType; developerId: string; appId: string | null },
+    { developer, application }: typeof entryAdded,
+    { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },
     seq: number,
   ): Awaitable<void> {
-    if (!database.listIndex) return
-    const found = entry.appId === null ? undefined : findEnvironment(entry.appId)
-    return andThen(found, (environment = 'live') =>
-      noteOwned(database, changes[environment][entry.type], entry, seqKey(seq)),
-    )
+    if (!database.lists) return
+    const found = appId === null ? undefined : findEnvironment(appId)
+    return andThen(found, (environment = 'live') => {
+      noteOwned(database, developer[environment], developerId, seq)
+      noteOwned(database, application[type], appId ?? developerId, seq)
+    })
   }
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
@@ -208,22 +213,17 @@ export function createEventStore(
 
     async list(developerId, query) {
       const ids = await loadEventIds(database, executor)
-      const { listIndex } = database
-      if (!listIndex) return loadPage(developerId, query, ids)
+      const { lists } = database
+      if (!lists) return loadPage(developerId, query, ids)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
-      const keys = listIndex.keys(
-        listOwner(ownerShortId(database, { developerId, appId })),
-        logLists({ environment, types }),
-        afterSeq === undefined
-          ? { before: beforeSeq === undefined ? undefined : seqKey(beforeSeq) }
-          : { after: seqKey(afterSeq) },
-        isInTransaction,
-      )
+      const filter = types && [...new Set(types)].map((type) => typeLists[type])
+      const sources = await findSources({ developerId, appId, environment }, filter)
+      const range = afterSeq === undefined ? { before: beforeSeq } : { after: afterSeq }
+      const page = (next: ListRange, count: number) => lists.page(sources, next, count)
       const load = (seqs: readonly number[]) => loadEntries(seqs, ids)
       // The newest entries are read again and again, older ones seldom.
       const kept = beforeSeq === undefined ? openedEntries : undefined
-      return loadListed(keys, limit, async (batch) => {
-        const seqs = batch.map(keySeq)
+      return loadListed(page, range, limit, async (seqs: number[]) => {
         const entries = kept ? await kept.get(seqs, load) : inOrder(seqs, await load(seqs), ({ seq }) => seq)
         const isOwn = entries.every((entry) => entry === undefined || entry.developerId === developerId)
         return isOwn ? entries : undefined

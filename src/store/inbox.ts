@@ -5,11 +5,12 @@ import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { inOrder, loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/load-listed.ts'
 import { insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './events.ts'
-import { inboxList, keySeq, messageAdded, messageDeleted, noteOwned, seqKey } from './list-changes.ts'
+import { inboxList } from './engine/list-numbers.ts'
+import { messageAdded, messageDeleted, noteOwned } from './list-changes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 
 const insertMessages = insertInto(
@@ -50,18 +51,15 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
       selectMessages(and(inJson(inbox.seq, seqs), gt(inbox.sentAt, since))),
   )
 
-  const isInTransaction = executor !== database.read
-
   async function listRows(filter: PageFilter) {
-    const { listIndex } = database
-    if (!listIndex) return listPage(filter)
+    const { lists } = database
+    if (!lists) return listPage(filter)
     const { developerId, since, limit, before } = filter
-    const range = { before: before === undefined ? undefined : seqKey(before) }
     return loadListed(
-      listIndex.keys(developerId, [inboxList], range, isInTransaction),
+      (range, count) => lists.page({ owners: [developerId], lists: [inboxList] }, range, count),
+      { before },
       limit,
-      async (batch) => {
-        const seqs = batch.map(keySeq)
+      async (seqs: number[]) => {
         const rows = await listSeqs({ seqs: JSON.stringify(seqs), since })
         // The rest is older still.
         return rows.length === 0 ? undefined : inOrder(seqs, rows, ({ message }) => message.seq)
@@ -71,8 +69,7 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
 
   return {
     insert(messages) {
-      for (const message of messages)
-        noteOwned(database, messageAdded, { ...message, appId: null }, seqKey(message.seq))
+      for (const message of messages) noteOwned(database, messageAdded, message.developerId, message.seq)
       insert(
         messages.map(({ seq, developerId, requestId, requestVisible, sentAt }) => [
           seq,
@@ -111,6 +108,5 @@ export function noteDeletedMessages(
   database: Database,
   deleted: ReadonlyArray<{ seq: number; developerId: string }>,
 ): void {
-  for (const { seq, developerId } of deleted)
-    noteOwned(database, messageDeleted, { developerId, appId: null }, seqKey(seq))
+  for (const { seq, developerId } of deleted) noteOwned(database, messageDeleted, developerId, seq)
 }

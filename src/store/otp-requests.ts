@@ -5,11 +5,14 @@ import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { noteOwned, requestAdded, requestClosed, requestDeleted, requestLists } from './list-changes.ts'
+import { inOrder, loadListed } from './engine/load-listed.ts'
+import type { ListRange } from './engine/list-pages.ts'
+import { requestsLists, statusLists } from './engine/list-numbers.ts'
+import { noteOwned, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
+import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
-import { isOwnedBy, listOwner, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { isOwnedBy, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
 import {
   insertRequests,
   toChangedValues,
@@ -66,7 +69,6 @@ export function createOtpRequestStore(
             where list.number < ${limit}
         ) select id from list)`),
   )
-  const isInTransaction = executor !== database.read
   const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
     and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))
   // PostgreSQL
@@ -125,6 +127,17 @@ export function createOtpRequestStore(
   )
 
   const findEnvironment = createEnvironmentLookup(database, executor)
+  const findSources = createListSources(database, executor, {
+    developer: requestsLists,
+    application: statusLists,
+  })
+  function noteRequest(
+    { developer, application }: typeof requestAdded,
+    row: Pick<OtpRequest, 'id' | 'developerId' | 'appId' | 'environment' | 'status'>,
+  ) {
+    noteOwned(database, developer[row.environment], row.developerId, row.id)
+    noteOwned(database, application[row.status], row.appId, row.id)
+  }
   const isInEnvironment = async (
     { appId }: { appId?: string | undefined },
     environment: Environment | undefined,
@@ -132,15 +145,15 @@ export function createOtpRequestStore(
 
   async function listByStatus({ status, now, limit, before, environment, ...owner }: OtpListQuery) {
     const filter = { status, pendingAt: status === 'pending' ? now : undefined }
-    const shortIds = ownerShortId(database, owner)
-    const { listIndex } = database
-    if (!listIndex) {
+    const { lists } = database
+    if (!lists) {
       if (!(await isInEnvironment(owner, environment))) return []
+      const shortIds = ownerShortId(database, owner)
       return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
     }
-    const lists = requestLists({ environment, status })
-    const keys = listIndex.keys(listOwner(shortIds), lists, { before }, isInTransaction)
-    return loadListed(keys, limit, async (ids) => {
+    const sources = await findSources({ ...owner, environment }, status && [statusLists[status]])
+    const page = (range: ListRange, count: number) => lists.page(sources, range, count)
+    return loadListed(page, { before }, limit, async (ids: string[]) => {
       const rows = await listIds({ ...filter, ids: JSON.stringify(ids) })
       return onlyOwn(rows, owner) && inOrder(ids, rows, ({ id }) => id)
     })
@@ -201,8 +214,7 @@ export function createOtpRequestStore(
     ...createRequestLinks(database, executor),
 
     insert(requests) {
-      for (const request of requests)
-        noteOwned(database, requestAdded[request.environment][request.status], request, request.id)
+      for (const request of requests) noteRequest(requestAdded, request)
       writeNew(requests.map((request) => toRequestValues(database, sealing, request)))
     },
 
@@ -217,8 +229,8 @@ export function createOtpRequestStore(
 
     update(changes) {
       for (const { request, statusBefore = 'pending' } of changes) {
-        const { id, status, environment } = request
-        if (status !== statusBefore) noteOwned(database, requestClosed[environment][status], request, id)
+        const { id, status, appId } = request
+        if (status !== statusBefore) noteOwned(database, requestClosed[status], appId, id)
       }
       writeChanged(changes.map(({ request }) => toChangedValues(request)))
     },
@@ -230,7 +242,7 @@ export function createOtpRequestStore(
         .delete(otp)
         .where(areOldestByKey(executor, otp, id, otp.createdAt, until, batchSize))
         .returning({ id, status, environment, developerId, appId })
-      for (const row of deleted) noteOwned(database, requestDeleted[row.environment][row.status], row, row.id)
+      for (const row of deleted) noteRequest(requestDeleted, row)
       return deleted.length > 0
     },
   }

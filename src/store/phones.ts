@@ -9,7 +9,7 @@ import {
   textParam,
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { inOrder, loadListed } from './engine/key-cursors.ts'
+import { inOrder, loadListed } from './engine/load-listed.ts'
 import type { Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import {
@@ -22,7 +22,9 @@ import {
   type PhoneRow,
 } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
-import { noteUser, userAdded, userDeleted, userKey, userLists, userSlot } from './list-changes.ts'
+import type { ListRange } from './engine/list-pages.ts'
+import { userLists } from './engine/list-numbers.ts'
+import { noteOwned, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'
 
@@ -93,16 +95,18 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   type IdentityQuery = Omit<PageFilter, 'environment'> & { environment: Environment | undefined }
 
   async function listRows({ environment, ...filter }: IdentityQuery): Promise<PhoneRow[]> {
-    const { listIndex } = database
+    const { lists } = database
     const { developerId, limit, before } = filter
-    if (!listIndex) {
-      const wanted: readonly Environment[] = environment === undefined ? environments : [environment]
+    const wanted: readonly Environment[] = environment === undefined ? environments : [environment]
+    if (!lists) {
       const pages = await Promise.all(wanted.map((one) => listPage({ ...filter, environment: one })))
       const byIdentity = (a: PhoneRow, b: PhoneRow) => ((a.identityId ?? '') < (b.identityId ?? '') ? 1 : -1)
       return pages.flat().toSorted(byIdentity).slice(0, limit)
     }
-    const listed = listIndex.keys(developerId, userLists(environment), { before }, !isReader)
-    return loadListed(listed, limit, async (keys) => {
+    const numbers = wanted.map((one) => userLists[one])
+    const page = (range: ListRange, count: number) =>
+      lists.page({ owners: [developerId], lists: numbers }, range, count)
+    return loadListed(page, { before }, limit, async (keys: string[]) => {
       const rows = await listSlots({ slots: JSON.stringify(keys.map(userSlot)) })
       return inOrder(keys, rows, ({ identityId, key }) => userKey(identityId ?? '', key))
     })
@@ -152,7 +156,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const key = row?.key ?? index?.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
-        noteUser(database, userAdded[environment], developerId, identity.id, key)
+        noteOwned(database, userAdded[environment], developerId, userKey(identity.id, key))
       const target = row ? changed : added
       target.push(toValues(hash, record, key))
     }
@@ -189,7 +193,8 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         })
       for (const { key, developerId, environment, identityId } of deleted) {
         index?.remove(hash, key)
-        if (identityId !== null) noteUser(database, userDeleted[environment], developerId, identityId, key)
+        if (identityId !== null)
+          noteOwned(database, userDeleted[environment], developerId, userKey(identityId, key))
       }
     },
 

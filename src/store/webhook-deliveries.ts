@@ -1,14 +1,17 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
 import type { Sealing } from './engine/sealing.ts'
-import type { SentRequest } from '../domain/model/webhook-delivery.ts'
+import { webhookDeliveryStatuses, type SentRequest } from '../domain/model/webhook-delivery.ts'
+import { eventKinds } from '../shared/event-kinds.ts'
+import type { ListRange } from './engine/list-pages.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { inOrder, loadListed } from './engine/key-cursors.ts'
-import { deliveryLists, noteDelivery } from './list-changes.ts'
+import { inOrder, loadListed } from './engine/load-listed.ts'
+import { deliveryList } from './engine/list-numbers.ts'
+import { noteDelivery } from './list-changes.ts'
 import {
   attemptBodyColumn,
   attemptRow,
@@ -79,8 +82,6 @@ export function createWebhookDeliveryStore(
       selectListed(and(inJson(deliveries.id, ids), status && eq(deliveries.status, status))),
   )
 
-  const isInTransaction = executor !== database.read
-
   /** Locks an endpoint, so that a worker that recomputes its due time sees the requeued deliveries. */
   const lockEndpoint = (endpointId: string) =>
     executor
@@ -89,11 +90,15 @@ export function createWebhookDeliveryStore(
       .where(eq(endpoints.id, endpointId))
 
   function listRows(endpointId: string, query: Query) {
-    const { listIndex } = database
+    const { lists } = database
     const { status, type, limit, before } = query
-    if (!listIndex || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
-    const keys = listIndex.keys(endpointId, deliveryLists({ status, type }), { before }, isInTransaction)
-    return loadListed(keys, limit, async (ids) => {
+    if (!lists || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
+    const statuses = status === undefined ? webhookDeliveryStatuses : [status]
+    const types = type === undefined ? deliveryTypes : [type]
+    const numbers = statuses.flatMap((one) => types.map((other) => deliveryList(one, other)))
+    const page = (range: ListRange, count: number) =>
+      lists.page({ owners: [endpointId], lists: numbers }, range, count)
+    return loadListed(page, { before }, limit, async (ids: string[]) => {
       const rows = await listIds({ ids: JSON.stringify(ids), status })
       return inOrder(ids, rows, ({ id }) => id)
     })
@@ -164,7 +169,10 @@ export function createWebhookDeliveryStore(
         .where(matchesDelivery(endpointId, id))
         .returning({ attempts: deliveries.attempts, type: deliveries.type })
       if (!updated) return false
-      if (isDelivered) noteDelivery(database, { id, endpointId, type: updated.type }, 'delivered')
+      if (isDelivered) {
+        const from = ['pending', 'failed', 'skipped'] as const
+        noteDelivery(database, { id, endpointId, type: updated.type }, { from, to: 'delivered' })
+      }
       await recordAttempt(id, updated.attempts, attempt)
       await recomputeDueAt(database, executor, [endpointId])
       return true
@@ -193,7 +201,8 @@ export function createWebhookDeliveryStore(
         .set({ status: 'pending', failures: 0, nextAttemptAt: now })
         .where(inArray(deliveries.id, endedDeliveries))
         .returning({ id: deliveries.id, type: deliveries.type })
-      for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, 'pending')
+      const change = { from: ['failed', 'skipped'], to: 'pending' } as const
+      for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, change)
       await recomputeDueAt(database, executor, [endpointId])
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
@@ -231,16 +240,19 @@ export function createWebhookDeliveryStore(
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'webhook_deliveries', until)) return true
-      const { id, endpointId, type, createdAt } = deliveries
+      const { id, endpointId, type, status, createdAt } = deliveries
       const deleted = await executor
         .delete(deliveries)
         .where(areOldestByKey(executor, deliveries, id, createdAt, until, batchSize))
-        .returning({ id, endpointId, type })
-      for (const row of deleted) noteDelivery(database, row, 'deleted')
+        .returning({ id, endpointId, type, status })
+      for (const row of deleted) noteDelivery(database, row, { from: [row.status], to: undefined })
       return deleted.length > 0
     },
   }
 }
+
+/** Types of deliveries; that of one whose event is lost is empty. */
+const deliveryTypes = [...eventKinds, '']
 
 /** Upper bound for the difference between the time in an id and the row's `createdAt`. */
 const idSlackMs = minuteMs

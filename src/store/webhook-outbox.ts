@@ -227,7 +227,7 @@ export function createWebhookOutboxStore(
         deliveredAt: isDelivered ? now : null,
       })
       if (updated && status !== 'pending')
-        noteDelivery(database, { id, endpointId, type: updated.type }, status)
+        noteDelivery(database, { id, endpointId, type: updated.type }, { from: ['pending'], to: status })
       if (updated) await recordAttempt(id, updated.attempts, attempt)
       const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
       const [endpoint] = await updateEndpointState({ endpointId, now, outcome })

@@ -3,8 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { formatEntries } from '../../src/store/engine/list-tail.ts'
-import { seqKey } from '../../src/store/list-changes.ts'
+import { entryAdded } from '../../src/store/list-changes.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 import { readEventStream } from '../helpers/event-stream.ts'
 
@@ -198,15 +197,15 @@ function writeBigEntries(developerId: string) {
       )
       const { value } = counter.get(bigEntries) ?? { value: 0 }
       const owner = database.query<{ number: number }, [string]>('select number from short_ids where id = ?')
-      const owners = [owner.get(developerId)?.number ?? 0]
-      const change = { add: ['log', 'log otp.sent'], remove: [] }
+      const ownerNumber = owner.get(developerId)?.number ?? 0
+      const { add, remove } = entryAdded.developer.live
       const changes = []
       for (let number = 1; number <= bigEntries; number++) {
         const seq = value - bigEntries + number
         insert.run(seq, developerId, detail)
-        changes.push({ change, owners, key: seqKey(seq) })
+        changes.push([ownerNumber, seq, add, remove])
       }
-      database.run('insert into list_changes (changes) values (?)', [formatEntries(changes)])
+      database.run('insert into list_changes (changes) values (?)', [JSON.stringify(changes)])
     })
     .immediate()
   database.close()

@@ -107,6 +107,15 @@ export async function registerShortIds(database: Database, ...ids: string[]): Pr
   await database.write(async (tx) => void (await tx.insert(shortIds).values(ids.map((id) => ({ id })))))
 }
 
+/** Registers applications that no test has created as deleted ones, whose rows stay listed. */
+export async function registerDeletedApplications(
+  database: Database,
+  apps: ReadonlyArray<{ developerId: string; appId: string }>,
+): Promise<void> {
+  const rows = apps.map(({ developerId, appId: id }) => ({ id, developerId, environment: 'live' as const }))
+  await database.write(async (tx) => void (await tx.insert(database.tables.deletedApplications).values(rows)))
+}
+
 async function openTestPglite(): Promise<OpenTestDatabase> {
   // Loaded only where it runs, which takes half a second of CPU.
   const [{ PGlite }, { drizzle }] = await Promise.all([

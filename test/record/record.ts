@@ -98,7 +98,7 @@ const layoutTables: ReadonlySet<string> = new Set([
   'keyWalks',
   'leases',
   'listChanges',
-  'listChunks',
+  'lists',
   'meta',
   'migrations',
   'phoneIndex',

@@ -5,13 +5,20 @@ import type { OtpRequest, OtpStatus } from '../../src/domain/model/request.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import type { LogType } from '../../src/shared/event-kinds.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, openTestFile, openTestSqlite, registerShortIds } from '../helpers/databases.ts'
+import {
+  describeEachDatabase,
+  openTestFile,
+  openTestSqlite,
+  registerDeletedApplications,
+  registerShortIds,
+} from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 const developers = ['dev_1', 'dev_2']
 const apps = ['app_1', 'app_2']
+const owned = developers.map((developerId, index) => ({ developerId, appId: apps[index] ?? '' }))
 const ids = (rows: Array<{ id: string }>) => rows.map(({ id }) => id)
 
 const logEntry = (type: LogType, phone: string | null = null) => ({
@@ -32,6 +39,7 @@ describeEachDatabase('lists', (database) => {
   beforeAll(async () => {
     store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), ...developers, ...apps, 'prj')
+    await registerDeletedApplications(database(), owned)
     const insert = (id: string, overrides: Partial<OtpRequest>) =>
       createPendingRequest(start, {
         id,
@@ -117,6 +125,7 @@ test('an entry that was read is read again after another process erased its phon
   const host = openTestFile(path)
   try {
     await registerShortIds(database, ...developers, ...apps)
+    await registerDeletedApplications(database, owned)
     const store = createStore(database, { keys: testKeys })
     const seq = await store.write((tx) => tx.events.append([logEntry('otp.sent', '+14155552671')]))
     const read = async () => (await store.read.events.list('dev_1', { limit: 1 }))[0]

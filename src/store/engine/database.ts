@@ -5,7 +5,7 @@ import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/
 import type { AdmissionLog } from './admission-log.ts'
 import type { Epoch } from './epoch.ts'
 import type { GuardRowCache } from './guard-rows.ts'
-import type { ListIndex } from './list-index.ts'
+import type { Lists } from './lists.ts'
 import type { PhoneIndex } from './phone-index.ts'
 import type { RowWrite, Value } from './row-writes.ts'
 import type { Tables } from './tables.ts'
@@ -122,7 +122,7 @@ type DatabasePort = {
   shortId(id: string): string | number
 
   /** Finds the rows of an owner on SQLite; PostgreSQL has ordinary indexes instead. */
-  readonly listIndex?: ListIndex
+  readonly lists?: Lists
 
   /** Finds records of phones. Undefined on PostgreSQL, which has an ordinary index. */
   readonly phoneIndex?: { committed: PhoneIndex; uncommitted: PhoneIndex }

@@ -2,7 +2,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from './errors.ts'
-import { fillListIndex } from './list-fill.ts'
+import { fillLists } from './list-fill.ts'
 import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
 import type { Migration } from './read-migrations.ts'
 
@@ -155,7 +155,7 @@ export function applyMigrations(
     onStep({ step: `migrating ${migration.name} (${index + 1} of ${migrations.length})` })
     applyMigration(connection, migration)
     // The last migration that changes the lists.
-    if (migration.name === '0022_people') fillListIndex(connection)
+    if (migration.name === '0033_lists') fillLists(connection)
     insertMigration.run(migration.name, migrationChecksum(migration), now)
   }
   // An open statement keeps the file open after its connection is closed.

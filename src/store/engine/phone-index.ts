@@ -1,7 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
-import type { PrepareRead } from './list-chunks.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 import { systemWorld } from '../../world/system.ts'
 import type { Timers } from '../../world/world.ts'
@@ -35,6 +34,9 @@ export type PhoneIndex = {
   /** Removes a record that the running transaction deletes. */
   remove(hash: string, key: number): void
 }
+
+/** Prepares a query; its rows are arrays. */
+type PrepareRead = (sql: string) => { values(...values: Array<string | number>): unknown[][] }
 
 type Change = { kind: 'add' | 'remove'; hash: string; key: number }
 

@@ -11,7 +11,7 @@ import type { Database, QueryExecutor } from './database.ts'
 import { createPhoneIndex } from './phone-index.ts'
 import { toCallerError } from './errors.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
-import { createListIndex, createReadonlyListIndex, type TailLimits } from './list-index.ts'
+import { createLists, type ListLimits } from './lists.ts'
 import { lazy } from './lazy.ts'
 import { openReader } from './sqlite-reader.ts'
 import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
@@ -36,8 +36,8 @@ export type SqliteOptions = {
   onForeignCommit?: WriteQueueHooks['onForeignCommit']
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
-  /** Limits of the lagging index, for tests. */
-  tailLimits?: TailLimits
+  /** For tests, and host commands. */
+  listLimits?: ListLimits
   /** New records of phones that are held in memory before they are added to their index, for tests. */
   phoneTailMax?: number
 }
@@ -61,12 +61,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const admissions = createAdmissionLog(writer, ids.toNumber)
   const configuration = createEpoch()
   const log = createEpoch()
-  const listIndex = createListIndex(
-    reader.client.prepare,
-    writer,
-    (body) => queue.write(body),
-    options.tailLimits,
-  )
+  const lists = createLists(writer, (body) => queue.write(body), options.listLimits)
   const phoneIndex = createPhoneIndex(
     reader.client.prepare,
     writer,
@@ -83,7 +78,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       admissions.participant,
       configuration.participant,
       log.participant,
-      listIndex.participant,
+      lists.participant,
       phoneIndex.participant,
       guardRows.participant,
     ],
@@ -105,7 +100,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ...describeSqlite(ids, writer),
     world,
     memory: { admissions, configuration, log, guardRows: guardRows.cache, refresh },
-    listIndex: listIndex.index,
+    lists: lists.lists,
     phoneIndex,
     read,
     write: queue.write,
@@ -127,7 +122,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       }
     },
     async close() {
-      await Promise.all([listIndex.close(), phoneIndex.close(), guardRows.close()])
+      await Promise.all([lists.close(), phoneIndex.close(), guardRows.close()])
       await queue.drain()
       await disk?.stop()
       reader.close()
@@ -144,6 +139,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const admissions = createAdmissionLog(connection, ids.toNumber)
   const configuration = createEpoch()
   const log = createEpoch()
+  const { lists } = createLists(reader.client, undefined)
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
   const participants = [admissions, configuration, log, phoneIndex].map(({ participant }) => participant)
   const foreignCommits = watchForeignCommits(connection, participants, () => {})
@@ -151,7 +147,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
     ...describeSqlite(ids, connection),
     world: systemWorld,
     memory: { admissions, configuration, log, guardRows: undefined, refresh: foreignCommits.notice },
-    listIndex: createReadonlyListIndex(reader.client.prepare),
+    lists,
     phoneIndex,
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),

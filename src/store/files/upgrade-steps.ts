@@ -17,6 +17,7 @@ const migrationWeights: Record<string, number> = {
   '0017_list_index': 3,
   '0018_admission_log': 0.1,
   '0022_people': 16,
+  '0033_lists': 3,
 }
 
 const weightOf = (migration: Migration) =>

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { utcDay } from '../../../src/domain/log/analytics.ts'
-import { fillListIndex } from '../../../src/store/engine/list-fill.ts'
+import { fillLists } from '../../../src/store/engine/list-fill.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
 import type { PhoneForms } from './pseudonyms.ts'
 import type { NewRequest, Source } from './request-sources.ts'
@@ -160,7 +160,7 @@ export function createRecords(db: Database, newId: NewId, { seal }: Pick<PhoneFo
       for (let i = 0; i < auditEntryCount; i++) insertAuditEntry.run(newId('aud'), developerId, now)
       db.run(breakdownSql)
       db.run(historySql)
-      fillListIndex(db)
+      fillLists(db)
     },
   }
 }

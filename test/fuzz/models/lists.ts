@@ -3,9 +3,11 @@ import * as fc from 'fast-check'
 import { otpStatuses, type OtpRequest, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
-import { logLists, requestLists, seqKey } from '../../../src/store/list-changes.ts'
+import { logLists, requestsLists, statusLists, typeLists } from '../../../src/store/engine/list-numbers.ts'
+import { createListSources } from '../../../src/store/list-sources.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
-import { defineBodyModel, withShortIds } from './bodies.ts'
+import { registerDeletedApplications, registerShortIds } from '../../helpers/databases.ts'
+import { createContent, defineBodyModel } from './bodies.ts'
 
 const apps = [
   { developerId: 'dev_1', appId: 'app_1' },
@@ -70,9 +72,10 @@ type State = {
 /** A list with a filter: how to read a page, and what must be in the whole of it. */
 type Listing = {
   owner: Owner
-  /** Lists of the index. Its keys are exact, although readers would skip those of other rows. */
-  lists: readonly string[]
-  toIndexKey(key: string): string
+  /** Numbers of the application's lists; undefined without a filter. */
+  filter: number[] | undefined
+  kind: Parameters<typeof createListSources>[2]
+  toListKey(key: string): string | number
   isAscending: boolean
   load(store: Store['read'], limit: number, last: string | undefined): Promise<Array<{ key: string }>>
   expect(state: Readonly<State>): Array<{ key: string }>
@@ -86,8 +89,9 @@ const isOwn =
 const listings: Listing[] = owners.flatMap((owner) => [
   ...requestFilters.map((status): Listing => ({
     owner,
-    lists: requestLists({ status }),
-    toIndexKey: (key) => key,
+    filter: status && [statusLists[status]],
+    kind: { developer: requestsLists, application: statusLists },
+    toListKey: (key) => key,
     isAscending: false,
     load: async (store, limit, before) =>
       (await store.otpRequests.list({ ...owner, status, now: start, limit, before })).map((row) => ({
@@ -103,8 +107,9 @@ const listings: Listing[] = owners.flatMap((owner) => [
   ...typeFilters.flatMap((types) =>
     [true, false].map((isAscending): Listing => ({
       owner,
-      lists: logLists({ types }),
-      toIndexKey: (key) => seqKey(Number(key)),
+      filter: types?.map((type) => typeLists[type]),
+      kind: { developer: logLists, application: typeLists },
+      toListKey: Number,
       isAscending,
       load: async (store, limit, last) => {
         const position = last === undefined ? (isAscending ? 0 : undefined) : Number(last)
@@ -134,10 +139,13 @@ const limits = [1, 2, 5, 50]
 export const listModel = defineBodyModel<Call, State>({
   name: 'lists are those of the rows at every moment',
   shortRuns: 60,
-  options: { tailLimits: { entriesMax: 6, sliceKeysMax: 25 } },
+  options: { listLimits: { recentMax: 6, sliceRows: 3 } },
   call,
   open: async () => ({
-    content: await withShortIds('prj', ...developers, ...apps.map(({ appId }) => appId)),
+    content: await createContent(async ({ database }) => {
+      await registerShortIds(database, 'prj', ...developers, ...apps.map(({ appId }) => appId))
+      await registerDeletedApplications(database, apps)
+    }),
     state: { requests: [], entries: [], lastSeq: 0 },
   }),
 
@@ -237,11 +245,11 @@ export const listModel = defineBodyModel<Call, State>({
         await new Promise(setImmediate)
       }
       expect(all).toEqual(expected(state))
-      const owner = database.shortId(index.owner.appId ?? index.owner.developerId)
-      const range = index.isAscending ? { after: '' } : { before: undefined }
-      const next = database.listIndex?.keys(owner, index.lists, range, false)
-      const keys = expected(state).map(({ key }) => index.toIndexKey(key))
-      for (const key of [...keys, undefined]) expect(next?.()).toBe(key)
+      // The lists are exact, although readers would skip the keys of other rows.
+      const findSources = createListSources(database, database.read, index.kind)
+      const sources = await findSources(index.owner, index.filter)
+      const keys = database.lists?.page(sources, index.isAscending ? { after: 0 } : {}, 1_000)
+      expect(keys).toEqual(expected(state).map(({ key }) => index.toListKey(key)))
     }
   },
 })

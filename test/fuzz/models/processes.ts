@@ -36,7 +36,7 @@ const open = (path: string, options: Partial<SqliteOptions>): Process => {
 export function createProcesses(content: Uint8Array, options: Partial<SqliteOptions>) {
   const hostOptions = {
     ...options,
-    ...(options.tailLimits && { tailLimits: { ...options.tailLimits, entriesMax: Infinity } }),
+    listLimits: { recentMax: Infinity, sliceRows: 0 },
     phoneTailMax: Infinity,
   }
   const folder = mkdtempSync(join(tmpdir(), 'otpd-model-'))

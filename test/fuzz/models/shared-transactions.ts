@@ -207,7 +207,7 @@ async function readLists({ store }: Process, { applications, clock }: StartNeeds
 function startSession({ content, applications }: OtpContent): Session<Call> {
   const clock = testClock()
   /** The plain model: a file of its own, on which each call runs alone, in a process that remembers nothing from before. */
-  const plain = createProcesses(content, { tailLimits: { entriesMax: 1, sliceKeysMax: 25 }, phoneTailMax: 1 })
+  const plain = createProcesses(content, { listLimits: { recentMax: 1, sliceRows: 3 }, phoneTailMax: 1 })
   const real = { applications, clock, requests: [] as CodeSource[], isPlain: false }
   const model = { applications, clock, requests: [] as CodeSource[], isPlain: true }
 
@@ -268,7 +268,7 @@ const toText = (outcome: Outcome | undefined) => JSON.stringify(outcome ?? null)
 export const sharedTransactionModel = defineModel<Call>({
   name: 'calls that share transactions get the results, and leave the rows, of calls that do not',
   shortRuns: 40,
-  options: { tailLimits: { entriesMax: 20, sliceKeysMax: 40 }, phoneTailMax: 3 },
+  options: { listLimits: { recentMax: 20, sliceRows: 3 }, phoneTailMax: 3 },
   call,
   callsMax: 12,
   async open() {

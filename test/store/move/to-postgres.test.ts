@@ -105,7 +105,7 @@ test('every table of SQLite is moved, or known to stay behind', async () => {
     'admission_batches',
     'leases',
     'list_changes',
-    'list_chunks',
+    'lists',
     'migrations',
     'phone_index',
     'provider_circuits',

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { createStore } from '../../../../src/store/store.ts'
-import { registerShortIds, openTestSqlite } from '../../../helpers/databases.ts'
+import { openTestSqlite, registerDeletedApplications, registerShortIds } from '../../../helpers/databases.ts'
 import { testKeys } from '../../../helpers/keys.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
@@ -34,6 +34,7 @@ test('a number assigned in a transaction that is rolled back is not cached', asy
   expect(await undone.catch((error: unknown) => String(error))).toContain('undone')
 
   await registerShortIds(database, 'app_next')
+  await registerDeletedApplications(database, [{ developerId: 'dev', appId: 'app_next' }])
   await store.write((tx) => tx.events.append([createEntry('app_next')]))
   const log = await store.read.events.list('dev', { limit: 9 })
   expect(log.map(({ appId }) => appId)).toEqual(['app_next'])

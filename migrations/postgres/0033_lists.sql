@@ -1,0 +1,3 @@
+-- expand
+-- Lists are ordinary indexes on PostgreSQL.
+select 1;

@@ -1,0 +1,94 @@
+import type { Database as SqliteConnection, SQLQueryBindings, Statement } from 'bun:sqlite'
+
+/** The number of a developer or an application, or the id of an endpoint. */
+export type ListOwner = number | string
+
+/** The sequence number of a row, or a text that begins with its id. */
+export type ListKey = number | string
+
+/** Lists to merge: each of these of each owner. */
+export type ListSources = { owners: readonly ListOwner[]; lists: readonly number[] }
+
+/** A position in the order of the keys; exclusive. */
+export type ListRange = { before?: ListKey | undefined } | { after: ListKey }
+
+/** Greater than every key: SQLite sorts numbers before texts. */
+const greatestKey = '~'
+
+type Direction = { bound: '<' | '>'; extreme: 'max' | 'min'; order: 'desc' | 'asc' }
+
+const descending: Direction = { bound: '<', extreme: 'max', order: 'desc' }
+const ascending: Direction = { bound: '>', extreme: 'min', order: 'asc' }
+
+/** Up to so many lists, a statement that names each is faster; its cost grows faster than their number. */
+const namedListsMax = 12
+
+/** Creates the function that reads a page of keys from the table. */
+export function createListPages(connection: SqliteConnection) {
+  const statements = new Map<string, Statement<unknown, SQLQueryBindings[]>>()
+  const prepare = (name: string, sql: () => string) => {
+    let statement = statements.get(name)
+    if (!statement) statements.set(name, (statement = connection.prepare(sql())))
+    return statement
+  }
+
+  return ({ owners, lists }: ListSources, range: ListRange, limit: number): ListKey[] => {
+    const isAscending = 'after' in range
+    const direction = isAscending ? ascending : descending
+    const start = isAscending ? range.after : (range.before ?? greatestKey)
+    const count = owners.length * lists.length
+    if (count === 0) return []
+    const rows =
+      count <= namedListsMax
+        ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).values(
+            start,
+            limit,
+            ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
+          )
+        : prepare(direction.order, () => mergeSql(direction)).values(
+            start,
+            limit,
+            JSON.stringify(owners),
+            JSON.stringify(lists),
+          )
+    return rows.map(([key]) => key as ListKey)
+  }
+}
+
+/** The union of lists whose owners and numbers are parameters; SQLite merges them in the order of their keys. */
+function namedListsSql(count: number, { bound, order }: Direction): string {
+  const selects = Array.from(
+    { length: count },
+    (_, index) =>
+      `select key from lists where owner = ?${2 * index + 3} and list = ?${2 * index + 4} and key ${bound} ?1`,
+  )
+  return `${selects.join(' union all ')} order by key ${order} limit ?2`
+}
+
+/**
+ * Merges any number of lists: a recursive query with an order is a priority queue. It begins with the first key of each
+ * list; the row that comes first is taken out, and the next key of its list is put in.
+ */
+function mergeSql({ bound, extreme, order }: Direction): string {
+  const nextKey = (row: string, start: string) =>
+    `(select ${extreme}(key) from lists where owner = ${row}.owner and list = ${row}.list and key ${bound} ${start})`
+  return `with recursive
+    source (owner, list) as materialized (
+      select owners.value, lists.value from json_each(?3) as owners, json_each(?4) as lists),
+    page (key, owner, list) as (
+      select ${nextKey('source', '?1')}, owner, list from source
+      union all
+      select ${nextKey('page', 'page.key')}, owner, list from page where key is not null
+      order by 1 ${order} nulls last limit ?2)
+    select key from page where key is not null`
+}
+
+/** Merges pages of the same range, without duplicates. */
+export function mergePages(
+  pages: ReadonlyArray<readonly ListKey[]>,
+  range: ListRange,
+  limit: number,
+): ListKey[] {
+  const sign = 'after' in range ? 1 : -1
+  return [...new Set(pages.flat())].toSorted((a, b) => (a < b ? -sign : sign)).slice(0, limit)
+}
