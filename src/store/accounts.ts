@@ -1,65 +1,37 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { AccountStore } from '../domain/store/accounts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
-export function createAccountStore(database: Database, executor: QueryExecutor): AccountStore {
-  const { accounts } = database.tables
-
+export function createAccountStore(
+  { tables: { accounts: table } }: Database,
+  executor: QueryExecutor,
+): AccountStore {
+  const accounts = onTable(executor, table)
+  const isOwn = (developerId: string) => eq(table.developerId, developerId)
   return {
-    async hasAny() {
-      const rows = await executor.select({ id: accounts.developerId }).from(accounts).limit(1)
-      return rows.length > 0
-    },
+    hasAny: async () => (await accounts.find()) !== undefined,
+    find: (developerId) => accounts.find(isOwn(developerId)),
+    findByEmail: (email) => accounts.find(eq(table.email, email)),
+    insert: (account) => accounts.insertMissing(account),
 
-    async find(developerId) {
-      const [account] = await executor.select().from(accounts).where(eq(accounts.developerId, developerId))
-      return account
-    },
+    updatePassword: (developerId, passwordHash, now) =>
+      accounts.update({ passwordHash, failedLogins: 0, updatedAt: now }, isOwn(developerId)),
 
-    async findByEmail(email) {
-      const [account] = await executor.select().from(accounts).where(eq(accounts.email, email))
-      return account
-    },
-
-    async insert(account) {
-      const inserted = await executor
-        .insert(accounts)
-        .values(account)
-        .onConflictDoNothing()
-        .returning({ id: accounts.developerId })
-      return inserted.length === 1
-    },
-
-    async updatePassword(developerId, passwordHash, now) {
-      await executor
-        .update(accounts)
-        .set({ passwordHash, failedLogins: 0, updatedAt: now })
-        .where(eq(accounts.developerId, developerId))
-    },
-
-    async rehash(developerId, oldHash, newHash) {
-      await executor
-        .update(accounts)
-        .set({ passwordHash: newHash })
-        .where(and(eq(accounts.developerId, developerId), eq(accounts.passwordHash, oldHash)))
-    },
+    rehash: (developerId, oldHash, newHash) =>
+      accounts.update({ passwordHash: newHash }, and(isOwn(developerId), eq(table.passwordHash, oldHash))),
 
     async addFailedLogins(developerId, change) {
-      const changed = sql`${accounts.failedLogins} + ${sql.raw(String(change))}`
+      const changed = sql`${table.failedLogins} + ${sql.raw(String(change))}`
       const [account] = await executor
-        .update(accounts)
+        .update(table)
         .set({ failedLogins: sql`case when ${changed} < 0 then 0 else ${changed} end` })
-        .where(eq(accounts.developerId, developerId))
-        .returning({ failedLogins: accounts.failedLogins })
+        .where(isOwn(developerId))
+        .returning({ failedLogins: table.failedLogins })
       return account?.failedLogins ?? 0
     },
 
-    async resetFailedLogins(developerId) {
-      await executor.update(accounts).set({ failedLogins: 0 }).where(eq(accounts.developerId, developerId))
-    },
-
-    async delete(developerId) {
-      await executor.delete(accounts).where(eq(accounts.developerId, developerId))
-    },
+    resetFailedLogins: (developerId) => accounts.update({ failedLogins: 0 }, isOwn(developerId)),
+    delete: (developerId) => accounts.delete(isOwn(developerId)),
   }
 }

@@ -1,7 +1,8 @@
-import { and, count, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm'
+import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm'
 import type { ApiTokenStore } from '../domain/store/api-tokens.ts'
 import { apiTokenScopes } from '../shared/api-token-scopes.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 
 /** @param onAccessEnded called with the developer's id before a transaction commits that revokes tokens */
@@ -11,6 +12,7 @@ export function createApiTokenStore(
   onAccessEnded: (developerId: string) => void,
 ): ApiTokenStore {
   const { apiTokens: tokens, developers } = database.tables
+  const rows = onTable(executor, tokens)
   // Prepared because every request with an API token runs it.
   const selectByPreview = database.prepare(() =>
     executor
@@ -39,41 +41,24 @@ export function createApiTokenStore(
       return rows.map(({ salt: _salt, hash: _hash, ...token }) => withScopes(token))
     },
 
-    async count(developerId) {
-      const [row] = await executor
-        .select({ count: count() })
-        .from(tokens)
-        .where(eq(tokens.developerId, developerId))
-      return row?.count ?? 0
-    },
+    count: (developerId) => rows.count(eq(tokens.developerId, developerId)),
 
-    async insert(token) {
-      const inserted = await executor
-        .insert(tokens)
-        .values({ ...token, scopes: token.scopes.join(' ') })
-        .onConflictDoNothing()
-        .returning({ id: tokens.id })
-      return inserted.length === 1
-    },
+    insert: (token) => rows.insertMissing({ ...token, scopes: token.scopes.join(' ') }),
 
-    async markUsed(id, now, usedUntil) {
-      await executor
-        .update(tokens)
-        .set({ lastUsedAt: now })
-        .where(and(eq(tokens.id, id), or(isNull(tokens.lastUsedAt), lte(tokens.lastUsedAt, usedUntil))))
-    },
+    markUsed: (id, now, usedUntil) =>
+      rows.update(
+        { lastUsedAt: now },
+        and(eq(tokens.id, id), or(isNull(tokens.lastUsedAt), lte(tokens.lastUsedAt, usedUntil))),
+      ),
 
     async delete(developerId, id) {
-      const [deleted] = await executor
-        .delete(tokens)
-        .where(and(eq(tokens.id, id), eq(tokens.developerId, developerId)))
-        .returning({ name: tokens.name })
+      const [deleted] = await rows.take(and(eq(tokens.id, id), eq(tokens.developerId, developerId)))
       if (deleted) onAccessEnded(developerId)
       return deleted?.name
     },
 
     async deleteByDeveloper(developerId) {
-      await executor.delete(tokens).where(eq(tokens.developerId, developerId))
+      await rows.delete(eq(tokens.developerId, developerId))
       onAccessEnded(developerId)
     },
   }

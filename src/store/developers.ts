@@ -2,10 +2,12 @@ import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers, refreshTokens } = database.tables
+  const rows = onTable(executor, developers)
   const moveEpoch = () => database.memory?.configuration.move()
   const hasSubject = and(
     eq(developers.issuer, sql.placeholder('issuer')),
@@ -29,10 +31,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
   )
 
   return {
-    async find(id) {
-      const [developer] = await executor.select().from(developers).where(eq(developers.id, id))
-      return developer
-    },
+    find: (id) => rows.find(eq(developers.id, id)),
 
     async findBySubject(issuer, subject) {
       const [developer] = await selectBySubject({ issuer, subject })
@@ -48,18 +47,14 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
 
     findVirtualPhoneOwner: (phone) => andThen(selectOwner({ phone }), ([owner]) => owner?.id),
 
-    findByEmail: async (email) => executor.select().from(developers).where(eq(developers.email, email)),
+    findByEmail: (email) => rows.list(eq(developers.email, email)),
 
-    list: async () => executor.select().from(developers).orderBy(asc(developers.id)),
+    list: () => rows.list(undefined, asc(developers.id)),
 
     async insert(developer) {
-      const inserted = await executor
-        .insert(developers)
-        .values(developer)
-        .onConflictDoNothing()
-        .returning({ id: developers.id })
+      const isInserted = await rows.insertMissing(developer)
       moveEpoch()
-      return inserted.length === 1
+      return isInserted
     },
 
     async claimInvitation(email, { issuer, subject, name }, now) {
@@ -83,16 +78,13 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
     },
 
     async setTokensValidFrom(id, tokensValidFrom) {
-      await executor.update(developers).set({ tokensValidFrom }).where(eq(developers.id, id))
+      await rows.update({ tokensValidFrom }, eq(developers.id, id))
       moveEpoch()
     },
 
     async anonymize(id, now) {
       const anonymizedFields = { issuer: null, subject: null, email: null, name: null, company: null }
-      await executor
-        .update(developers)
-        .set({ ...anonymizedFields, status: 'disabled', updatedAt: now })
-        .where(eq(developers.id, id))
+      await rows.update({ ...anonymizedFields, status: 'disabled', updatedAt: now }, eq(developers.id, id))
       moveEpoch()
     },
 

@@ -3,10 +3,12 @@ import type { Receipt } from '../domain/model/delivery.ts'
 import type { EarlyReceiptKey, EarlyReceiptStore } from '../domain/store/early-receipts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Stores receipts until their message is known. */
 export function createEarlyReceiptStore(database: Database, executor: QueryExecutor): EarlyReceiptStore {
   const { earlyReceipts: receipts } = database.tables
+  const rows = onTable(executor, receipts)
   const p = sql.placeholder
   const toKey = ({ provider, messageId, requestId }: EarlyReceiptKey) => ({
     provider,
@@ -40,14 +42,11 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
         receivedAt: now,
       }
       const { status, failure, receivedAt } = values
-      await executor
-        .insert(receipts)
-        .values(values)
-        .onConflictDoUpdate({
-          target: [receipts.provider, receipts.messageId, receipts.requestId],
-          set: { status, failure, receivedAt },
-          ...(status === 'sent' && { setWhere: eq(receipts.status, 'sent') }),
-        })
+      await rows.put(values, {
+        target: [receipts.provider, receipts.messageId, receipts.requestId],
+        set: { status, failure, receivedAt },
+        setWhere: status === 'sent' ? eq(receipts.status, 'sent') : undefined,
+      })
     },
 
     async find(key, since) {
@@ -63,17 +62,10 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
       }
     },
 
-    async delete(provider, receipt) {
-      const key = toKey({ ...receipt, provider })
-      await executor
-        .delete(receipts)
-        .where(
-          and(
-            eq(receipts.provider, key.provider),
-            eq(receipts.messageId, key.messageId),
-            eq(receipts.requestId, key.requestId),
-          ),
-        )
+    delete(provider, receipt) {
+      const { messageId, requestId } = toKey({ ...receipt, provider })
+      const isSame = and(eq(receipts.messageId, messageId), eq(receipts.requestId, requestId))
+      return rows.delete(and(eq(receipts.provider, provider), isSame))
     },
 
     deleteOldest: (until, batchSize) =>

@@ -2,9 +2,12 @@ import { and, asc, desc, eq, gt, inArray, lt, max, notInArray, sql } from 'drizz
 import type { LoginAttemptStore } from '../domain/store/login-attempts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 
 export function createLoginAttemptStore(database: Database, executor: QueryExecutor): LoginAttemptStore {
   const { loginFailures: failures, loginCounters: counters, loginNetworks: networks } = database.tables
+  const counted = onTable(executor, counters)
+  const known = onTable(executor, networks)
   const isPair = (network: string, account: string) =>
     and(eq(failures.network, network), eq(failures.account, account))
 
@@ -27,18 +30,12 @@ export function createLoginAttemptStore(database: Database, executor: QueryExecu
         .toSorted((one, other) => other.at - one.at)
     },
 
-    async insert(network, account, attempt) {
-      await executor.insert(failures).values({ network, account, ...attempt })
-    },
+    insert: (network, account, attempt) =>
+      onTable(executor, failures).insert({ network, account, ...attempt }),
+    delete: (network, account, seq) =>
+      onTable(executor, failures).delete(and(isPair(network, account), eq(failures.seq, seq))),
 
-    async delete(network, account, seq) {
-      await executor.delete(failures).where(and(isPair(network, account), eq(failures.seq, seq)))
-    },
-
-    async countedFailures(subject) {
-      const [counter] = await executor.select().from(counters).where(eq(counters.subject, subject))
-      return counter?.failures ?? 0
-    },
+    countedFailures: async (subject) => (await counted.find(eq(counters.subject, subject)))?.failures ?? 0,
 
     async count(subject, now) {
       const [counter] = await executor
@@ -52,34 +49,22 @@ export function createLoginAttemptStore(database: Database, executor: QueryExecu
       return counter?.failures ?? 1
     },
 
-    async uncount(subject) {
-      await executor
-        .update(counters)
-        .set({ failures: sql`${counters.failures} - 1` })
-        .where(and(eq(counters.subject, subject), gt(counters.failures, 0)))
-    },
-
-    async forget(subject) {
-      await executor.delete(counters).where(eq(counters.subject, subject))
-    },
-
-    async touch(subject, now) {
-      await executor.update(counters).set({ at: now }).where(eq(counters.subject, subject))
-    },
+    uncount: (subject) =>
+      counted.update(
+        { failures: sql`${counters.failures} - 1` },
+        and(eq(counters.subject, subject), gt(counters.failures, 0)),
+      ),
+    forget: (subject) => counted.delete(eq(counters.subject, subject)),
+    touch: (subject, now) => counted.update({ at: now }, eq(counters.subject, subject)),
 
     async isKnownNetwork(developerId, hashes) {
-      const rows = await executor
-        .select({ at: networks.at })
-        .from(networks)
-        .where(and(eq(networks.developerId, developerId), inArray(networks.network, [...hashes])))
-      return rows.length > 0
+      const isKnown = and(eq(networks.developerId, developerId), inArray(networks.network, [...hashes]))
+      return (await known.find(isKnown)) !== undefined
     },
 
     async addNetwork(developerId, network, now, networksMax) {
-      await executor
-        .insert(networks)
-        .values({ developerId, network, at: now })
-        .onConflictDoUpdate({ target: [networks.developerId, networks.network], set: { at: now } })
+      const target = [networks.developerId, networks.network]
+      await known.put({ developerId, network, at: now }, { target, set: { at: now } })
       const isOwn = eq(networks.developerId, developerId)
       const latest = executor
         .select({ network: networks.network })
@@ -87,9 +72,7 @@ export function createLoginAttemptStore(database: Database, executor: QueryExecu
         .where(isOwn)
         .orderBy(desc(networks.at), desc(networks.network))
         .limit(networksMax)
-      await executor
-        .delete(networks)
-        .where(and(isOwn, lt(networks.at, now), notInArray(networks.network, latest)))
+      await known.delete(and(isOwn, lt(networks.at, now), notInArray(networks.network, latest)))
     },
 
     async deleteOldest(until, batchSize) {

@@ -1,10 +1,12 @@
-import { and, count, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
+import { and, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
 import type { ProjectStore } from '../domain/store/projects.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
 export function createProjectStore(database: Database, executor: QueryExecutor): ProjectStore {
   const { projects, applications } = database.tables
+  const rows = onTable(executor, projects)
   // `projects.id` is written by hand: drizzle omits the table name in single-table queries, and `id` would then be the
   // application's.
   const applicationCount = sql<number>`(select count(*) from ${applications} where ${applications.projectId} = ${projects}.id)`
@@ -36,26 +38,10 @@ export function createProjectStore(database: Database, executor: QueryExecutor):
 
     list: (developerId, limit, before) => list({ developerId, limit, before }),
 
-    async count(developerId) {
-      const [row] = await executor
-        .select({ count: count() })
-        .from(projects)
-        .where(eq(projects.developerId, developerId))
-      return row?.count ?? 0
-    },
-
-    async insert(project) {
-      await executor.insert(projects).values(project)
-    },
-
-    async update(developerId, id, changes, now) {
-      const updated = await executor
-        .update(projects)
-        .set({ ...changes, updatedAt: now })
-        .where(byOwnerAndId(developerId, id))
-        .returning({ id: projects.id })
-      return updated.length === 1
-    },
+    count: (developerId) => rows.count(eq(projects.developerId, developerId)),
+    insert: (project) => rows.insert(project),
+    update: (developerId, id, changes, now) =>
+      rows.updateOne({ ...changes, updatedAt: now }, byOwnerAndId(developerId, id)),
 
     async lock(id) {
       await database.lock(executor, projects, projects.id, id)
@@ -66,11 +52,8 @@ export function createProjectStore(database: Database, executor: QueryExecutor):
         .select({ id: applications.id })
         .from(applications)
         .where(eq(applications.projectId, id))
-      const deleted = await executor
-        .delete(projects)
-        .where(and(byOwnerAndId(developerId, id), not(exists(containedApplications))))
-        .returning({ id: projects.id })
-      return deleted.length === 1
+      const isEmpty = and(byOwnerAndId(developerId, id), not(exists(containedApplications)))
+      return (await rows.take(isEmpty)).length === 1
     },
   }
 }

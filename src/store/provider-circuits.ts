@@ -2,36 +2,27 @@ import { and, asc, eq, notInArray } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ProviderCircuitStore } from '../domain/store/provider-circuits.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Stores the open provider circuits, which operators can inspect. */
 export function createProviderCircuitStore(
-  database: Database,
+  { tables: { providerCircuits: table } }: Database,
   executor: QueryExecutor,
 ): ProviderCircuitStore {
-  const { providerCircuits: circuits } = database.tables
+  const circuits = onTable(executor, table)
   return {
     async put(circuit) {
       const { failure, openUntil } = circuit
-      await executor
-        .insert(circuits)
-        .values(circuit)
-        .onConflictDoUpdate({ target: [circuits.node, circuits.name], set: { failure, openUntil } })
+      await circuits.put(circuit, { target: [table.node, table.name], set: { failure, openUntil } })
     },
-    async remove({ node, name }) {
-      await executor.delete(circuits).where(and(eq(circuits.node, node), eq(circuits.name, name)))
-    },
+    remove: ({ node, name }) => circuits.delete(and(eq(table.node, node), eq(table.name, name))),
     async list() {
-      const rows = await executor.select().from(circuits).orderBy(asc(circuits.name), asc(circuits.node))
+      const rows = await circuits.list(undefined, asc(table.name), asc(table.node))
       // `put` is the only writer.
       return rows.map((row) => ({ ...row, failure: row.failure as FailureClass }))
     },
-    async clear(node) {
-      await executor.delete(circuits).where(eq(circuits.node, node))
-    },
-    async clearAllBut(nodes) {
-      await executor
-        .delete(circuits)
-        .where(nodes.length === 0 ? undefined : notInArray(circuits.node, [...nodes]))
-    },
+    clear: (node) => circuits.delete(eq(table.node, node)),
+    clearAllBut: (nodes) =>
+      circuits.delete(nodes.length === 0 ? undefined : notInArray(table.node, [...nodes])),
   }
 }
