@@ -49,6 +49,8 @@ const writerSettings = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  // Otherwise the server plans the reads of a few calls each time they run, which costs more than to run them.
+  plan_cache_mode: 'force_generic_plan',
 }
 
 /**
