@@ -78,7 +78,7 @@ export function createMetrics(needs: {
   const webhooks = counter('otpd_webhook_attempts_total', 'Webhook delivery attempts, by outcome.', 'outcome')
   const guardAlerts = counter(
     'otpd_guard_alerts_total',
-    'Alerts that the conversion of a country fell, by country.',
+    'Alerts that a country has more unverified messages than usual, by country.',
     'country',
   )
   const challenges = counter(

@@ -95,7 +95,7 @@ export type ServiceNeeds = {
   onTotpClockSetBack?: Parameters<typeof createBuiltInIdentity>[0]['onTotpClockSetBack']
   /** Called with the result of each check of a challenge. */
   onChallengeChecked?: ((kind: ChallengeKind, check: TokenCheck) => void) | undefined
-  /** Called when the conversion of a country fell. */
+  /** Called when a country has more unverified messages than usual. */
   onGuardAlert?(alert: GuardAlert): void
 }
 

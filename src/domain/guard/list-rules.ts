@@ -190,7 +190,8 @@ function canonicalValue(target: RuleTarget, text: string): string {
 
 const expectedValues: Record<RuleTarget, string> = {
   phone: 'Expected a number in E.164 format, such as +14155550100.',
-  prefix: 'Expected a phone, the first digits of phones such as +882, a country, an IP address or a CIDR.',
+  prefix:
+    'Expected a phone with its country code or its `country`, the first digits of phones such as +882, a country, an IP address or a CIDR.',
   country: `Expected a two-letter ISO 3166 code such as NL, or ${noCountry} for numbers of no country.`,
   network: 'Expected an IP address or a CIDR, such as 203.0.113.0/24.',
 }

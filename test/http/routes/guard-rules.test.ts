@@ -192,7 +192,7 @@ describeEachDatabase('rules that allow and deny', (database) => {
     [{ target: 'phone', value: '+1415' }, 'value: Expected a number in E.164 format, such as +14155550100.'],
     [{ target: 'country', value: 'XX' }, 'value: Expected a two-letter ISO 3166 code'],
     [{ target: 'network', value: '203.0.113.0/33' }, 'value: Expected an IP address or a CIDR'],
-    [{ value: 'hello' }, 'value: Expected a phone, the first digits'],
+    [{ value: 'hello' }, 'value: Expected a phone with its country code'],
     [{ value: 'DE', expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt: Expected a time in the future'],
   ])('refuses %j', async (body, message) => {
     const refused = await create({ effect: 'deny', ...body })
