@@ -1,5 +1,6 @@
 import type { Developer } from '../domain/model/developer.ts'
-import { hmac, type Keys } from '../domain/model/keys.ts'
+import { hmac } from '../shared/hmac.ts'
+import type { Keys } from '../domain/model/keys.ts'
 import { invalidCursor, pageLimitDefault, type Page, type PageRequest } from '../domain/model/pagination.ts'
 import { seal, unseal } from '../domain/model/sealed.ts'
 

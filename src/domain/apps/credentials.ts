@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { hmac, type Keys } from '../model/keys.ts'
+import { hmac } from '../../shared/hmac.ts'
+import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import type { Environment, StoredCredentials, FreshCredential } from '../model/application.ts'
 

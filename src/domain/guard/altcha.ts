@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hmac } from '../model/keys.ts'
+import { hmac } from '../../shared/hmac.ts'
 import { timingSafeEqualBytes } from '../model/timing-safe.ts'
 import type { Random } from '../model/random.ts'
 import { isRecord } from '../../shared/json.ts'

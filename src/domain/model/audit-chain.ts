@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { AuditEntry } from './audit.ts'
-import { hmac, type Keys } from './keys.ts'
+import { hmac } from '../../shared/hmac.ts'
+import type { Keys } from './keys.ts'
 
 // The audit trail is one hash chain per developer and one for the installation. A changed, deleted, inserted or moved
 // entry breaks its chain; the head, which only the holder of the key can write, shows a missing end.

@@ -1,4 +1,5 @@
-import { hmac, type Keys } from './keys.ts'
+import { hmac } from '../../shared/hmac.ts'
+import type { Keys } from './keys.ts'
 import { isFictionalPhone } from './phone.ts'
 import { timingSafeEqualBytes } from './timing-safe.ts'
 import type { Environment } from '../../shared/otp-values.ts'

@@ -1,4 +1,5 @@
 import { hkdfSync } from 'node:crypto'
+import { hmac } from '../../shared/hmac.ts'
 import type { Random } from './random.ts'
 import { seal, unseal } from './sealed.ts'
 
@@ -257,18 +258,6 @@ export const backupSealKey = (masterKey: Uint8Array) => derive(masterKey, 'backu
  * right one.
  */
 export const masterKeyCheck = (masterKey: Uint8Array) => derive(masterKey, 'check', 16).toString('hex')
-
-/** Hashers that have read their key, which costs as much as the rest of a short HMAC. */
-const hashers = new WeakMap<Uint8Array, Bun.CryptoHasher>()
-
-/** Starts an HMAC-SHA256. @param key never changes */
-export function hmac(key: Uint8Array): Bun.CryptoHasher {
-  const known = hashers.get(key)
-  if (known) return known.copy()
-  const hasher = new Bun.CryptoHasher('sha256', key)
-  hashers.set(key, hasher)
-  return hasher.copy()
-}
 
 /** Turns a digest into the text that is stored, for example a shorter one. */
 export type HashForm = (digest: Buffer) => string

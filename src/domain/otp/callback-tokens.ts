@@ -1,5 +1,6 @@
 import { timingSafeEqualBytes } from '../model/timing-safe.ts'
-import { hmac, type Keys } from '../model/keys.ts'
+import { hmac } from '../../shared/hmac.ts'
+import type { Keys } from '../model/keys.ts'
 
 const callbackToken = (keys: Keys, provider: string) =>
   hmac(keys.callback).update(provider).digest('base64url')
