@@ -19,8 +19,7 @@ import {
   type PhoneRecord,
 } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
-import { findPhone } from './phones.ts'
-import type { TypedPhone } from './target.ts'
+import { findPhone, type TypedPhone } from './phones.ts'
 import { environments, type Environment } from '../../shared/otp-values.ts'
 
 /**

@@ -7,7 +7,7 @@ import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
-import type { TypedPhone } from './target.ts'
+import type { TypedPhone } from './phones.ts'
 import {
   resendAfterMs,
   resendsMax,

@@ -1,4 +1,5 @@
 import { stricter } from '../limits/check-budget.ts'
+import type { CallingApplication } from '../model/application.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { upgradeContext } from '../model/context.ts'
 import { indexHashes, type Keys } from '../model/keys.ts'
@@ -12,12 +13,35 @@ import {
   type PhoneRecord,
   type Subscriber,
 } from '../model/phone-record.ts'
-import { isVirtualPhone } from '../model/phone.ts'
+import { isVirtualPhone, tryParsePhone, type Phone } from '../model/phone.ts'
+import { parseTypedPhone } from '../model/typed-phone.ts'
 import { derivePseudonyms, unreadablePhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { Needs, Rows } from '../store/operation.ts'
-import type { Stores } from '../store/store.ts'
+import type { Store, Stores } from '../store/store.ts'
+
+/** A phone number as a call has it, and the country that a number without country code is of. */
+export type TypedPhone = { phone: string; country?: string | undefined }
+
+/**
+ * Reads the phone number of a call: in E.164, or as it is written in the country that the call names.
+ *
+ * @returns undefined if it may be a number of the application's own country: see `readNationalPhone`
+ * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country
+ */
+export const tryReadPhone = ({ phone, country }: TypedPhone): Phone | undefined =>
+  tryParsePhone(phone) ?? (country === undefined ? undefined : parseTypedPhone(phone, country))
+
+/** Reads a phone number as it is written in the country of the application. @throws INVALID_PHONE_NUMBER */
+export async function readNationalPhone(
+  { store }: { store: Store<'applications'> },
+  { id, developerId }: Pick<CallingApplication, 'id' | 'developerId'>,
+  { phone }: TypedPhone,
+): Promise<Phone> {
+  const application = await store.read.applications.find(developerId, id)
+  return parseTypedPhone(phone, application?.defaultCountry ?? undefined)
+}
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
 export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>

@@ -11,7 +11,7 @@ import type { Change, Rows } from '../store/operation.ts'
 import type { JudgedMessage } from './message.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import { minuteMs } from '../../shared/durations.ts'
-import type { TypedPhone } from './target.ts'
+import type { TypedPhone } from './phones.ts'
 
 /** Characters of a code that another system made. */
 export const relayedCodePattern = '^[0-9A-Za-z]{4,10}$'

@@ -15,7 +15,7 @@ import type { Change, Decision, Needs, Operation, Rows } from '../store/operatio
 import { judgeMessage, judgeNeeds, senderOf } from './message.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
-import { hasPhoneBudgets, phoneNeeds, readPhone } from './phones.ts'
+import { hasPhoneBudgets, phoneNeeds, readNationalPhone, readPhone, tryReadPhone } from './phones.ts'
 import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
@@ -34,7 +34,6 @@ import {
 } from './relay-once.ts'
 import { createRelayOutcomes } from './relay-outcomes.ts'
 import { decideOutcome, settleRelay, type SettleNeeds } from './relay-settle.ts'
-import { readNationalPhone, tryReadPhone } from './target.ts'
 import { revertRelayedCount } from './undelivered.ts'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */

@@ -17,7 +17,14 @@ import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, judgeNeeds, senderOf, sentChanges } from './message.ts'
 import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
-import { hasPhoneBudgets, phoneNeeds, readPhone, withRequest } from './phones.ts'
+import {
+  hasPhoneBudgets,
+  phoneNeeds,
+  readNationalPhone,
+  readPhone,
+  tryReadPhone,
+  withRequest,
+} from './phones.ts'
 import { refusedSendTo } from './refused-sends.ts'
 import {
   completeSend,
@@ -31,7 +38,7 @@ import {
   type Replay,
   type SendResult,
 } from './send-outcome.ts'
-import { readNationalPhone, tryReadPhone, type RequestFinder } from './target.ts'
+import type { RequestFinder } from './target.ts'
 import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends a code, as it was read. */
@@ -115,8 +122,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.subscriber) }
     const charged = chargeSend(needs, rows, application, usage, now)
-    const refusedSend = refusedSendTo(phone, loaded.record)
-    if (isRejected(charged)) return refuseByLimit(charged, refusedSend)
+    if (isRejected(charged)) return refuseByLimit(charged, refusedSendTo(phone, loaded.record))
     const described = describeMessage(rows, made, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate } = charged
@@ -124,6 +130,7 @@ export function createOtpSend(needs: OtpNeeds) {
     // Nothing is sent, so the phone is not charged.
     if (verdict.challenge === 'needed') {
       const changes = [...charged.changes, ...guardChanges]
+      const refusedSend = refusedSendTo(phone, loaded.record)
       const refused = { answer: made.challenge, rate, refusedSend, changes }
       const challenged = refuseByChallenge(needs, verdict, now, refused)
       if (challenged) return challenged

@@ -3,17 +3,21 @@ import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
-import { parsePhone, tryParsePhone, type Phone } from '../model/phone.ts'
+import { parsePhone, type Phone } from '../model/phone.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
-import { parseTypedPhone } from '../model/typed-phone.ts'
 import type { LookUp, Needs, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { readOwnRequest, withTrace } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
-import { findPhone, phoneHashes, phoneNeeds, readPhone } from './phones.ts'
-
-/** A phone number as a call has it, and the country that a number without country code is of. */
-export type TypedPhone = { phone: string; country?: string | undefined }
+import {
+  findPhone,
+  phoneHashes,
+  phoneNeeds,
+  readNationalPhone,
+  readPhone,
+  tryReadPhone,
+  type TypedPhone,
+} from './phones.ts'
 
 /** End user behind a check, as far as the caller tells. */
 type Checker = { clientIp?: string | undefined; deviceId?: string | undefined }
@@ -26,25 +30,6 @@ export type OtpTarget = { requestId: string } | (TypedPhone & Checker)
 
 /** A target whose phone was read. */
 export type ReadTarget = { requestId: string } | ({ phone: Phone } & Checker)
-
-/**
- * Reads the phone number of a call: in E.164, or as it is written in the country that the call names.
- *
- * @returns undefined if it may be a number of the application's own country: see `readNationalPhone`
- * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country
- */
-export const tryReadPhone = ({ phone, country }: TypedPhone): Phone | undefined =>
-  tryParsePhone(phone) ?? (country === undefined ? undefined : parseTypedPhone(phone, country))
-
-/** Reads a phone number as it is written in the country of the application. @throws INVALID_PHONE_NUMBER */
-export async function readNationalPhone(
-  { store }: { store: Store<'applications'> },
-  { id, developerId }: Pick<CallingApplication, 'id' | 'developerId'>,
-  { phone }: TypedPhone,
-): Promise<Phone> {
-  const application = await store.read.applications.find(developerId, id)
-  return parseTypedPhone(phone, application?.defaultCountry ?? undefined)
-}
 
 /** Reads the phone of a target, if it has one. @throws as `tryReadPhone` and `readNationalPhone` */
 export async function readTarget(

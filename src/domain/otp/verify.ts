@@ -113,7 +113,7 @@ export function createOtpVerify(needs: OtpNeeds) {
         const phone = request && readRequestPhone(rows, keys, request)
         const lane = phone && laneOfCheck(phone.record, request, target, now)
         const checks = lane && isLimited(request) ? phone.record.lanes[lane].checks : null
-        const spent = refuseSpentBudget(checks, checkFailuresMax, now)
+        const spent = checks && refuseSpentBudget(checks, checkFailuresMax, now)
         if (spent) return refuse(spent)
         // The rate is charged for an unknown request too, so that ids cannot be probed for free.
         const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
