@@ -199,7 +199,9 @@ describe('a running server', () => {
       state: 'replaced',
       areDataKeysNew: true,
     })
-    expect((await call('send', { phone: '+14152000002' })).status).toBe(503)
+    // The server refuses the call, or has looked at its keys before and stopped.
+    const late = call('send', { phone: '+14152000002' }).then(({ status }) => status)
+    expect([503, 'stopped']).toContain(await late.catch(() => 'stopped'))
     expect(await server?.exited).not.toBe(0)
     expect(server?.log()).toContain('has no master key for the new ones')
     await expect(start(withOld)).rejects.toThrow('another master key')
