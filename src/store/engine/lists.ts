@@ -150,6 +150,8 @@ export function createLists(
 
   const lists: Lists = {
     change(change, owner, key) {
+      // Before the first change: what others have committed comes before it.
+      if (entries.length === 0) catchUp()
       const entry: Entry = [owner, key, change.add, change.remove]
       for (const list of change.remove) statements().remove.run(owner, list, key)
       entries.push(entry)
@@ -175,8 +177,7 @@ export function createLists(
       if (entries.length === 0) return
       entries = []
       applied = []
-      // Otherwise there are others before it, which `catchUp` adds together with these.
-      if (ownSeq === lastSeq + 1) lastSeq = ownSeq
+      lastSeq = ownSeq
       if (recent.size() >= recentMax) move.start()
     },
     onRollback: undo,

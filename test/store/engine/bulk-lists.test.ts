@@ -33,6 +33,23 @@ test('a process that missed changes, which were moved since, forgets its own', a
   }
 })
 
+test('a process that removes an entry of another one, and then reads the list for the first time, does not find it', async () => {
+  const { path, database, dispose } = await openTestSqlite()
+  const other = openTestFile(path)
+  try {
+    await change(database, added, 'a')
+    await other.write(async () => {
+      other.lists?.change(removed, 1, 'a')
+      expect(keys(other)).toEqual([])
+    })
+    expect(keys(other)).toEqual([])
+    expect(keys(database)).toEqual([])
+  } finally {
+    await other.close()
+    await dispose()
+  }
+})
+
 test('a write waits for one slice of a move at most, not for the move', async () => {
   const rows = 60
   const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: rows, sliceRows: 3 } })
