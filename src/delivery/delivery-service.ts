@@ -103,11 +103,14 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     await poolUpdated
   }
 
+  const reporter = createReporter({ pool, clock, timers: world.timers, report })
+
   const delivery: Delivery = {
     routesFor: (destination) => routing.routesFor(destination),
     dispatch: dispatcher.dispatch,
     render: messages.render,
-    ...createReporter({ pool, clock, timers: world.timers, report }),
+    takesReports: reporter.takesReports,
+    report: reporter.report,
   }
 
   return {
@@ -147,6 +150,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
 
     /** Graceful shutdown. @param withinMs time for messages in flight */
     async close(withinMs: number): Promise<void> {
+      reporter.close()
       await dispatcher.stop(withinMs)
       await pool.close()
       http.close()

@@ -13,8 +13,9 @@ export function createReporter(needs: {
   clock: Clock
   timers: Timers
   report: Report
-}): Pick<Delivery, 'takesReports' | 'report'> {
+}): Pick<Delivery, 'takesReports' | 'report'> & { close(): void } {
   const { pool, clock, timers, report } = needs
+  const shutdown = new AbortController()
   const reportOf = (provider: string) => {
     const handle = pool.find(provider)
     return handle?.feedback ? handle : undefined
@@ -24,12 +25,14 @@ export function createReporter(needs: {
     takesReports: (provider) => reportOf(provider)?.provider.reportOutcome !== undefined,
 
     async report(provider, outcome): Promise<ReportResult> {
+      // The providers are gone because the server stops: another process, or the next start, reports.
+      if (shutdown.signal.aborted) return { kind: 'retry', providerCode: 'stopped' }
       const handle = reportOf(provider)
       // The operator removed the provider, or switched its feedback off.
       if (!handle?.provider.reportOutcome) return { kind: 'done' }
       if (handle.breaker.openState(clock.now())) return { kind: 'retry', providerCode: 'circuit open' }
-      const send = () =>
-        handle.provider.reportOutcome?.(outcome, timers.timeoutSignal(reportTimeoutMs)) ?? done
+      const signal = AbortSignal.any([timers.timeoutSignal(reportTimeoutMs), shutdown.signal])
+      const send = () => handle.provider.reportOutcome?.(outcome, signal) ?? done
       try {
         return await pool.use(handle, async () => send())
       } catch (error) {
@@ -37,6 +40,9 @@ export function createReporter(needs: {
         return { kind: 'retry', providerCode: 'FAULT' }
       }
     },
+
+    /** Ends the calls under way; their reports are tried again. */
+    close: () => shutdown.abort(),
   }
 }
 

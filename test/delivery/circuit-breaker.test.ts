@@ -25,6 +25,14 @@ describe('a circuit breaker', () => {
     expect(backoffSeconds).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
   })
 
+  test('stays closed if only the phone number had too many messages', () => {
+    const breaker = createCircuitBreaker()
+    breaker.recordOutcome(refused(createFailure('throttled', null, { at: 'number' })), 0)
+    expect(breaker.openState(0)).toBeUndefined()
+    breaker.recordOutcome(refused(createFailure('throttled', null)), 0)
+    expect(breaker.openState(0)).toBeDefined()
+  })
+
   test('half-opens for one probe after the backoff', () => {
     const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)

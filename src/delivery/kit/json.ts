@@ -21,6 +21,12 @@ export function textAt(value: unknown, ...path: readonly (string | number)[]): s
   return Number.isSafeInteger(found) ? String(found) : undefined
 }
 
+/** Reads a number or its text at a path, to show it; `?` if there is none. Unlike ids, amounts have fractions. */
+export function amountAt(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = valueAt(value, ...path)
+  return typeof found === 'number' && Number.isFinite(found) ? String(found) : (textAt(found) ?? '?')
+}
+
 /** Reads the list at a path; empty if there is none. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = valueAt(value, ...path)

@@ -1,3 +1,4 @@
+import { readAccountCheck } from '../kit/account-check.ts'
 import { awsFields, awsHost, postToAws } from './aws.ts'
 import {
   createFailure,
@@ -81,6 +82,14 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
       }
       const request = { service: 'sns', url, headers, body: form.toString() }
       return outcomeFromResult(await postToAws(settings, needs, request, signal), readResponse)
+    },
+
+    async checkAccount(signal) {
+      const body = new URLSearchParams({ Action: 'GetSMSAttributes', Version: '2010-03-31' }).toString()
+      return readAccountCheck(
+        await postToAws(settings, needs, { service: 'sns', url, headers, body }, signal),
+        'the account',
+      )
     },
   }
 }

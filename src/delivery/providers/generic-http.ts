@@ -46,6 +46,7 @@ const acceptedReasons: readonly FailureClass[] = [
   'opted_out',
   'geo_blocked',
   'content_blocked',
+  'blocked_by_carrier',
   'sender_invalid',
   'no_credit',
   'throttled',

@@ -31,6 +31,7 @@ const refusalClasses = [
   'opted_out',
   'geo_blocked',
   'content_blocked',
+  'blocked_by_carrier',
   'sender_invalid',
   'auth_failed',
   'no_credit',

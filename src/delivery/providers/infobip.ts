@@ -8,7 +8,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
+import { amountAt, listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { callFields } from './infobip-voice.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
@@ -178,7 +178,7 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
         const body = parseJson(text)
         return accountReady([
           'Balance',
-          `${textAt(body, 'balance') ?? '?'} ${textAt(body, 'currency') ?? ''}`.trim(),
+          `${amountAt(body, 'balance')} ${textAt(body, 'currency') ?? ''}`.trim(),
         ])
       })
     },

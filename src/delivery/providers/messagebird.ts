@@ -1,3 +1,4 @@
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { createHash } from 'node:crypto'
 import { jwtVerify } from 'jose'
 import { parseForm, forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
@@ -9,7 +10,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { parseJson, textAt } from '../kit/json.ts'
+import { amountAt, parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { callFields, readCallStatus } from './messagebird-voice.ts'
@@ -120,6 +121,16 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
       }
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
       return outcomeFromResult(await http.request(request, signal), readResponse)
+    },
+
+    async checkAccount(signal) {
+      const url = `${settings.baseUrl}/balance`
+      const headers = { authorization: `AccessKey ${settings.accessKey}` }
+      const result = await http.request({ method: 'GET', url, headers }, signal)
+      return readAccountCheck(result, 'the account', ({ text }) => {
+        const body = parseJson(text)
+        return accountReady(['Balance', `${amountAt(body, 'amount')} ${textAt(body, 'type') ?? ''}`.trim()])
+      })
     },
 
     ...(signingKey !== undefined && {

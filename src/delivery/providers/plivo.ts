@@ -1,3 +1,4 @@
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { createHmac } from 'node:crypto'
 import {
   callbackUrlFor,
@@ -16,7 +17,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { parseJson, textAt } from '../kit/json.ts'
+import { amountAt, parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type Provider } from '../kit/provider.ts'
@@ -99,6 +100,18 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
       )
+    },
+
+    async checkAccount(signal) {
+      const account = `${settings.baseUrl}/v1/Account/${settings.authId}/`
+      const result = await http.request({ method: 'GET', url: account, headers }, signal)
+      return readAccountCheck(result, 'this account', ({ text }) => {
+        const body = parseJson(text)
+        return accountReady(
+          ['Account', textAt(body, 'name') ?? '-'],
+          ['Credit', `${amountAt(body, 'cash_credits')} USD`],
+        )
+      })
     },
 
     readCallback(callback) {

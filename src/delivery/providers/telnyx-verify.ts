@@ -4,7 +4,7 @@ import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.t
 import { channelsField, readChannels } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { clamp } from '../kit/message-fields.ts'
 import { readReportResult } from '../kit/outcome-reports.ts'
 import {
@@ -99,7 +99,7 @@ function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: Pr
         return accountReady(
           ['Name that people see', textAt(profile, 'sms', 'app_name') ?? textAt(profile, 'name') ?? '-'],
           ['Countries', Array.isArray(countries) ? countries.map(String).join(', ') : 'not restricted'],
-          ['Spend limit', isLimited ? `${textAt(profile, 'daily_spend_limit') ?? '?'} USD a day` : 'none'],
+          ['Spend limit', isLimited ? `${amountAt(profile, 'daily_spend_limit')} USD a day` : 'none'],
         )
       })
     },

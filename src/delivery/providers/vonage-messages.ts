@@ -1,3 +1,4 @@
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { isVonageSigned } from './vonage-signature.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
@@ -9,7 +10,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Failure, type Provider } from '../kit/provider.ts'
@@ -97,6 +98,16 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
+      )
+    },
+
+    async checkAccount(signal) {
+      // The balance has another host than messages.
+      const { baseUrl } = settings
+      const host = baseUrl === fields.baseUrl.default ? 'https://rest.nexmo.com' : baseUrl
+      const request = { method: 'GET', url: `${host}/account/get-balance`, headers } as const
+      return readAccountCheck(await http.request(request, signal), 'the account', ({ text }) =>
+        accountReady(['Balance', `${amountAt(parseJson(text), 'value')} EUR`]),
       )
     },
 

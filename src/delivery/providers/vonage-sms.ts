@@ -9,7 +9,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult } from '../kit/outcome-reports.ts'
@@ -151,7 +151,7 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
       const headers = { authorization: basicAuth(settings.apiKey, settings.apiSecret) }
       const request = { method: 'GET', url: `${settings.baseUrl}/account/get-balance`, headers } as const
       return readAccountCheck(await http.request(request, signal), 'the account', ({ text }) =>
-        accountReady(['Balance', `${textAt(parseJson(text), 'value') ?? '?'} EUR`]),
+        accountReady(['Balance', `${amountAt(parseJson(text), 'value')} EUR`]),
       )
     },
 

@@ -1,3 +1,4 @@
+import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { createHmac } from 'node:crypto'
 import { forged, unreadable } from '../kit/callbacks.ts'
 import {
@@ -127,6 +128,19 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
   const languages = settings.languages.split(',').map((language) => language.trim())
   return {
     channels: ['whatsapp'],
+
+    async checkAccount(signal) {
+      const sender = `${baseUrl}/${apiVersion}/${phoneNumberId}?fields=verified_name,display_phone_number`
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const result = await http.request({ method: 'GET', url: sender, headers }, signal)
+      return readAccountCheck(result, 'this phone number id', ({ text }) => {
+        const body = parseJson(text)
+        return accountReady(
+          ['Name that people see', textAt(body, 'verified_name') ?? '-'],
+          ['Number', textAt(body, 'display_phone_number') ?? '-'],
+        )
+      })
+    },
 
     async send(message, signal) {
       const body = JSON.stringify(templateMessage(message, settings.template, languages))
