@@ -95,7 +95,7 @@ async function noteProviderTexts(output: Output, { providers }: Config['delivery
   for (const { name, kind } of providers) {
     const channels = channelsWithProviderText(kind)
     if (channels.length > 0)
-      output.note(`${printable(name)} (${kind}) writes its own text for ${channels.join(' and ')}.`)
+      output.note(`${printable(name)} (${kind}) writes its own text for ${channels.join(', ')}.`)
   }
 }
 
