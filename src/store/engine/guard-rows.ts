@@ -1,19 +1,22 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { GuardRow } from '../../domain/model/guard.ts'
 import { systemWorld, type World } from '../../world/system.ts'
-import { inKeyOrder } from './key-order.ts'
+import { compareKeys, inKeyOrder } from './key-order.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
 
-/** After this time, or with so many of them, the next batch writes the rows that are held back: 10 ms at most. */
-const [writeEveryMs, heldBackMax] = [10_000, 2_000]
-/** Rows in memory, about 10 MB. When there are more, they are written and read again. */
+/** Rows are held back for this time, and so many of them. */
+const [heldBackMs, heldBackMax] = [10_000, 10_000]
+/** Rows that one batch writes of them: 2 ms of work. */
+const sliceRows = 500
+/** Rows in memory, about 10 MB. When there are more, they are read again. */
 const rowsMax = 20_000
 
 /**
  * Write-behind cache of the guard's rows, on SQLite. Rows of prefixes, networks and devices have random keys, so each send
- * would read a row and write a page for each of them. They are written every ten seconds instead, together with what the
- * verification of the code changed, and when the database is closed: a crash loses their newest counts. Rows with names (countries, the pool) are written at once.
+ * would read a row and write a page for each of them. They are written ten seconds later instead, often together with what
+ * the verification of the code changed, or when the database is closed: a crash loses their newest counts. Rows with names
+ * (countries, the pool) are written at once.
  */
 export type GuardRowCache = {
   get(key: string): GuardRow | undefined
@@ -47,15 +50,14 @@ export function createGuardRows(
   }))
   /** Rows as of the last commit; undefined: there is none. */
   const committed = new Map<string, GuardRow | undefined>()
-  /** Keys of those that are newer than in the table. */
-  const heldBack = new Set<string>()
+  /** Keys of those that are newer than in the table, oldest first, and since when. */
+  const heldBack = new Map<string, number>()
   /** Rows that the running transaction changed. */
   let changed = new Map<string, GuardRow | undefined>()
   /** Counts its changes. */
   let changes = 0
-  /** Whether the running transaction writes everything that is held back. */
-  let isWriting = false
-  let writtenAt = world.monotonic()
+  /** Keys of the rows that were held back and that it writes. */
+  let written: string[] = []
 
   function read(key: string): GuardRow | undefined {
     const [row] = statements().find.values(key)
@@ -80,42 +82,48 @@ export function createGuardRows(
         changed.set(key, row)
         if (isNamed(key)) put(key, row)
       }
-      const isLate = world.monotonic() - writtenAt > writeEveryMs
-      if (isLate || heldBack.size > heldBackMax || committed.size > rowsMax) cache.write()
+      const until = world.monotonic() - heldBackMs
+      const keys: string[] = []
+      for (const [key, since] of heldBack) {
+        const isDue = since <= until || heldBack.size - keys.length > heldBackMax
+        if (!isDue || keys.length === sliceRows) break
+        keys.push(key)
+      }
+      writeRows(keys)
     },
 
-    write() {
-      const rows = new Map([...heldBack].map((key) => [key, committed.get(key)]))
-      for (const [key, row] of changed) if (!isNamed(key)) rows.set(key, row)
-      for (const [key, row] of inKeyOrder(rows)) put(key, row)
-      isWriting = true
-    },
+    write: () => writeRows([...heldBack.keys(), ...[...changed.keys()].filter((key) => !isNamed(key))]),
+  }
+
+  function writeRows(keys: readonly string[]): void {
+    for (const key of keys.toSorted(compareKeys)) put(key, cache.get(key))
+    written.push(...keys)
+  }
+
+  function forgetRows(): void {
+    for (const key of committed.keys()) if (!heldBack.has(key)) committed.delete(key)
   }
 
   function end() {
     changed = new Map()
     changes = 0
-    isWriting = false
+    written = []
   }
 
   const participant: TransactionParticipant = {
     countPending: () => changes,
     onCommit() {
+      for (const key of written) heldBack.delete(key)
+      const now = world.monotonic()
       for (const [key, row] of changed) {
         committed.set(key, row)
-        if (!isNamed(key)) heldBack.add(key)
+        if (!isNamed(key) && !heldBack.has(key)) heldBack.set(key, now)
       }
-      if (isWriting) {
-        heldBack.clear()
-        writtenAt = world.monotonic()
-        if (committed.size > rowsMax) committed.clear()
-      }
+      if (committed.size > rowsMax) forgetRows()
       end()
     },
     onRollback: end,
-    onForeignCommit() {
-      for (const key of committed.keys()) if (!heldBack.has(key)) committed.delete(key)
-    },
+    onForeignCommit: forgetRows,
   }
 
   return {

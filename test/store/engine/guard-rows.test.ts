@@ -77,3 +77,18 @@ test('each change counts as pending until the transaction ends, also a second on
   })
   expect(pending()).toBe(0)
 })
+
+test('a row is written ten seconds later, as it is then', async () => {
+  let now = 0
+  rows = createGuardRows(connection, (body) => transaction(body), { monotonic: () => now })
+  await change('prefix', 1)
+  now = 9_999
+  await change('network', 1)
+  expect(stored()).toEqual([])
+  now = 10_000
+  await change('prefix', 2)
+  expect(stored()).toEqual(['prefix,[[1,2]]'])
+  now = 20_000
+  await change('dev_1 NL', 1)
+  expect(stored()).toEqual(['dev_1 NL,[[1,1]]', 'network,[[1,1]]', 'prefix,[[1,2]]'])
+})
