@@ -1,0 +1,106 @@
+import { createChance } from './chance.ts'
+
+/** One thing that happens. Numbers choose among what is there at that time, so that a step can be left out. */
+export type Step = { at: number } & (
+  | { kind: 'send'; app: number; phone: number }
+  | { kind: 'verify'; request: number; guess: 'right' | 'wrong'; times: number; byPhone: boolean }
+  | { kind: 'resend' | 'cancel' | 'get' | 'receipt'; request: number }
+  | { kind: 'list'; app: number }
+  | { kind: 'rotate'; app: number }
+  | { kind: 'erase'; phone: number }
+  | { kind: 'burst'; app: number; phones: number[] }
+  | { kind: 'stream'; forMs: number }
+  | { kind: 'kill' | 'power-cut' | 'stop' }
+  | { kind: 'pause'; forMs: number }
+  | { kind: 'clock'; byMs: number }
+  | { kind: 'network'; forMs: number; fault: 'refused' | 'reset' | 'silent' | 'twice' | 'slow' | 'all' }
+  | { kind: 'receiver' | 'provider'; forMs: number; fault: 'errors' | 'lies' }
+  | { kind: 'slow-disk'; forMs: number; flushMs: number }
+  | { kind: 'disk-error' }
+  | { kind: 'wait'; forMs: number }
+)
+
+export type Plan = { seed: number; steps: Step[]; untilMs: number }
+
+const minute = 60_000
+
+/** Makes the plan of a seed: calls of several applications and what goes wrong meanwhile, in about `untilMs`. */
+export function makePlan(seed: number, untilMs = 20 * minute): Plan {
+  const chance = createChance(seed, 'plan')
+  const steps: Step[] = []
+  const app = () => chance.between(0, 3)
+  const phone = () => chance.between(0, 39)
+  // Most calls are about one of the newest requests.
+  const request = () => (chance.happens(0.7) ? chance.between(0, 4) : chance.between(0, 200))
+  const forMs = () => Math.floor(chance.around(chance.choose([2_000, 30_000, 3 * minute])))
+  const weights: Array<[weight: number, make: (at: number) => Step]> = [
+    [30, (at) => ({ at, kind: 'send', app: app(), phone: phone() })],
+    [
+      30,
+      (at) => ({
+        at,
+        kind: 'verify',
+        request: request(),
+        guess: chance.happens(0.55) ? 'right' : 'wrong',
+        times: chance.choose([1, 1, 1, 1, 2, 3, 8]),
+        byPhone: chance.happens(0.3),
+      }),
+    ],
+    [5, (at) => ({ at, kind: 'resend', request: request() })],
+    [4, (at) => ({ at, kind: 'cancel', request: request() })],
+    [4, (at) => ({ at, kind: 'get', request: request() })],
+    [6, (at) => ({ at, kind: 'receipt', request: request() })],
+    [4, (at) => ({ at, kind: 'list', app: app() })],
+    [1, (at) => ({ at, kind: 'rotate', app: app() })],
+    [1, (at) => ({ at, kind: 'erase', phone: phone() })],
+    [
+      2,
+      (at) => ({
+        at,
+        kind: 'burst',
+        app: app(),
+        phones: Array.from({ length: chance.between(5, 40) }, phone),
+      }),
+    ],
+    [2, (at) => ({ at, kind: 'stream', forMs: forMs() })],
+  ]
+  const faults: Array<[weight: number, make: (at: number) => Step]> = [
+    [4, (at) => ({ at, kind: 'kill' })],
+    [5, (at) => ({ at, kind: 'power-cut' })],
+    [2, (at) => ({ at, kind: 'stop' })],
+    [2, (at) => ({ at, kind: 'pause', forMs: forMs() })],
+    [1, (at) => ({ at, kind: 'clock', byMs: chance.choose([-3_600_000, -90_000, 90_000, 86_400_000]) })],
+    [
+      4,
+      (at) => ({
+        at,
+        kind: 'network',
+        forMs: forMs(),
+        fault: chance.choose(['refused', 'reset', 'silent', 'twice', 'slow', 'all'] as const),
+      }),
+    ],
+    [2, (at) => ({ at, kind: 'receiver', forMs: forMs(), fault: 'errors' })],
+    [
+      3,
+      (at) => ({ at, kind: 'provider', forMs: forMs(), fault: chance.choose(['errors', 'lies'] as const) }),
+    ],
+    [
+      3,
+      (at) => ({ at, kind: 'slow-disk', forMs: forMs(), flushMs: chance.choose([20, 300, 5_000, 60_000]) }),
+    ],
+    [1, (at) => ({ at, kind: 'disk-error' })],
+  ]
+  const draw = (from: typeof weights, at: number) => {
+    let left = chance.next() * from.reduce((sum, [weight]) => sum + weight, 0)
+    for (const [weight, make] of from) if ((left -= weight) < 0) return steps.push(make(at))
+    return 0
+  }
+  const meanMs = chance.choose([150, 600, 3_000])
+  const faultShare = chance.choose([0, 0.01, 0.05])
+  // Quiet times let deadlines pass: codes expire, limits end, retries come.
+  for (let at = 0; at < untilMs; at += chance.around(meanMs)) {
+    draw(chance.happens(faultShare) ? faults : weights, Math.floor(at))
+    if (chance.happens(0.004)) at += chance.around(3 * minute)
+  }
+  return { seed, steps, untilMs }
+}

@@ -1,0 +1,107 @@
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { makePlan, type Plan } from './plan.ts'
+import { shrink } from './shrink.ts'
+import { simulate, type SimulationResult } from './simulate.ts'
+
+const usage = `npm run sim -- [--seed N] [--until T] [--seconds S] [--trace FILE] [--repeat N]
+
+Runs the whole server on simulated time, network and disk. A seed decides everything, so it repeats a finding exactly.
+
+  --seed     the plan to run; without it, those of failed-seeds.txt and then new ones, from a random seed that is printed
+  --until    length of a plan in simulated seconds, such as 38.2s; default: 60 s
+  --seconds  how long to run new plans, in real seconds; default: 120
+  --trace    writes what happened, one line each
+  --repeat   runs a seed that often, and compares the traces
+  --plain    leaves a failing plan as it is: shrinking runs it up to a hundred times
+`
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    until: { type: 'string', default: '60' },
+    seconds: { type: 'string', default: '120' },
+    trace: { type: 'string' },
+    repeat: { type: 'string', default: '1' },
+    plain: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const print = (text: string) => writeSync(1, `${text}\n`)
+const realNow = process.hrtime.bigint
+const elapsedSeconds = (from: bigint) => Number(realNow() - from) / 1e9
+
+if (values.help) {
+  print(usage)
+  process.exit(0)
+}
+
+const untilMs = Number.parseFloat(values.until) * 1000
+let simulatedMs = 0
+let plans = 0
+
+async function run(plan: Plan): Promise<SimulationResult> {
+  const file = values.trace === undefined ? undefined : openSync(values.trace, 'w')
+  if (process.env["SIM_DEBUG"]) print(`seed ${plan.seed}`)
+  const result = await simulate(plan, file === undefined ? undefined : (line) => void writeSync(file, line))
+  if (file !== undefined) closeSync(file)
+  simulatedMs += result.simulatedMs
+  plans++
+  return result
+}
+
+const describe = ({ hash, requests, restarts, simulatedMs: ms }: SimulationResult) =>
+  `${requests} requests, ${restarts} restarts, ${Math.round(ms / 1000)} s, trace ${hash.slice(0, 16)}`
+
+/** Runs the plan of a seed. @returns whether all rules held */
+async function runSeed(seed: number): Promise<boolean> {
+  const plan = makePlan(seed, untilMs)
+  const result = await run(plan)
+  if (result.violations.length === 0) {
+    if (values.seed !== undefined) print(`seed ${seed}: every rule held (${describe(result)})`)
+    return true
+  }
+  const [first] = result.violations
+  print(`seed ${seed}: ${first?.rule}: ${first?.detail}`)
+  print(`repeat it: npm run sim -- --seed ${seed} --until ${untilMs / 1000}s --trace FILE`)
+  if (!values.plain && first) {
+    const smaller = await shrink(plan, first.rule, (candidate) => run(candidate))
+    print(`the same rule fails after ${smaller.steps.length} of ${plan.steps.length} steps:`)
+    for (const step of smaller.steps) print(`  ${JSON.stringify(step)}`)
+  }
+  return false
+}
+
+/** Runs a seed several times. @returns whether all traces are equal */
+async function compareRuns(seed: number, times: number): Promise<boolean> {
+  const hashes = new Set<string>()
+  for (let time = 0; time < times; time++) hashes.add((await run(makePlan(seed, untilMs))).hash)
+  print(`seed ${seed}: ${times} runs, ${hashes.size === 1 ? 'equal traces' : 'traces differ'}`)
+  return hashes.size === 1
+}
+
+const startedAt = realNow()
+const cpuAtStart = process.cpuUsage()
+let isHeld = true
+const repeat = Number(values.repeat)
+if (values.seed !== undefined) {
+  const seed = Number(values.seed)
+  isHeld = repeat > 1 ? await compareRuns(seed, repeat) : await runSeed(seed)
+} else {
+  const failed = readFileSync(join(import.meta.dir, 'failed-seeds.txt'), 'utf8').matchAll(/^(\d+)\s/gm)
+  for (const [, seed] of failed) isHeld = (await runSeed(Number(seed))) && isHeld
+  const first = Number(realNow() % 1_000_000_000n)
+  print(`new plans from seed ${first}`)
+  for (let seed = first; isHeld && elapsedSeconds(startedAt) < Number(values.seconds); seed++)
+    isHeld = repeat > 1 ? await compareRuns(seed, repeat) : await runSeed(seed)
+}
+const { user, system } = process.cpuUsage(cpuAtStart)
+const cpuHours = (user + system) / 3.6e9
+const years = simulatedMs / (365 * 86_400_000)
+print(
+  `${plans} plans, ${Math.round(simulatedMs / 60_000)} simulated minutes in ${Math.round(elapsedSeconds(startedAt))} s; ` +
+    `${(years / cpuHours).toFixed(3)} simulated years in an hour of CPU`,
+)
+process.exit(isHeld ? 0 : 1)
