@@ -131,12 +131,17 @@ export function createWebhookWorker(needs: {
    * again in turn.
    */
   function place(leased: readonly HeldDelivery[]) {
+    let isReleased = false
     for (const claim of leased) {
       const leave = places.take(claim)
       if (leave) queue.push({ ...claim, leave })
-      else results.add({ claim, retryAfterMs: null })
+      else {
+        results.add({ claim, retryAfterMs: null })
+        isReleased = true
+      }
     }
-    if (results.hasUnrecorded()) wake()
+    // Not for results that could not be recorded: after a disk fault each write fails at once, and the rounds would never end.
+    if (isReleased) wake()
   }
 
   /** Sends the queued deliveries. */
