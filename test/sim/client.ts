@@ -53,14 +53,18 @@ export function createClient(needs: {
           const backMs = chance.around(5)
           node
             .call(request)
-            .then(async (response) => ({ status: response.status, text: await response.text() }))
-            .then(({ status, text }) => {
-              const { data = {} } = (text === '' ? {} : JSON.parse(text)) as { data?: Answer['data'] }
-              scheduler.after(backMs, () => finish(isLost ? undefined : { status, text, data }))
-            })
-            .catch(() => void scheduler.after(backMs, () => finish(undefined)))
+            .then(readAnswer)
+            .catch(() => undefined)
+            .then((answer) => scheduler.after(backMs, () => finish(isLost ? undefined : answer)))
+            .catch(() => {})
         })
       })
     },
   }
+}
+
+async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text()
+  const { data = {} } = (text === '' ? {} : JSON.parse(text)) as { data?: Answer['data'] }
+  return { status: response.status, text, data }
 }

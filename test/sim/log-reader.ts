@@ -35,7 +35,7 @@ export function createLogReader(needs: {
     let text = ''
     for (;;) {
       const { value, done } = await mine.read()
-      // What arrives after the process has ended, or the reader has left, was never received.
+      // Nothing is received after the process has ended, or the reader has left.
       if (done || number !== opened || !current.isAlive()) return
       text += utf8.decode(value, { stream: true })
       const blocks = text.split('\n\n')

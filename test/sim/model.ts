@@ -1,7 +1,7 @@
 import type { Outcome } from './client.ts'
 import type { SentMessage } from './peers.ts'
 
-/** A request whose send was answered, and what callers were told of it. */
+/** A request whose send was answered, and the answers to calls about it. */
 export type KnownRequest = {
   id: string
   app: number
@@ -23,7 +23,7 @@ const minuteMs = 60_000
 export const attemptsMax = 5
 
 /**
- * What a caller may conclude from the answers alone, whatever happened in between: a code is right once, five attempts are all,
+ * Checks the answers alone, as a caller could: a code is right once, five attempts are all,
  * limits hold in any minute, and nothing that was acknowledged is lost.
  */
 export function createModel(

@@ -41,10 +41,11 @@ export function play(simulation: Simulation, step: Step): void {
       for (let time = 0; time < step.times; time++)
         void client
           .call('POST', '/v1/otp/verify', { headers: appAt(request.app).headers, body })
-          .then((outcome) => {
-            if (step.byPhone && outcome.answer?.status !== 200) return
-            model.onVerify(request.app, outcome, request, code)
-          })
+          .then((outcome) =>
+            step.byPhone && outcome.answer?.status !== 200
+              ? undefined
+              : model.onVerify(request.app, outcome, request, code),
+          )
       break
     }
     case 'resend':
@@ -55,9 +56,7 @@ export function play(simulation: Simulation, step: Step): void {
             headers: appAt(request.app).headers,
             body: { requestId: request.id },
           })
-          .then((outcome) => {
-            if (step.kind === 'cancel') model.onCancel(request, outcome)
-          })
+          .then((outcome) => (step.kind === 'cancel' ? model.onCancel(request, outcome) : undefined))
       break
     case 'get':
       if (request)
@@ -81,12 +80,12 @@ export function play(simulation: Simulation, step: Step): void {
       const app = appAt(step.app)
       void client
         .call('POST', `/v1/applications/${app.id}/rotate/api`, { headers: shop.token })
-        .then(({ answer }) => {
-          if (answer?.status === 200)
-            app.headers = { ...app.headers, 'x-api-key': String(answer.data['value']) }
-          // The answer with the new key may have been lost.
-          else scheduler.after(5_000, () => play(simulation, step))
-        })
+        .then(({ answer }) =>
+          answer?.status === 200
+            ? void (app.headers = { ...app.headers, 'x-api-key': String(answer.data['value']) })
+            : // The answer with the new key may have been lost.
+              void scheduler.after(5_000, () => play(simulation, step)),
+        )
       break
     }
     case 'erase': {

@@ -44,7 +44,6 @@ let plans = 0
 
 async function run(plan: Plan): Promise<SimulationResult> {
   const file = values.trace === undefined ? undefined : openSync(values.trace, 'w')
-  if (process.env["SIM_DEBUG"]) print(`seed ${plan.seed}`)
   const result = await simulate(plan, file === undefined ? undefined : (line) => void writeSync(file, line))
   if (file !== undefined) closeSync(file)
   simulatedMs += result.simulatedMs

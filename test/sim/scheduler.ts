@@ -18,7 +18,7 @@ export function createScheduler(startAt: number) {
   let now = startAt
   let order = 0
   let calls = 0
-  let isEnded = false
+  const state = { isEnded: false }
 
   const isBefore = (a: Scheduled, b: Scheduled) => a.at < b.at || (a.at === b.at && a.order < b.order)
 
@@ -86,7 +86,7 @@ export function createScheduler(startAt: number) {
     /** Runs all calls until a time. */
     async runUntil(until: number): Promise<void> {
       await settle()
-      while (!isEnded) {
+      while (!state.isEnded) {
         const next = heap[0]
         if (!next || next.at > until) break
         pop()
@@ -97,10 +97,10 @@ export function createScheduler(startAt: number) {
         call()
         await settle()
       }
-      if (!isEnded) now = Math.max(now, until)
+      if (!state.isEnded) now = Math.max(now, until)
     },
 
     /** Runs no further call. */
-    end: () => void (isEnded = true),
+    end: () => void (state.isEnded = true),
   }
 }

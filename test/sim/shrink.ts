@@ -14,18 +14,18 @@ export async function shrink(
   run: (plan: Plan) => Promise<SimulationResult>,
 ): Promise<Plan> {
   let smallest = plan
-  let runs = 0
+  const state = { runs: 0 }
   const fails = async (candidate: Plan) => {
-    runs++
+    state.runs++
     const { violations } = await run(candidate).catch(() => ({ violations: [] }))
     return violations.some((one) => one.rule === rule)
   }
   for (
     let size = Math.ceil(plan.steps.length / 2);
-    size >= 1 && runs < runsMax;
+    size >= 1 && state.runs < runsMax;
     size = Math.floor(size / 2)
   ) {
-    for (let start = 0; start < smallest.steps.length && runs < runsMax;) {
+    for (let start = 0; start < smallest.steps.length && state.runs < runsMax;) {
       const steps = smallest.steps.toSpliced(start, size)
       if (await fails({ ...smallest, steps })) smallest = { ...smallest, steps }
       else start += size

@@ -48,6 +48,8 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
   const onViolation = (one: Violation) => {
     trace(`VIOLATION ${one.rule}: ${one.detail}`)
     violations.push(one)
+    // A loop that never ends leaves no other chance.
+    if (violations.length > 1_000) throw new Error(`${one.rule}: ${one.detail}`)
   }
 
   const network = createNetwork(scheduler, chanceOf('network'))
@@ -70,6 +72,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
   const root = makeFolder()
   const logLines: string[] = []
   let generation = 0
+  let brokenGeneration = -1
   let diskFaults = calmDisk
   let lost = 0
   let disk: Disk
@@ -84,6 +87,9 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
     disk = openDisk(folder)
     const logOf = (line: string) => {
       logLines.push(line)
+      if (/a disk write failed/.test(line)) brokenGeneration = generation
+      // After a disk fault every write fails, until the process has ended.
+      if (brokenGeneration === generation) return
       if (/unexpected error|a periodic task failed|failed unexpectedly|fail open|damaged/.test(line))
         onViolation({ rule: 'no unexpected error', detail: line.trim().slice(0, 600) })
     }
@@ -194,12 +200,12 @@ function createFirstDatabase(folder: string): void {
 
 /** Runs the simulation until a promise settles. */
 export async function runWhile<T>(scheduler: Scheduler, work: Promise<T>): Promise<T> {
-  let isDone = false
-  const done = work.finally(() => (isDone = true))
+  const state = { isDone: false }
+  const done = work.finally(() => (state.isDone = true))
   done.catch(() => {})
   const deadline = scheduler.now() + 24 * 3_600_000
-  while (!isDone && scheduler.now() < deadline) await scheduler.runUntil(scheduler.now() + 100)
-  if (!isDone) throw new Error('the simulated work does not end')
+  while (!state.isDone && scheduler.now() < deadline) await scheduler.runUntil(scheduler.now() + 100)
+  if (!state.isDone) throw new Error('the simulated work does not end')
   return done
 }
 
