@@ -66,7 +66,6 @@ export function createResultRecorder({
 
   return {
     add: (completed: CompletedSend) => void unrecorded.add(completed),
-    hasUnrecorded: () => unrecorded.size > 0,
     record,
   }
 }

@@ -126,7 +126,12 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       generation++
       diskFaults = { ...diskFaults, fails: 0 }
       await new Promise<void>((resolve) => void scheduler.after(1_500, resolve))
-      await start()
+      await start().catch(async (error: unknown) => {
+        if (diskFaults.fails === 0) throw error
+        // The disk failed during the start, too. A supervisor starts it again.
+        diskFaults = calmDisk
+        await start()
+      })
     })()
       .catch((error: unknown) => onViolation({ rule: 'the server starts again', detail: String(error) }))
       .finally(() => (restarting = undefined))
