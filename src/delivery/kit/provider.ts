@@ -31,7 +31,10 @@
  *    for the text. Offer the channel only if the settings name a number to call from.
  * 8. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
  *    checks the documented request, each error class and each receipt, including forged ones. It ends with
- *    `describeHttpFaults`, the contract that every HTTP provider must meet.
+ *    `describeHttpFaults`, the contract that every HTTP provider must meet. A provider that writes the text has its server in
+ *    `test/helpers/carriers`, and ends with `describeCarrier` too: it sends, resends with the same and another code, refuses,
+ *    throttles, hangs, blocks and takes wrong credentials, through the real dispatcher with a second provider behind it.
+ *    Build the server from published documents, and name them in its head with what they leave open.
  *    `test/delivery/kit/provider-kinds.test.ts` checks the list of kinds.
  * 9. **Documentation.** The table of kinds in the guide is generated from the descriptions of the fields.
  */
