@@ -33,7 +33,11 @@ export function openDisk(folder: string) {
   const saltOf = (log: Buffer) => log.subarray(16, 24).toString('hex')
 
   let durableDatabase = read(database)
-  let durableLog = { salt: '', bytes: Buffer.alloc(0), length: 0 }
+  // The process finds a disk on which everything is durable.
+  const firstLog = read(wal)
+  let durableLog = { salt: saltOf(firstLog), bytes: firstLog, length: firstLog.length }
+  /** Whether checkpoints are still SQLite's own, which flush without being noticed. */
+  let isStarting = true
   let flushes = 0
 
   /** Reads the salt of the log, and its length up to the last frame that belongs to it: older frames may follow. */
@@ -62,6 +66,11 @@ export function openDisk(folder: string) {
     folder,
     flushes: () => flushes,
 
+    /** Notes that the server has started: from now on it flushes all that it writes. */
+    endStart(): void {
+      isStarting = false
+    },
+
     /** Notes what a flush brings to disk: what was written when it began. @returns to be called when it has ended */
     beginFlush(file: number): () => void {
       const path = readlinkSync(`/proc/self/fd/${file}`)
@@ -71,7 +80,10 @@ export function openDisk(folder: string) {
         return () => {
           // A longer flush may end after one that began later.
           if (noted.salt === durableLog.salt) durableLog.length = Math.max(durableLog.length, noted.length)
-          else durableLog = { ...noted, bytes: Buffer.alloc(0) }
+          else {
+            if (isStarting) durableDatabase = read(database)
+            durableLog = { ...noted, bytes: Buffer.alloc(0) }
+          }
         }
       }
       if (path !== database) return () => {}

@@ -103,6 +103,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       addresses: new Map([[receiverHost, '93.184.216.34']]),
       onLog: logOf,
     })
+    disk.endStart()
     node = started
     trace(`started ${generation}`)
     void started.failed.then(() => {
