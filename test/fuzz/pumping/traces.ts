@@ -151,7 +151,7 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
     sent: pumped.reduce((sum, { sent }) => sum + sent, 0),
     left: greatestOfADay(pumped.flatMap(({ left }) => left)),
     ownPhones,
-    bound: boundOf(attacks, allowance, ownPhones),
+    bound: boundOf(attacks, allowance, ownPhones, days),
     evidence: attacks.every(isCold) || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
     target,
     alertMs: alert && alert.at - from,
@@ -160,16 +160,21 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
 
 const isCold = ({ to }: Attack) => to !== 'converting'
 
+/** Messages in flight that a country may send beyond its allowance: 100 of them count a fifth. */
+const inFlightBeyond = 80
+
 /** Most messages that attacks may get sent in 24 hours. @param allowance of the country with evidence */
-function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number): number {
+function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number, days: number): number {
   const { pool, country, relay } = allowances
   const seen = attacks.filter(({ isRelayed }) => !isRelayed)
   const relayed = attacks.filter(({ isRelayed }) => isRelayed)
   return (
-    (attacks.every(isCold) ? 0 : allowance) +
+    (attacks.every(isCold) ? 0 : allowance + inFlightBeyond) +
     (seen.some(isCold) ? pool.perDay + country.perPhone * ownPhones : 0) +
-    // Each country has such an allowance of its own.
-    relayed.reduce((sum, { to }) => sum + relay.base * (to === 'converting' ? 1 : to), 0)
+    // Each country has such an allowance of its own, and what it took on one day is usual on the next.
+    relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) *
+      relay.base *
+      relay.growth ** (days - 1)
   )
 }
 
