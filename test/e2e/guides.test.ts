@@ -97,6 +97,9 @@ test('the configurations are valid, and the plan can be used', async () => {
   writeFileSync(secret, '0123456789abcdef0123456789abcdef', { mode: 0o600 })
   const authority = join(reader.folder, 'root.pem')
   writeFileSync(authority, '-----BEGIN CERTIFICATE-----\n')
+  mkdirSync(join(reader.folder, 'secrets'))
+  for (const name of ['aws-notify-secretAccessKey', 'phone-headers'])
+    writeFileSync(join(reader.folder, 'secrets', name), 'Authorization: {{basic}}\n', { mode: 0o600 })
   const blocks = names.flatMap((name) => codeBlocks(readDocument(`src/docs/${name}`), 'toml'))
   expect(blocks.length).toBeGreaterThan(3)
   const path = join(reader.folder, 'shown.toml')
@@ -105,7 +108,12 @@ test('the configurations are valid, and the plan can be used', async () => {
       path,
       block.replace(/\/run\/secrets\/\w+/, secret).replace('/etc/otpd/corp-root.pem', authority),
     )
-    const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse', OTPD_SECRET_S3: 'x' }
+    const env = {
+      VONAGE_SECRET: 'abcdefgh12345678',
+      GATEWAY_PASSWORD: 'horse',
+      OTPD_SECRET_S3: 'x',
+      SMS_GATEWAY_PASSWORD: 'y',
+    }
     const checked = await runBinary(reader.folder, ['config', 'check', '--config', path], { env })
     expect({ block, ...checked }).toMatchObject({ block, exitCode: 0 })
   }

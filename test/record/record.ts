@@ -53,6 +53,8 @@ export async function record(
     })
     learn(world, plan, call, text, writeLine)
   }
+  // SQLite's rows of the guard are written some seconds later, or before a list of them.
+  await service.store.write(async ({ guard }) => void (await guard.listKeys('', 1)))
   for (const table of Object.keys(database.tables) as Array<keyof Database['tables']>) {
     if (layoutTables.has(table)) continue
     // A database may return rows in any order; ids sort in the order of their creation.

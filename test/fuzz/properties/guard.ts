@@ -59,11 +59,10 @@ const holds = defineProperty(
   40,
   async () => {
     const { database, dispose } = await openTestSqlite()
-    const { guardUsage } = database.tables
     const store = createStore(database, { keys: testKeys })
     const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
-      await database.write(async (tx) => {
-        await tx.delete(guardUsage)
+      await store.write(async ({ guard }) => {
+        for (const key of await guard.listKeys('', 10_000)) await guard.delete(key)
       })
       const { clock, evaluate, verify, createRequest, faults } = createGuardFixture(store, guardOff)
       const sent: Sent[] = []
