@@ -106,7 +106,7 @@ test('the configurations are valid, and the plan can be used', async () => {
   for (const block of blocks) {
     writeFileSync(
       path,
-      block.replace(/\/run\/secrets\/\w+/, secret).replace('/etc/otpd/corp-root.pem', authority),
+      block.replace(/\/run\/secrets\/[\w-]+/g, secret).replace('/etc/otpd/corp-root.pem', authority),
     )
     const env = {
       VONAGE_SECRET: 'abcdefgh12345678',

@@ -7,7 +7,10 @@ import { startCarrierServer } from './carrier-server.ts'
 export const startSmsGate = (user: string, password: string) =>
   startCarrierServer(({ method, path, body, headers }, mode, messages) => {
     const refuse = (status: number, message: string) => Response.json({ message }, { status })
-    if (mode === 'unauthorized' || headers['authorization'] !== `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
+    if (
+      mode === 'unauthorized' ||
+      headers['authorization'] !== `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    )
       return new Response(null, { status: 401 })
     if (method !== 'POST' || path !== '/messages') return refuse(404, 'not found')
     const input: {
