@@ -100,6 +100,9 @@ const expectedExitCodes: Record<string, number> = {
   'otpd login --device': 2,
   // There is no such file.
   'otpd login --server https://otp.example.com --token-stdin < token': 2,
+  // It prompts for what is missing, and tries the provider, whose token is not set.
+  'otpd provider add aws-notify --config otpd.toml': 2,
+  'otpd provider add twilio --set accountSid=AC… --set authTokenEnv=TWILIO_TOKEN --set from=+15005550006': 2,
   // The console needs a terminal.
   'otpd console': 2,
   'otpd console --read-only': 2,
