@@ -1,7 +1,7 @@
 import type { SettingValue } from './reader.ts'
 
 /** Settings that a reload applies; the others apply at the next start. */
-const reloadable = /^(guard|providers|routes)\.|^limits\.phoneSendBudget$/
+const reloadable = /^(guard|prices|providers|routes)\.|^limits\.phoneSendBudget$/
 
 /** Whether a reload applies the setting. */
 export const isReloadable = (setting: string) => reloadable.test(setting)

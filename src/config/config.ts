@@ -202,6 +202,7 @@ export function loadConfig(
   const admin = readAdmin(reader, input)
   const allow = read('webhookAllow', parseWebhookAllow, { hosts: [], cidrs: [] }, { show: showAllow })
   const endpointsMax = read('webhookEndpointsMax', parseInteger(1, 10_000), 20)
+  const delivery = readDelivery(reader, input, configFile.entries, use)
   const parseRate = parseInteger(0, ratePerMinuteMax)
   const sendPerMinute = read<number | null>('sendPerMinute', parseRate, null)
   const verifyPerMinute = read<number | null>('verifyPerMinute', parseRate, null)
@@ -209,7 +210,6 @@ export function loadConfig(
   const lookupsPerMinute = read<number | null>('lookupsPerMinute', parseRate, null)
   // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could never be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
-  const delivery = readDelivery(reader, input, configFile.entries, use)
   // Without a provider no message costs anything, and a newcomer's first minute must not be refused.
   const defaultMode = delivery.providers.length > 0 ? 'enforce' : 'monitor'
   const parseMode = parseChoice('off', 'monitor', 'enforce')

@@ -5,6 +5,7 @@ import { inboxProvider, type DeliverySettings, type ProviderSettings } from '../
 import { isForServer, type ConfigUse } from './database.ts'
 import type { FileEntry } from './toml-file.ts'
 import { tryReadFile } from './paths.ts'
+import { isPriceKey, readCurrency, readPrices } from './prices.ts'
 import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
 import { readRoutes } from './routes.ts'
 import { decodeText } from './secrets.ts'
@@ -29,6 +30,7 @@ export function readDelivery(
   /** Includes providers with problems, so that a route to one of them is not reported as well. */
   const names = new Map<string, ProviderKind | undefined>()
   const providers: ProviderSettings[] = []
+  let firstPrice: string | undefined
   for (const table of collectTables(reader, entries, 'providers')) {
     const name = readName(table)
     const kind = readKind(table)
@@ -39,16 +41,20 @@ export function readDelivery(
     const values = kind && readValues(table, kind, name ?? '?')
     const failoverOnBlock = readSwitch(table, 'failoverOnBlock', name ?? '?')
     const feedback = readSwitch(table, 'feedback', name ?? '?')
+    const prices = readPrices(reader, input, table, name ?? '?')
+    firstPrice ??= [...table.keys].find(([key]) => isPriceKey(key))?.[1].source
     if (name !== undefined && kind && values) {
-      const switches = {
+      const common = {
         ...(failoverOnBlock && { failoverOnBlock }),
         ...(feedback === false && { feedback }),
+        ...(prices && { prices }),
       }
-      providers.push({ name, kind: kind.kind, values, ...switches })
+      providers.push({ name, kind: kind.kind, values, ...common })
     }
   }
   const routes = readRoutes(reader, collectTables(reader, entries, 'routes'), names)
-  return { providers, routes }
+  const currency = readCurrency(reader, firstPrice)
+  return { providers, routes, ...(currency !== null && { currency }) }
 
   function readName({ source, keys }: ConfigTable): string | undefined {
     const entry = keys.get('name')
@@ -109,7 +115,7 @@ export function readDelivery(
       isValid = false
     }
     for (const [key, { value, source }] of table.keys) {
-      if (commonKeys.includes(key)) continue
+      if (commonKeys.includes(key) || isPriceKey(key)) continue
       const { field, valueSource } = parseFieldKey(key, kind)
       const setting = kind.fields[field]
       const fieldNames = [...Object.keys(kind.fields), ...commonKeys]
@@ -206,7 +212,7 @@ export function readDelivery(
 }
 
 /** Settings that every kind of provider has. */
-const commonKeys: readonly string[] = ['name', 'kind', 'failoverOnBlock', 'feedback']
+const commonKeys: readonly string[] = ['name', 'kind', 'failoverOnBlock', 'feedback', 'price', 'prices']
 
 /** Parses a key: `authTokenFile` is the file for `authToken`, unless the kind has a field of exactly that name. */
 function parseFieldKey(

@@ -42,6 +42,7 @@ export const newSettings: Record<string, readonly string[]> = {
     'guard.challenge.siteKey',
     'guard.challenge.timeoutSeconds',
     'guard.challenge.verifyUrl',
+    'prices.currency',
     'server.drainSeconds',
   ],
 }

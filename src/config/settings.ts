@@ -1,6 +1,7 @@
 import { backupSettings } from './backup-settings.ts'
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
+import { limitSettings } from './limit-settings.ts'
 import type { Setting } from './setting.ts'
 import { domainSettings, tlsSettings } from './tls-settings.ts'
 
@@ -203,52 +204,14 @@ export const settings = {
     default: '20',
     description: 'Maximum number of webhook endpoints per application.',
   },
-  sendPerMinute: {
-    name: 'limits.sendPerMinute',
-    kind: 'integer',
-    variable: 'OTPD_SEND_PER_MINUTE',
-    default: "the plan's",
-    description: 'Sends per minute and application, for every plan; at most 10000, 0 means unlimited.',
-  },
-  verifyPerMinute: {
-    name: 'limits.verifyPerMinute',
-    kind: 'integer',
-    variable: 'OTPD_VERIFY_PER_MINUTE',
-    default: "the plan's",
-    description:
-      'Verifications per minute and application, for every plan; at most 10000, 0 means unlimited.',
-  },
-  consolePerMinute: {
-    name: 'limits.consolePerMinute',
-    kind: 'integer',
-    variable: 'OTPD_CONSOLE_PER_MINUTE',
-    default: "the plan's",
-    description:
-      'Calls of console routes per minute and developer, for every plan; at most 10000, 0 means unlimited.',
-  },
-  lookupsPerMinute: {
-    name: 'limits.lookupsPerMinute',
-    kind: 'integer',
-    variable: 'OTPD_LOOKUPS_PER_MINUTE',
-    default: "the plan's",
-    description:
-      'Look-ups of users and histories per minute and application, for every plan; at most 10000, 0 means unlimited.',
-  },
-  phoneCheckBudget: {
-    name: 'limits.phoneCheckBudget',
-    kind: 'integer',
-    variable: 'OTPD_PHONE_CHECK_BUDGET',
-    default: '25',
-    description: 'Failed checks allowed per phone and lane, refilled by one an hour; 0 disables the limit.',
-  },
-  phoneSendBudget: {
-    name: 'limits.phoneSendBudget',
+  pricesCurrency: {
+    name: 'prices.currency',
     kind: 'text',
-    variable: 'OTPD_PHONE_SEND_BUDGET',
-    default: 'enforce; monitor without a provider',
-    description:
-      'Limit of sends per phone and lane (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
+    variable: 'OTPD_PRICES_CURRENCY',
+    default: 'none: costs are not counted',
+    description: 'Currency of all prices, as ISO 4217 code such as `EUR`.',
   },
+  ...limitSettings,
   ...guardSettings,
   metricsListen: {
     name: 'metrics.listen',

@@ -1,5 +1,6 @@
 import type { OutcomeReport, ReportResult } from './outcome-report.ts'
 import type { MessageSettings } from './message-settings.ts'
+import type { PriceList } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import { isVirtualPhone } from './phone.ts'
 
@@ -66,6 +67,8 @@ export type ProviderSettings = {
   failoverOnBlock?: boolean
   /** Whether this provider hears how the requests of its messages ended; default: true. */
   feedback?: boolean
+  /** Prices of its messages; absent: unknown. */
+  prices?: PriceList
 }
 
 /** Providers of one channel for matching destinations. An empty list matches everything. */
@@ -81,7 +84,12 @@ export type Route = {
   providers: readonly string[]
 }
 
-export type DeliverySettings = { providers: readonly ProviderSettings[]; routes: readonly Route[] }
+export type DeliverySettings = {
+  providers: readonly ProviderSettings[]
+  routes: readonly Route[]
+  /** ISO 4217 code of all prices; absent: costs are not counted. */
+  currency?: string
+}
 
 /** A provider on one of its channels: one way to send a message. */
 export type Candidate = { channel: Channel; provider: string }

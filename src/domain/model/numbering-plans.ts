@@ -78,6 +78,13 @@ export function findPlannedNumber(phone: string): PlannedNumber | undefined {
 /** Countries by calling code. Codes that belong to no country are in another part of the metadata. */
 const countriesByCode = new Map(Object.entries(metadata.country_calling_codes))
 
+/** Codes of services such as satellites, which belong to no country. */
+const sharedCodes: ReadonlySet<string> = new Set(Object.keys(metadata.nonGeographic))
+
+/** Tells whether the calling code of a number, or of the beginning of one, is assigned. Both begin with `+`. */
+export const hasCallingCode = (text: string) =>
+  findCallingCode(text) !== undefined || sharedCodes.has(text.slice(1, 4))
+
 /** No calling code is the beginning of another. */
 function findCallingCode(phone: string): string | undefined {
   for (let end = 2; end <= 4; end++) {
@@ -86,6 +93,10 @@ function findCallingCode(phone: string): string | undefined {
   }
   return undefined
 }
+
+/** Tells whether a text is `+` and the whole calling code of one or more countries. */
+export const isCallingCode = (text: string) =>
+  countriesByCode.has(text.slice(1)) || sharedCodes.has(text.slice(1))
 
 const isInPlan = (number: string, plan: NumberingPlan) =>
   plan.leadingDigits ? plan.leadingDigits.test(number) : findType(number, plan) !== undefined
