@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { FoundSection } from '../../src/docs/search-guides.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
@@ -8,9 +8,9 @@ import { page } from '../terminal/pager.ts'
 import { similarWords } from '../terminal/similar.ts'
 import { printable, shellWord, truncate } from '../terminal/text.ts'
 
-type Options = { list?: true; search?: string }
+type Options = { list?: true; search?: string; format: 'text' | 'md' }
 
-type Guide = { name: string; section: string; title: string; markdown: string }
+type Guide = { name: string; section: string; title: string }
 
 /** Widest lines that are still read easily. */
 const columnsMax = 100
@@ -23,20 +23,40 @@ export function addDocsCommand(program: Command, runCommand: RunCommand) {
     .description('read the guides; no server is needed')
     .option('-l, --list', 'list the guides')
     .option('-s, --search <words>', 'search all guides')
-    .addHelpText('after', examples('otpd docs', 'otpd docs webhooks', 'otpd docs --search resend'))
-    .action((name: string | undefined, { list, search }: Options, command: Command) =>
+    .addOption(
+      new Option('--format <format>', 'text for people, or Markdown for programs')
+        .choices(['text', 'md'])
+        .default('text'),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'otpd docs',
+        'otpd docs webhooks',
+        'otpd docs --search resend',
+        'otpd docs agents --format md > AGENTS-otpd.md',
+      ),
+    )
+    .action((name: string | undefined, { list, search, format }: Options, command: Command) =>
       runCommand(command, async (context) => {
+        const isMarkdown = format === 'md'
+        if (isMarkdown && (search !== undefined || context.output.json))
+          throw usageError('--format md goes with neither --search nor --json.', 'Leave one of them out.')
         if (search !== undefined) return await findSections(context, search)
         const guides = await readGuides()
-        if (name === undefined || list) return listGuides(context, guides)
-        return await showGuide(context, guides, name)
+        if (name === undefined || list)
+          return isMarkdown ? context.io.writeOut(await readText('llms.txt')) : listGuides(context, guides)
+        return await showGuide(context, guides, name, isMarkdown)
       }),
     )
 }
 
+/** @throws Error if the build left the file out */
 async function readText(file: string): Promise<string> {
   const { readGuideFile } = await import('../../src/docs/read-guide-file.ts')
-  return (await readGuideFile(file)) ?? '[]'
+  const text = await readGuideFile(file)
+  if (text === undefined) throw new Error(`The guides have no file ${file}.`)
+  return text
 }
 
 export async function readGuides(): Promise<Guide[]> {
@@ -52,7 +72,7 @@ function listGuides({ output }: Context, guides: Guide[]) {
   output.suggestNext('otpd docs quickstart', 'otpd docs --search resend')
 }
 
-async function showGuide({ io, output }: Context, guides: Guide[], name: string) {
+async function showGuide({ io, output }: Context, guides: Guide[], name: string, isMarkdown: boolean) {
   const guide = guides.find((one) => one.name === name.toLowerCase().replace(/\.md$/, ''))
   if (guide === undefined)
     throw usageError(
@@ -64,9 +84,11 @@ async function showGuide({ io, output }: Context, guides: Guide[], name: string)
       'List them: otpd docs',
       `Search them: otpd docs --search ${shellWord(name)}`,
     )
-  if (output.json) return output.printResult(JSON.stringify({ data: guide }), () => '')
+  const markdown = await readText(`${guide.name}.md`)
+  if (isMarkdown) return io.writeOut(markdown)
+  if (output.json) return output.printResult(JSON.stringify({ data: { ...guide, markdown } }), () => '')
   const columns = Math.min(output.columns() ?? columnsMax, columnsMax)
-  const text = formatMarkdown(guide.markdown, {
+  const text = formatMarkdown(markdown, {
     columns,
     hasColor: output.paint.isColorSupported,
     paint: output.paint,

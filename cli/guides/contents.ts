@@ -8,6 +8,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'sending',
       'webhooks',
       'testing',
+      'agents',
       'twilio',
       'better-auth',
       'supabase',

@@ -15,7 +15,7 @@ export function renderPage(guide: Guide, article: Article, guides: readonly Guid
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="site.css">
+${index === -1 ? '' : `<link rel="alternate" type="text/markdown" href="${guide.name}.md">\n`}<link rel="stylesheet" href="site.css">
 <link rel="stylesheet" href="guides.css">
 <script src="theme.js"></script>
 <script src="site.js" defer></script>

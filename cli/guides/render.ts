@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { contents } from './contents.ts'
 import { fileName, renderArticle, type Guide } from './markdown.ts'
+import { renderLlmsText, toServedMarkdown } from './for-programs.ts'
 import { renderPage } from './page.ts'
 import { scalarFiles } from './scalar.ts'
 import { commandReference } from './reference/commands.ts'
@@ -82,7 +83,9 @@ export async function renderGuides(): Promise<Record<string, string>> {
     ...Object.fromEntries(
       [...pictures].map((path) => [fileName(path), readFileSync(join(docs, path), 'utf8')]),
     ),
-    'guides.json': JSON.stringify(guides),
+    ...Object.fromEntries(guides.map(({ name, markdown }) => [`${name}.md`, toServedMarkdown(markdown)])),
+    'guides.json': JSON.stringify(guides.map(({ name, section, title }) => ({ name, section, title }))),
+    'llms.txt': renderLlmsText(guides),
     'search.json': buildSearchIndex(pages),
     ...(await siteFiles()),
     ...scalarFiles(),

@@ -3,6 +3,7 @@ export const searchWords: Readonly<Record<string, string>> = {
   './': 'price pricing cost costs license licence free open source',
   sending: 'curl node javascript python go php ruby sample example',
   'sending#retry-safely': 'duplicate twice idempotency-key',
+  agents: 'ai llm claude copilot cursor skill mcp llms.txt markdown',
   testing: 'ci mock fake sandbox virtual',
   twilio: 'twilio verify migration switch',
   'providers#kinds-of-providers':

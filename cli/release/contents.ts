@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ArchiveFile } from './archive.ts'
+import { renderSkill } from './skill.ts'
 
 const shells = { bash: 'otpd.bash', zsh: '_otpd', fish: 'otpd.fish' }
 
 /**
- * Collects the files that every archive has next to the executable: texts, manual page, completions and the systemd unit.
+ * Collects the files that every archive has next to the executable: texts, manual page, completions, the systemd
+ * unit, and the skill for coding agents.
  *
  * @param date day that the manual page names
  */
 export function commonFiles(root: string, licences: string, date: string): ArchiveFile[] {
   const read = (path: string) => readFileSync(join(root, path))
+  const guide = new TextDecoder().decode(runOtpd(root, date, 'docs', 'agents', '--format', 'md'))
   return [
     { name: 'LICENSE', content: read('LICENSE') },
     { name: 'README.md', content: read('README.md') },
@@ -21,6 +24,7 @@ export function commonFiles(root: string, licences: string, date: string): Archi
     })),
     { name: 'otpd.1', content: runOtpd(root, date, 'man') },
     { name: 'otpd.service', content: read('.packaging/linux/otpd.service') },
+    { name: 'skills/otpd/SKILL.md', content: Buffer.from(renderSkill(guide)) },
   ]
 }
 

@@ -15,11 +15,22 @@ const contentTypes: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
   json: 'application/json',
   svg: 'image/svg+xml',
+  md: 'text/markdown; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
 }
 
-const links = { guides: '/docs/', api: '/v1/docs', openapi: '/v1/openapi.json', health: '/v1/health' }
+const links = {
+  guides: '/docs/',
+  llms: '/llms.txt',
+  api: '/v1/docs',
+  openapi: '/v1/openapi.json',
+  health: '/v1/health',
+}
 
-/** Serves the guides below `/docs/`, and leads to them from `/`: browsers by a redirect, other clients by a list of links. */
+/**
+ * Serves the guides below `/docs/`, as pages and as Markdown, and their list for language models at `/llms.txt`
+ * (llmstxt.org). `/` leads to them: browsers by a redirect, other clients by a list of links.
+ */
 export function guideRoutes() {
   return new Elysia()
     .get(
@@ -31,6 +42,7 @@ export function guideRoutes() {
       },
       hiddenRoute,
     )
+    .get('/llms.txt', ({ request }) => findFile(request, llmsName), hiddenRoute)
     .get(
       '/docs',
       ({ path, request }) => (path.endsWith('/') ? findFile(request, 'index') : redirectToGuides()),
@@ -56,8 +68,11 @@ const wantsPage = (request: Request) => request.headers.get('accept')?.includes(
 /** Name of the page that lists the guides where there is no page. */
 const notFoundName = 'not-found'
 
-/** Pages that are no guides. */
-const otherPages = [notFoundName, 'reference']
+/** Its links are relative to the root. */
+const llmsName = 'llms.txt'
+
+/** Files that have addresses of their own, or none. */
+const otherPages = [notFoundName, 'reference', llmsName]
 
 /** @param name a guide, or a file with its ending */
 async function findFile(request: Request, name: string, status = 200): Promise<Response | undefined> {

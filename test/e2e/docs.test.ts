@@ -10,6 +10,8 @@ test('the executable contains the guides, the docs page, their scripts and style
   for (const [path, type, sizeMin] of [
     ['/docs/', 'text/html; charset=utf-8', 3000],
     ['/docs/errors', 'text/html; charset=utf-8', 20_000],
+    ['/llms.txt', 'text/plain; charset=utf-8', 3000],
+    ['/docs/agents.md', 'text/markdown; charset=utf-8', 5000],
     ['/docs/site.css', 'text/css; charset=utf-8', 1000],
     ['/docs/guides.css', 'text/css; charset=utf-8', 3000],
     ['/docs/site.js', 'text/javascript; charset=utf-8', 10_000],

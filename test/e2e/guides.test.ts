@@ -250,6 +250,19 @@ test('the executable shows the guides on the terminal, and searches them, withou
   const shown = await runBinary(reader.folder, ['docs', 'errors'])
   expect(shown.stdout).toContain('RATE_LIMITED')
   expect(shown.stdout).not.toMatch(/^```|\]\(|<!--/m)
+  const markdown = await runBinary(reader.folder, ['docs', 'errors', '--format', 'md'])
+  expect(markdown).toMatchObject({
+    exitCode: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^# Errors\n[^]*\n```json\n/),
+  })
+  const index = await runBinary(reader.folder, ['docs', '--format', 'md'])
+  expect(index.stdout).toMatch(/^# otpd\n[^]*\n- \[Errors\]\(docs\/errors\.md\): /)
+  for (const flags of [['--json'], ['--search', 'resend']])
+    expect(await runBinary(reader.folder, ['docs', '--format', 'md', ...flags])).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+    })
   for (const words of ['resend', '429', 'Twilio']) {
     const found = await runBinary(reader.folder, ['docs', '--search', words])
     expect({ words, ...found }).toMatchObject({ words, exitCode: 0 })

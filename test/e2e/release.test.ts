@@ -98,6 +98,7 @@ test('the executable knows its commit, target and schema, and the archive has th
   })
   expect(readFileSync(unpacked('otpd.1'), 'utf8')).toStartWith('.TH OTPD 1 "20')
   expect(readFileSync(unpacked('otpd.service'), 'utf8')).toStartWith('[Unit]\n')
+  expect(readFileSync(unpacked('skills/otpd/SKILL.md'), 'utf8')).toStartWith('---\nname: otpd\ndescription: ')
   expect(readdirSync(unpacked('completions')).toSorted()).toEqual(['_otpd', 'otpd.bash', 'otpd.fish'])
 })
 

@@ -81,6 +81,48 @@ describe('a path below /docs/ that is no guide', () => {
   )
 })
 
+describe('for programs', () => {
+  const linksIn = (markdown: string) =>
+    [...markdown.matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, address = '']) => address)
+
+  test('/llms.txt lists every guide with a sentence about it', async () => {
+    const response = await get('/llms.txt')
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+    ])
+    const text = await response.text()
+    expect(text).toMatch(/^# otpd\n\n> otpd issues and verifies/)
+    const items = [...text.matchAll(/^- \[[^\]]+\]\(docs\/([\w-]+)\.md\): .+\.$/gm)].map(
+      ([, name]) => name ?? '',
+    )
+    expect(items.toSorted()).toEqual([...pages.keys()].toSorted())
+  })
+
+  test('each guide is Markdown, and its links lead to other Markdown', async () => {
+    const seen = new Map([[`${listener.url}/llms.txt`, 'llms.txt']])
+    for (const [url, from] of seen) {
+      const response = await fetch(url)
+      expect([from, url, response.status]).toEqual([from, url, 200])
+      const text = await response.text()
+      const type = response.headers.get('content-type')
+      if (url.endsWith('.md')) expect([url, type]).toEqual([url, 'text/markdown; charset=utf-8'])
+      if (!/\.(?:md|txt)$/.test(url)) continue
+      expect([url, /<!-- (?:generated|file):/.exec(text)]).toEqual([url, null])
+      for (const link of linksIn(text.replaceAll(/^```.*?^```$/gms, ''))) {
+        const target = new URL(link, url)
+        if (target.origin === new URL(listener.url).origin) seen.set(target.href, url)
+      }
+    }
+    expect(seen.size).toBeGreaterThan(pages.size)
+  })
+
+  test('the page of a guide names its Markdown', () => {
+    for (const [name, html] of pages)
+      expect(html).toContain(`<link rel="alternate" type="text/markdown" href="${name}.md">`)
+  })
+})
+
 describe('the guides', () => {
   test('have pages that each link resolves from, anchors included', async () => {
     expect(pages.size).toBeGreaterThan(20)
@@ -131,7 +173,7 @@ describe('the guides', () => {
         /<script(?![^>]* src=)|<style| style=| on\w+=/.exec(html.replaceAll(/<code.*?<\/code>/gs, '')),
       ]).toEqual([name, null])
       const loaded = [...html.matchAll(/<(?:script|link|img)[^>]* (?:src|href)="([^"]*)"/g)]
-      for (const [, address = ''] of loaded) expect(address).toMatch(/^(?:data:,|[\w-]+\.(?:css|js|svg))$/)
+      for (const [, address = ''] of loaded) expect(address).toMatch(/^(?:data:,|[\w-]+\.(?:css|js|svg|md))$/)
     }
   })
 

@@ -12,7 +12,7 @@ const root = resolve(import.meta.dir, '../../..')
 const isMissing = ['nfpm', 'dpkg-deb'].some((name) => findProgram(name) === null)
 if (isMissing) process.stderr.write('Skipped: the packages. They need nfpm and dpkg-deb.\n')
 const files = ['LICENSE', 'THIRD-PARTY-LICENSES', 'otpd.1', 'otpd.service', 'completions/otpd.bash']
-  .concat('completions/_otpd', 'completions/otpd.fish')
+  .concat('completions/_otpd', 'completions/otpd.fish', 'skills/otpd/SKILL.md')
   .map((name) => ({ name, content: Buffer.from(`${name}\n`) }))
 
 let folder: string
