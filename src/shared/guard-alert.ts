@@ -1,5 +1,5 @@
 /** Why the guard alerts: what a country or a prefix sends unverified. */
-export const guardAlertReasons = ['rate', 'nothing_verified', 'day', 'pool'] as const
+export const guardAlertReasons = ['rate', 'nothing_verified', 'day', 'pool', 'allowance'] as const
 
 /** A country or a prefix of numbers that sends more unverified messages than usual. */
 export type GuardAlert = {
@@ -9,7 +9,7 @@ export type GuardAlert = {
   /**
    * `rate`: three times as many as usual, at least one a minute; `nothing_verified`: 30 and more, none of them verified;
    * `day`: half as many again as on any of the last 14 days; `pool`: what all countries may send beyond their own
-   * allowances is spent.
+   * allowances is spent; `allowance`: that of the country is spent, so that its customers are refused.
    */
   reason: (typeof guardAlertReasons)[number]
   /** Unverified messages of the last ten minutes (`rate`) or 24 hours. */

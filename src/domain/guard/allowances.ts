@@ -12,14 +12,17 @@ export const allowances = {
   device: { base: 5, perPhone: 5 },
   /** Messages that all countries of a developer may send together beyond their own allowances, and one of them. */
   pool: { perDay: 300, perCountry: 100 },
-  /** Codes of other systems to a country, whose verification is not seen: as many times the greatest of its last days. */
-  relay: { base: 300, growth: 3 },
+  /**
+   * Codes of other systems to a country, whose verification is not seen: as many times the greatest of the days one to two
+   * weeks ago. Days with an alert count up to twice what was usual by then.
+   */
+  relay: { base: 300, growth: 3, duringAlert: 2 },
   /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */
   named: { base: 100, launchBase: 1_000, launchDays: 7 },
 } as const
 
 /** Share by which messages of the last two minutes count, and of how many: most are about to be verified. */
-const inFlight = { share: 0.2, countryMax: 100, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
+const inFlight = { share: 0.2, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
 
 /**
  * From this share of a country's allowance on, messages go to the networks (devices) that sent least: up to `few` at first,
@@ -78,7 +81,7 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const { country, namedBase, pool, prefix, network, device } = usages
   const rules: GuardRule[] = []
   const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
-  const share = weigh(country, inFlight.countryMax) / (times * own)
+  const share = country.unverified / (times * own)
   if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(country, namedBase, times) && pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')

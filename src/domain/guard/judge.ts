@@ -93,10 +93,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (isDrawn) draw(pool, country)
     const ofPool = pool && violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool) : undefined
     const digits = message.phone.slice(0, -4)
-    const alert = ofPool ?? findAlert(code, country, { digits, subject: prefix })
+    const isSpent = violatedRules.includes('COUNTRY_UNVERIFIED')
+    const alert = ofPool ?? findAlert(code, country, { digits, subject: prefix }, isSpent)
     if (alert) (ofPool && pool ? pool : country).alertedAt = now
     if (pool && (isDrawn || ofPool)) changes.rows.set(facts.keys.pool, closeSubject(pool))
-    const isScarce = violatedRules.includes('COUNTRY_UNVERIFIED') || violatedRules.includes('FAIR_SHARE')
+    const isScarce = isSpent || violatedRules.includes('FAIR_SHARE')
     const isHeld = isScarce && holdEvidence(country)
     if (!isBlocked) putSubjects(changes, subjects, open)
     // A blocked message costs little: it writes nothing but what a clock brought.

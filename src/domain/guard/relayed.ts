@@ -34,7 +34,7 @@ export function judgeRelayed(
   const stored = rows.row(keys.volume)
   const relay = openSubject(stored, now)
   const country = openSubject(rows.row(keys.country), now)
-  const hours = noteHours(relay, stored, () => rows.row(historyKey(keys.volume)))
+  const hours = noteHours(relay, stored, () => rows.row(historyKey(keys.volume)), true)
   if (hours) changes.rows.set(historyKey(keys.volume), hours)
   const isUnusual = usageOf(relay).unverified >= ownAllowance(settings, relay, code)
   const { unverified, evidence } = usageOf(country)
@@ -45,7 +45,7 @@ export function judgeRelayed(
     draw(country, relay)
     changes.rows.set(keys.country, closeSubject(country))
   }
-  const alert = findAlert(code, relay, undefined)
+  const alert = findAlert(code, relay, undefined, isExceeded)
   if (alert) relay.alertedAt = now
   changes.rows.set(keys.volume, closeSubject(relay))
   return { blocked, violatedRules: isExceeded ? ['RELAY_VOLUME'] : [], alert }

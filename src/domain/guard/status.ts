@@ -191,7 +191,7 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
     case 'DEVICE_UNVERIFIED':
       return growing(device, 'from it')
     case 'RELAY_VOLUME':
-      return `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of its last 14 days, and what its allowance has left`
+      return `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day one to two weeks ago, and what its allowance has left`
     case 'TOTAL_DAILY':
       return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
   }

@@ -1,6 +1,7 @@
 import type { GuardAlert, GuardRow } from '../model/guard.ts'
 import { alertMs } from '../model/guard.ts'
 import { hourMs } from '../../shared/durations.ts'
+import { allowances } from './allowances.ts'
 import {
   addToHistory,
   closeHistory,
@@ -32,6 +33,9 @@ const unknown = -1
  * Moves the hours that ended since the last message of a country into its history, and computes what is usual now: the
  * mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
  *
+ * For codes of other systems the last week is left out. Their allowance follows from what is usual, so that an attacker
+ * who spends it raises the next one: once a week instead of once a day.
+ *
  * @param stored the country's row before this message
  * @param readHistory called once an hour
  * @returns the history to store; undefined if it is still the same hour
@@ -40,6 +44,7 @@ export function noteHours(
   country: Subject,
   stored: GuardRow | undefined,
   readHistory: () => GuardRow | undefined,
+  isRelayed = false,
 ): GuardRow | undefined {
   const { about, now } = country
   const hour = hourOf(now)
@@ -50,7 +55,10 @@ export function noteHours(
   if (!stored && !history) return undefined
   const hours = openHistory(history, now)
   const [newest = 0, ...counts] = stored?.windows[0] ?? []
-  const limit = Math.ceil(alarm.growth * Math.max(about.usualHour, about.usualDay / 24, 1))
+  const [growth, least] = isRelayed
+    ? [allowances.relay.duringAlert, allowances.relay.base / 24]
+    : [alarm.growth, 1]
+  const limit = growth * Math.max(about.usualHour, about.usualDay / 24, least)
   for (const [age, count] of counts.entries()) {
     const ended = newest - age
     if (ended < from || ended >= hour) continue
@@ -63,7 +71,7 @@ export function noteHours(
   const isYoung = sum(hours.slice(weekHours)) === 0
   about.usualHour = isYoung ? unknown : sum(alike) / alike.length
   about.usualDay = 0
-  for (let day = 0; day < 14; day++) {
+  for (let day = isRelayed ? 6 : 0; day < 14; day++) {
     const first = 26 + 24 * day
     about.usualDay = Math.max(about.usualDay, sum(hours.slice(first, first + 24)))
   }
@@ -76,14 +84,19 @@ const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + c
  * Finds out whether a country, or a prefix of it, sends more unverified messages than usual. At most once an hour.
  *
  * @param prefix with its first digits; undefined for codes of other systems, whose verification is not seen
+ * @param isSpent whether the allowance of the country is spent, so that its customers are refused
  */
 export function findAlert(
   code: string,
   country: Subject,
   prefix: { digits: string; subject: Subject } | undefined,
+  isSpent: boolean,
 ): GuardAlert | undefined {
   if (country.alertedAt > country.now - alertMs) return undefined
-  const found = findExcess(country, prefix !== undefined) ?? (prefix && findExcess(prefix.subject, true))
+  const found =
+    findExcess(country, prefix !== undefined) ??
+    (prefix && findExcess(prefix.subject, true)) ??
+    (isSpent ? spent(country) : undefined)
   if (!found) return undefined
   const { reason, unverified, usual, subject } = found
   return {
@@ -94,6 +107,14 @@ export function findAlert(
     usual: Math.round(usual),
   }
 }
+
+const spent = (subject: Subject) =>
+  ({
+    subject,
+    reason: 'allowance',
+    unverified: usageOf(subject).unverified,
+    usual: subject.about.usualDay,
+  }) as const
 
 /** Alerts once an hour that the pool is spent: many countries at a time, each with few messages. */
 export const poolAlert = (country: string, pool: Subject): GuardAlert | undefined =>
@@ -108,8 +129,9 @@ function findExcess(subject: Subject, isSeen: boolean) {
   const recent = recentlyUnverified(subject)
   const usual = Math.max(0, usualHour) / 6
   const isUsualKnown = usualHour !== unknown && usualDay > 0
-  if (isSeen && evidence === 0 && settled >= alarm.nothingVerified)
-    return { subject, reason: 'nothing_verified', unverified: settled, usual: 0 } as const
+  // Those in flight count in full: after a burst no later message may come to raise the alert.
+  if (isSeen && evidence === 0 && unverified >= alarm.nothingVerified)
+    return { subject, reason: 'nothing_verified', unverified, usual: 0 } as const
   // Rates differ by chance. While there is no usual, verified phones are the measure.
   const isRate = isUsualKnown
     ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)

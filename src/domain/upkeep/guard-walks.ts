@@ -52,9 +52,8 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk 
 })
 
 /**
- * Creates the walk that counts the codes of other systems of the last day as two usual days, by country: a database that was
- * made without the counts must not begin with the least allowance. Two, because days end at the hour in which the guard
- * looks back: one would be split between two of them.
+ * Creates the walk that counts the codes of other systems of the last day as each of the last 14 days, by country: a database
+ * that was made without the counts must not begin with the least allowance.
  */
 export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
   name: relayWalk,
@@ -67,7 +66,7 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
       const country = tryParsePhone(phone)?.country
       if (country === undefined) continue
       const key = historyKey(relayKey(developerId, country))
-      for (const days of [1, 2]) addTime(added, key, idTime(id) - days * dayMs)
+      for (let days = 1; days <= evidenceDays; days++) addTime(added, key, idTime(id) - days * dayMs)
     }
     await changeRows(tx, added, (row, times) => {
       const hours = openHistory(row, now)

@@ -96,7 +96,7 @@ const guardAlertData = object(
     reason: {
       ...oneOf(guardAlertReasons),
       description:
-        '`rate`: three times as many unverified messages as usual, and at least one a minute. `nothing_verified`: 30 and more, and no phone was verified there in 14 days. `day`: half as many again as on any of the last 14 days. `pool`: the messages that all countries may send beyond their own allowances are spent.',
+        '`rate`: three times as many unverified messages as usual, and at least one a minute. `nothing_verified`: 30 and more, and no phone was verified there in 14 days. `day`: half as many again as on any of the last 14 days. `pool`: the messages that all countries may send beyond their own allowances are spent. `allowance`: those of the country are spent, and its customers are refused.',
     },
     unverified: Type.Integer({
       description: 'Unverified messages of the last ten minutes (`rate`) or of the last 24 hours.',

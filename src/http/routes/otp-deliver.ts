@@ -81,7 +81,7 @@ export function otpDeliverRoute(services: {
           operationId: 'deliverCode',
           summary: 'Deliver a code of your own',
           description:
-            'For systems that make and check codes themselves, such as supabase/auth and Ory Kratos. The routes are tried in turn for up to 4 seconds; there is no retry afterwards, no OTP request and no user. The same code for the same phone within 60 seconds is answered again and not sent again. Counts as a send for the limits. Of the guard, the lists and the daily cap apply; as otpd does not see whether a code is verified, a country takes 300 messages in 24 hours that `reportDeliveredCode` does not name as verified, or three times the most of its last 14 days. The text names the `otpTtlSeconds` of the application as the lifetime of the code. Test applications and virtual numbers send nothing.',
+            'For systems that make and check codes themselves, such as supabase/auth and Ory Kratos. The routes are tried in turn for up to 4 seconds; there is no retry afterwards, no OTP request and no user. The same code for the same phone within 60 seconds is answered again and not sent again. Counts as a send for the limits. Of the guard, the lists and the daily cap apply; as otpd does not see whether a code is verified, a country takes 300 messages in 24 hours that `reportDeliveredCode` does not name as verified, or three times the most of a day one to two weeks ago. The text names the `otpTtlSeconds` of the application as the lifetime of the code. Test applications and virtual numbers send nothing.',
         },
       },
     )

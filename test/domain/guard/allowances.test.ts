@@ -46,13 +46,13 @@ describe('an allowance', () => {
   })
 })
 
-test('messages in flight count a fifth, up to 100 in a country and 30 in a prefix', () => {
-  expect(findExceeded(usages({ country: usage(179, 0, 179) }))).toEqual([])
-  expect(findExceeded(usages({ country: usage(180, 0, 180) }))).toEqual(['COUNTRY_UNVERIFIED'])
+test('messages in flight count a fifth, up to 30 in a prefix and any number in a network', () => {
   expect(findExceeded(usages({ prefix: usage(53, 0, 53) }))).toEqual([])
   expect(findExceeded(usages({ prefix: usage(54, 0, 54) }))).toEqual(['PREFIX_UNVERIFIED'])
-  // The pool is a bound without exception.
-  expect(findExceeded(usages({ country: usage(0, 0), pool: 300 }))).toEqual(['POOL_UNVERIFIED'])
+  expect(findExceeded(usages({ network: usage(149, 0, 149) }))).toEqual([])
+  expect(findExceeded(usages({ network: usage(150, 0, 150) }))).toEqual(['NETWORK_UNVERIFIED'])
+  // Those of countries and the pool are bounds without exception.
+  expect(findExceeded(usages({ country: usage(100, 0, 100) }))).toEqual(['COUNTRY_UNVERIFIED'])
 })
 
 test('the pool pays for what is beyond the own allowance of a country that is not named', () => {

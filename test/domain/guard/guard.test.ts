@@ -119,7 +119,7 @@ describe('what leaves unverified', () => {
       return counts
     }
     left.push(...(await day()))
-    expect(left).toEqual([101, 101, 98, 0, 0])
+    expect(left).toEqual([100, 100, 100, 0, 0])
     bench.clock.advance(6 * hourMs)
     expect((await day()).reduce((sum, count) => sum + count)).toBeLessThanOrEqual(300)
   })
@@ -183,13 +183,13 @@ describe('what leaves unverified', () => {
   test('to a country that guard.countries names has its own base, more on its first seven days', async () => {
     const bench = createBench({ countries: ['NL'] })
     const first = await sendSlowly(bench, 1_100, minuteMs)
-    expect(countOf(first, '')).toBe(1_002)
+    expect(countOf(first, '')).toBe(1_000)
     bench.clock.advance(9 * dayMs)
     expect(countOf(await sendSlowly(bench, 200, 3 * minuteMs), '')).toBe(100)
   })
 })
 
-test('codes of other systems take 300 a day and country, or three times the most of a day', async () => {
+test('codes of other systems take 300 a day and country, or three times the most of a day a week ago', async () => {
   const bench = createBench()
   const day = async (count: number, overrides: Partial<GuardedMessage> = {}) => {
     const rules = await sendSlowly(bench, count, dayMs / count, { isRelayed: true, ...overrides })
@@ -197,10 +197,22 @@ test('codes of other systems take 300 a day and country, or three times the most
   }
   expect(await day(400)).toBe(300)
   expect(await day(100, { country: 'BE' })).toBe(100)
-  for (let n = 0; n < 3; n++) await day(200)
-  expect(await day(900)).toBeGreaterThan(580)
+  for (let n = 0; n < 7; n++) await day(200)
+  const left = await day(900)
+  expect(left).toBeGreaterThan(580)
+  expect(left).toBeLessThanOrEqual(900)
   expect((await bench.send(1, {}, stranger)).rules).toEqual([''])
   expect(usageOf(bench.open('dev_1 NL')).unverified).toBe(1)
+})
+
+test('an attacker who spends the allowance of relays day after day does not widen it daily', async () => {
+  const bench = createBench()
+  for (const most of [300, 900, 1_800]) {
+    const left: number[] = []
+    for (let day = 0; day < 7; day++)
+      left.push(countOf(await sendSlowly(bench, 2_000, dayMs / 2_000, { isRelayed: true }), ''))
+    expect(Math.max(...left)).toBeLessThanOrEqual(most)
+  }
 })
 
 describe('a prefix, a network and a device', () => {
@@ -254,6 +266,24 @@ describe('an alert', () => {
     ])
     // In two hours, in which most were blocked.
     expect(bench.alerts).toHaveLength(2)
+  })
+
+  test('comes with a burst of messages in flight, without a later message', async () => {
+    const bench = createBench()
+    await bench.send(145)
+    expect(bench.alerts).toMatchObject([{ country: 'NL', reason: 'nothing_verified', unverified: 30 }])
+  })
+
+  test('comes where the allowance of a country is spent, and customers are refused', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 5; n++) await bench.verify((await bench.send(1)).request)
+    await bench.send(200)
+    expect(bench.alerts).toEqual([])
+    await bench.send(1)
+    expect(bench.alerts).toMatchObject([{ country: 'NL', reason: 'allowance', unverified: 200 }])
+    await bench.send(1, { country: 'BE', isRelayed: true })
+    await bench.send(300, { country: 'BE', isRelayed: true })
+    expect(bench.alerts.slice(1)).toMatchObject([{ country: 'BE', reason: 'allowance', unverified: 300 }])
   })
 
   test('comes within ten minutes at three times the usual rate, and not for honest traffic', async () => {

@@ -6,6 +6,8 @@ export type Country = {
   /** Share of the messages to strangers whose code is entered. */
   conversion: number
   messagesPerDay: number
+  /** Whether otpd only delivers codes of another system there, and is not told which are verified. */
+  isRelayed?: boolean
 }
 
 /** Destination of a message, and the client that asks for it. */

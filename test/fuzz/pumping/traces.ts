@@ -25,7 +25,7 @@ export type Trace = {
   attack?: Attack
   /** Attacks at the same time. */
   also?: readonly Attack[]
-  honest?: 'launch' | 'campus' | 'newcomer'
+  honest?: 'launch' | 'campus' | 'newcomer' | 'relay'
   /** Whether the attacked country is a small one, with an allowance of a few thousand messages. */
   isSmall?: boolean
   countries?: string[]
@@ -61,6 +61,7 @@ export const traces: Trace[] = [
   { name: 'the same, not named', tellsClientIp: false, honest: 'launch', goal: { refused: few } },
   { name: 'campus: 3,000 people behind one address', tellsClientIp: true, honest: 'campus', goal: { refused: few } },
   { name: 'a newcomer in a first month', tellsClientIp: true, honest: 'newcomer', goal: { refused: few } },
+  { name: 'codes of other systems, 100 a day, twice as many each week', tellsClientIp: false, honest: 'relay', goal: { refused: few } },
   { name: 'cold country, 30/min, 10,000 addresses', ...cold({ perMinute: 30, to: 1, networks: 10_000 }) },
   { name: '40 cold countries, one a minute each', ...cold({ perMinute: 40, to: 40, networks: 10_000 }) },
   { name: '200 cold countries', ...cold({ perMinute: 14, to: 200, networks: 500 }) },
@@ -70,6 +71,7 @@ export const traces: Trace[] = [
   { name: 'four owned numbers, five codes a day each', ...cold({ perMinute: 30, to: 1, networks: 500, owned: 4, codesOfOwned: 5 }) },
   { name: 'premium, satellite, personal, shared-cost numbers', ...cold({ perMinute: 5, to: 1, networks: 500, numbers: 'costly' }) },
   { name: 'codes of other systems, 30/min', ...cold({ perMinute: 30, to: 1, networks: 0, isRelayed: true }) },
+  { name: 'codes of other systems, 0.6/min', ...cold({ perMinute: 0.6, to: 1, networks: 0, isRelayed: true }) },
   { name: '30/min, 500 networks', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 500 }, goal: { ofAllowance: 0.6, refused: 0.01 } },
   { name: '30/min, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refused: 0.05 } },
   // More new networks than the allowance has messages: on the first day they look like customers.
@@ -101,7 +103,7 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   // The attacker does not choose a country with hardly any messages.
   const target = trace.attack
     ? countries[Math.floor(random() * 8) + (trace.isSmall ? 8 : 0)]
-    : trace.honest === 'launch'
+    : trace.honest === 'launch' || trace.honest === 'relay'
       ? newCountry
       : undefined
   for (const country of countries)
@@ -112,6 +114,13 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   const evidenceBefore = simulation.evidence(code)
   if (trace.honest === 'launch')
     people.arrive(newCountry, from, from + dayMs, (at) => 20 + (180 * (at - from)) / dayMs)
+  if (trace.honest === 'relay')
+    people.arrive(
+      { ...newCountry, isRelayed: true },
+      from,
+      end,
+      (at) => (100 / 24) * 2 ** ((at - from) / (7 * dayMs)),
+    )
   if (trace.honest === 'campus') arriveOnCampus(people, countries[0] ?? newCountry, from, random)
   const attacks = trace.attack && target ? [trace.attack, ...(trace.also ?? [])] : []
   const pumped = attacks.map((attack) =>
@@ -160,8 +169,15 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
 
 const isCold = ({ to }: Attack) => to !== 'converting'
 
-/** Messages in flight that a country may send beyond its allowance: 100 of them count a fifth. */
-const inFlightBeyond = 80
+/**
+ * How far an attacker widens the allowance of relays. A day of the full allowance is usual a week later, and three times as
+ * much leaves; from then on the guard alerts, and days with an alert count twice as many as usual.
+ */
+function relayGrowth(days: number): number {
+  const weeks = Math.floor((days * 24) / (7 * 24 + 1))
+  const { growth, duringAlert } = allowances.relay
+  return weeks === 0 ? 1 : growth * duringAlert ** (weeks - 1)
+}
 
 /** Most messages that attacks may get sent in 24 hours. @param allowance of the country with evidence */
 function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number, days: number): number {
@@ -169,12 +185,9 @@ function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: numbe
   const seen = attacks.filter(({ isRelayed }) => !isRelayed)
   const relayed = attacks.filter(({ isRelayed }) => isRelayed)
   return (
-    (attacks.every(isCold) ? 0 : allowance + inFlightBeyond) +
+    (attacks.every(isCold) ? 0 : allowance) +
     (seen.some(isCold) ? pool.perDay + country.perPhone * ownPhones : 0) +
-    // Each country has such an allowance of its own, and what it took on one day is usual on the next.
-    relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) *
-      relay.base *
-      relay.growth ** (days - 1)
+    relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) * relay.base * relayGrowth(days)
   )
 }
 
