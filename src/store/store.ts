@@ -53,10 +53,10 @@ import { createSealingStore } from './sealing.ts'
  * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
  * @param needs.clock time of transactions on SQLite, and in tests; PostgreSQL has its own
  * @param needs.onUnreadable called for each value read that cannot be decrypted
- * @param needs.onDelivery called after the commit of a transaction that left webhook deliveries to send
- * @param needs.deliveryQueue takes the webhook deliveries that it leased, after their commit
- * @param needs.onEvent called after the commit of a transaction that wrote log entries or ended sessions or API
- *   tokens, once per developer
+ * @param needs.onDelivery called once a transaction that left webhook deliveries to send is on disk
+ * @param needs.deliveryQueue takes the webhook deliveries that it leased, once they are on disk
+ * @param needs.onEvent called once a transaction that wrote log entries or ended sessions or API tokens is on disk, once
+ *   per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
   const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
@@ -148,7 +148,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       unit.clear()
       stored.end(isCommitted)
       const notes = takeNotes(pending)
-      if (isCommitted) notify(notes)
+      return isCommitted ? () => notify(notes) : undefined
     },
   })
 
@@ -203,13 +203,13 @@ type Bound = {
   unit: UnitOfWork
   stored: StoredRows
   chains: AuditChains
-  /** Notifications to send after the commit. */
+  /** Notices of the open transaction. */
   pending: Pending
 }
 
 type Pending = Notes
 
-/** Notices to give once a transaction is committed. */
+/** Notices to give once a transaction is on disk. */
 type Notes = {
   hasDelivery: boolean
   developers: Set<string>

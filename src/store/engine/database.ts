@@ -34,8 +34,13 @@ export type CallGroup<C = unknown> = {
   hasChanges(tx: QueryExecutor): boolean
   /** Writes what the calls since the last end changed. */
   write(tx: QueryExecutor): Promise<void>
-  /** Ends the calls of a transaction: what they changed is in the database, or is to be forgotten. */
-  end(tx: QueryExecutor, isCommitted: boolean): void
+  /**
+   * Ends the calls of a transaction: what they changed is in the database, or is to be forgotten.
+   *
+   * @returns gives the notices of a committed transaction; called once it is on disk, because what it tells others must not
+   *   be lost
+   */
+  end(tx: QueryExecutor, isCommitted: boolean): (() => void) | undefined
 }
 
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>

@@ -1,4 +1,4 @@
-import type { QueryExecutor } from './database.ts'
+import type { CallGroup, QueryExecutor } from './database.ts'
 import { driverCode, RaceLostError } from './errors.ts'
 import type { PostgresSession } from './postgres-session.ts'
 
@@ -20,8 +20,8 @@ export type OpenTransaction = {
 /** Runs a body in a transaction. */
 export type RunTransaction = <T>(
   body: (tx: QueryExecutor) => Promise<T>,
-  /** Called when it has ended, before its connection begins another one. */
-  onEnd?: (tx: QueryExecutor, isCommitted: boolean) => void,
+  /** Called when it has ended, before its connection begins another one. What it returns is called too: a commit is on disk. */
+  onEnd?: CallGroup['end'],
 ) => Promise<T>
 
 const retriesMax = 3
@@ -61,7 +61,7 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
       if (error instanceof NothingToCommit) return error.result as never
       throw error
     } finally {
-      onEnd?.(session.executor, isCommitted)
+      onEnd?.(session.executor, isCommitted)?.()
       release()
     }
   }

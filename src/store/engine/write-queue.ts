@@ -31,6 +31,8 @@ type Job = {
   reject: (error: unknown) => void
   queuedAt: number
   outcome: { value: unknown } | { error: unknown } | undefined
+  /** Called once the job is on disk. */
+  onFlushed: (() => void) | undefined
 }
 
 export type WriteQueueHooks = {
@@ -80,6 +82,7 @@ export function createWriteQueue(
       for (const job of jobs) {
         if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
         else job.reject(toCallerError(job.outcome?.error))
+        job.onFlushed?.()
       }
     },
     fail(jobs, error) {
@@ -118,6 +121,7 @@ export function createWriteQueue(
       reject,
       queuedAt: world.monotonic(),
       outcome: undefined,
+      onFlushed: undefined,
     })
     schedule()
     return promise
@@ -240,7 +244,8 @@ export function createWriteQueue(
   }
 
   function endCalls(batch: Job[], isCommitted: boolean) {
-    for (const group of new Set(batch.map((job) => job.group))) group?.end(tx, isCommitted)
+    const lastCalls = new Map(batch.map((job) => [job.group, job]))
+    for (const [group, job] of lastCalls) job.onFlushed = group?.end(tx, isCommitted)
   }
 
   async function commitBatch(batch: Job[]) {

@@ -106,6 +106,28 @@ describe('while a flush is under way', () => {
     await second
   })
 
+  test('no notice of its calls is given', async () => {
+    const call = queue.group<string>({
+      repeat: () => {},
+      load: async () => {},
+      decide: (_, name) => connection.run('insert into rows values (?)', [name]),
+      hasChanges: () => true,
+      write: async () => {},
+      end: (_, isCommitted) => () => slow.told.push(isCommitted ? 'notice' : 'notice of a loss'),
+    })
+    const calls = [call('a'), call('b')]
+    await turns()
+    expect(slow.told).toEqual(['flush'])
+    slow.endFlush()
+    await Promise.all(calls)
+    expect(slow.told).toEqual(['flush', 'notice'])
+    const lost = call('c')
+    await turns()
+    slow.failFlush(new Error('EIO'))
+    await expect(lost).rejects.toThrow('EIO')
+    expect(slow.told).toEqual(['flush', 'notice', 'flush'])
+  })
+
   test('drain waits for it', async () => {
     let isDrained = false
     const written = insert('a')

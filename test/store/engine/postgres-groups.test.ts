@@ -14,7 +14,7 @@ function openGroups() {
     decide: (_, call) => call,
     hasChanges: () => true,
     write: async () => {},
-    end: () => {},
+    end: () => undefined,
   }
   const run = createGroups(
     async (body) => {

@@ -31,6 +31,7 @@ function createGroup(tables: Database['tables']) {
     end(_, isCommitted) {
       told.push(isCommitted ? 'committed' : 'rolled back')
       pending = []
+      return undefined
     },
   }
   const insert = async (tx: QueryExecutor, name: string) =>
