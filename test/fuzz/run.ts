@@ -6,6 +6,7 @@ import { pumping } from './pumping.ts'
 import { models, properties } from './property-runs.ts'
 import { races } from './race-rounds.ts'
 import { raw } from './raw.ts'
+import { routes } from './routes.ts'
 import { schema } from './schema.ts'
 import { secrets } from './secrets.ts'
 import { tenants } from './tenants.ts'
@@ -14,7 +15,8 @@ import { victim } from './victim.ts'
 const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--search N] [--seed N]
                [--short]
 
-  --only    of schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping; otherwise all
+  --only    of schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping, routes;
+            otherwise all
   --runs    of each property, of each model and of each corpus that is mutated (2000)
   --cases   of Schemathesis for each operation (50)
   --rounds  of each race (100)
@@ -24,7 +26,19 @@ const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--round
   --short   in a minute or two
 `
 
-const parts: FuzzPart[] = [schema, properties, models, raw, jwt, tenants, secrets, races, victim, pumping]
+const parts: FuzzPart[] = [
+  schema,
+  properties,
+  models,
+  raw,
+  jwt,
+  tenants,
+  secrets,
+  races,
+  victim,
+  pumping,
+  routes,
+]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Moves temporary files to memory, which is ten times as fast. No part tests durability. */

@@ -29,7 +29,17 @@ const domain = (...folders: string[]) => folders.map((folder) => `src/domain/${f
 const cli = (...names: string[]) => names.map((name) => `cli/${name}`)
 const console = (...names: string[]) => names.map((name) => `cli/console/${name}`)
 
-const capabilities = domain('accounts', 'apps', 'guard', 'limits', 'log', 'otp', 'upkeep', 'webhooks')
+const capabilities = domain(
+  'accounts',
+  'apps',
+  'guard',
+  'limits',
+  'log',
+  'otp',
+  'routing',
+  'upkeep',
+  'webhooks',
+)
 
 /** The folders at the bottom of the command line, which every part of it builds on. */
 const cliBase = cli('client', 'session', 'terminal', 'context.ts', 'version.ts')
@@ -52,6 +62,8 @@ export const importRules: readonly ImportRule[] = [
   },
   // The guard logs what it blocks, and audits its rules; it knows nothing of requests beyond the model.
   { area: 'src/domain/guard', imports: domain('accounts', 'log', 'model', 'store'), packages: nodeCrypto },
+  // Routes that choose learn from the ends of requests, which the server tells them.
+  { area: 'src/domain/routing', imports: domain('model', 'store'), packages: /^libphonenumber-js$/ },
   // Endpoints belong to a developer and are rate-limited; a test event goes through the log.
   {
     area: 'src/domain/webhooks',

@@ -1,0 +1,62 @@
+import type { Price } from './price.ts'
+import type { Channel } from './request.ts'
+
+/**
+ * How a route orders its providers.
+ *
+ * - `order`: as the configuration lists them.
+ * - `cost`: by price per verified code.
+ * - `conversion`: by the share of their codes that are verified.
+ * - `balanced`: by both: one percent of conversion is worth four percent of the price.
+ */
+export const strategies = ['order', 'cost', 'conversion', 'balanced'] as const
+
+export type Strategy = (typeof strategies)[number]
+
+/** A strategy that learns from outcomes. */
+export type LearningStrategy = Exclude<Strategy, 'order'>
+
+/** A provider on a channel to a country: the unit that statistics are kept for. `country` is null if it is unknown. */
+export type RouteCell = { provider: string; channel: Channel; country: string | null }
+
+/** Which codes an estimate rests on: those of the country, or of a larger group where these are fewer than 50. */
+export type EstimateScope = 'country' | 'region' | 'provider' | 'others' | 'none'
+
+/** Share of codes that are expected to be verified. */
+export type ConversionEstimate = {
+  /** In (0, 1). */
+  conversion: number
+  /** Decayed number of outcomes that the country itself has. */
+  samples: number
+  scope: EstimateScope
+  /** Whether so many of the last codes are unverified that messages probably do not arrive. */
+  isSilent: boolean
+}
+
+/** A provider that a strategy considered. */
+export type ConsideredProvider = {
+  provider: string
+  /** Null if there is no price for the number. */
+  price: Price | null
+  conversion: number
+  samples: number
+}
+
+/**
+ * Why a provider came first.
+ *
+ * - `best`: it has the best estimate.
+ * - `explored`: it was chosen so that its estimate stays current.
+ * - `untried`: the best one already had a message of this code.
+ * - `others_silent`: codes of the better ones have not been verified lately.
+ * - `others_open`: the circuits of the better ones are open.
+ */
+export type ChoiceReason = 'best' | 'explored' | 'untried' | 'others_silent' | 'others_open'
+
+/** The decision of a strategy. `considered` is in the order in which the providers are tried. */
+export type RouteChoice = {
+  channel: Channel
+  strategy: LearningStrategy
+  reason: ChoiceReason
+  considered: readonly ConsideredProvider[]
+}

@@ -1,0 +1,75 @@
+import { secondMs } from '../../shared/durations.ts'
+
+/** By then, most of the codes that will be verified have been. */
+const verifiedWithinMs = 45 * secondMs
+const verifiedWithinShare = 0.6
+/** Probability at which a run of unverified codes is no longer taken for chance. */
+const chance = 1e-4
+/** Codes kept of a run; also the longest run that is waited for. */
+const runMax = 64
+/** Unverified codes that a request for another message counts as: people ask for one when none has come. */
+const resentWeight = 3
+
+/** Number of codes in a row that must be unverified, by the share that usually is verified. */
+const silentRun = (conversion: number) =>
+  Math.min(runMax, Math.ceil(Math.log(chance) / Math.log(1 - verifiedWithinShare * conversion)))
+
+export type SilenceDetector = ReturnType<typeof createSilenceDetector>
+
+/**
+ * Detects that the codes of a provider have stopped arriving in a country, long before they expire: none of the last ones
+ * was verified, and so many are unlikely to be chance. Any verified code that was sent since the run began ends it, so that
+ * slow users end a false alarm and probes find out when messages arrive again.
+ */
+export function createSilenceDetector() {
+  /** Send times of the oldest codes since the newest verified one, in order. */
+  let run: number[] = []
+  /** Codes of the run after which another message was asked for. */
+  let resent = 0
+  /** Send time of the newest code that was verified. */
+  let verifiedSentAt = 0
+  /** Send time of the first code of the newest run that was taken for silence. */
+  let silentSince = 0
+
+  const isSilent = () => silentSince > verifiedSentAt
+
+  return {
+    recordSent(sentAt: number): void {
+      if (run.length < runMax && sentAt > verifiedSentAt) run.push(sentAt)
+    },
+
+    recordVerified(sentAt: number): void {
+      if (sentAt <= verifiedSentAt) return
+      verifiedSentAt = sentAt
+      run = run.filter((time) => time > sentAt)
+      resent = 0
+    },
+
+    /** Counts that another message was asked for after a code. */
+    recordResent(sentAt: number): void {
+      if (sentAt > verifiedSentAt) resent++
+    },
+
+    /** Tells whether the provider is silent. @param conversion share of codes that usually is verified */
+    check(conversion: number, now: number): boolean {
+      if (isSilent()) return true
+      const [first] = run
+      if (first === undefined || first > now - verifiedWithinMs) return false
+      const needed = silentRun(conversion) - resentWeight * resent
+      const last = run[Math.max(0, needed - 1)]
+      if (last === undefined || last > now - verifiedWithinMs) return false
+      silentSince = first
+      return true
+    },
+
+    isSilent,
+
+    state: () => ({ verifiedSentAt, silentSince }),
+
+    /** Takes over what other nodes have seen. */
+    merge(other: { verifiedSentAt: number; silentSince: number }): void {
+      silentSince = Math.max(silentSince, other.silentSince)
+      this.recordVerified(other.verifiedSentAt)
+    },
+  }
+}
