@@ -2,6 +2,7 @@ import {
   closeSync,
   cpSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -16,87 +17,97 @@ import type { Chance } from './chance.ts'
 const sectorBytes = 512
 const walHeadBytes = 32
 const frameHeadBytes = 24
+/** The server makes no checkpoint of so short a log. */
+const shortLogBytes = 400_000
 
 export type Disk = ReturnType<typeof openDisk>
+
+/** What a power cut is sure to leave of the write-ahead log: its header and so many bytes. */
+type DurableLog = { salt: string; length: number; file: number; fileBytes: number }
 
 /**
  * Tells what a power cut leaves of the files in a data directory, which SQLite writes on a memory file system: all that was
  * flushed, and of the later writes any part, also parts of pages.
  *
- * The write-ahead log only grows until it begins again, so its length at a flush is what is durable of it. It begins again
- * only after a checkpoint, which flushes the database file first: the log is copied then.
+ * The flushes of the server pass through `beginFlush`. Those of SQLite itself do not, and are told by what it does after
+ * them. It flushes the database file before it empties or deletes the log (at the end of a checkpoint that truncates, and
+ * when the last connection closes), and the header of a log before the first frame that overwrites an older log
+ * (https://sqlite.org/src/info/ff5be73dee). A checkpoint of the server leaves the log as long as it was.
  */
 export function openDisk(folder: string) {
   const database = join(folder, 'otpd.db')
   const wal = `${database}-wal`
   const read = (path: string) => (existsSync(path) ? readFileSync(path) : Buffer.alloc(0))
-  const saltOf = (log: Buffer) => log.subarray(16, 24).toString('hex')
 
-  let durableDatabase = read(database)
-  // The process finds a disk on which everything is durable.
-  const firstLog = read(wal)
-  let durableLog = { salt: saltOf(firstLog), bytes: firstLog, length: firstLog.length }
-  /** Whether checkpoints are still SQLite's own, which flush without being noticed. */
-  let isStarting = true
   let flushes = 0
+  // The process finds a disk on which everything is durable.
+  let durableDatabase = read(database)
+  let durableLog: DurableLog = readLog({ salt: '', length: 0, file: 0, fileBytes: 0 })
 
   /** Reads the salt of the log, and its length up to the last frame that belongs to it: older frames may follow. */
-  function noteLog(): { salt: string; length: number } {
-    if (!existsSync(wal)) return { salt: '', length: 0 }
+  function readLog(known: DurableLog): DurableLog {
+    if (!existsSync(wal)) return { salt: '', length: 0, file: 0, fileBytes: 0 }
     const file = openSync(wal, 'r')
     try {
+      const { ino, size } = fstatSync(file)
       const head = Buffer.alloc(walHeadBytes)
-      if (readSync(file, head, 0, walHeadBytes, 0) < walHeadBytes) return { salt: '', length: 0 }
-      const salt = saltOf(head)
+      if (readSync(file, head, 0, walHeadBytes, 0) < walHeadBytes)
+        return { salt: '', length: 0, file: ino, fileBytes: size }
+      const salt = head.subarray(16, 24).toString('hex')
       const frameBytes = frameHeadBytes + head.readUInt32BE(8)
-      let end = durableLog.salt === salt ? Math.max(walHeadBytes, durableLog.length) : walHeadBytes
+      let length = known.salt === salt ? Math.max(walHeadBytes, known.length) : walHeadBytes
       const frame = Buffer.alloc(frameHeadBytes)
       while (
-        readSync(file, frame, 0, frameHeadBytes, end) === frameHeadBytes &&
+        readSync(file, frame, 0, frameHeadBytes, length) === frameHeadBytes &&
         frame.subarray(8, 16).toString('hex') === salt
       )
-        end += frameBytes
-      return { salt, length: end }
+        length += frameBytes
+      return { salt, length, file: ino, fileBytes: size }
     } finally {
       closeSync(file)
     }
+  }
+
+  /** Notes what SQLite itself has flushed. @returns the log as it is written now */
+  function noticeOwnFlushes(): DurableLog {
+    const log = readLog(durableLog)
+    const isShorter = log.file !== durableLog.file || log.fileBytes < durableLog.fileBytes
+    if (log.salt !== durableLog.salt) {
+      // One that was emptied may already be longer than it was.
+      if (isShorter || durableLog.fileBytes < shortLogBytes) durableDatabase = read(database)
+      durableLog = { ...log, length: log.salt === '' ? 0 : walHeadBytes }
+    }
+    durableLog = { ...durableLog, file: log.file, fileBytes: log.fileBytes }
+    return log
   }
 
   return {
     folder,
     flushes: () => flushes,
 
-    /** Notes that the server has started: from now on it flushes all that it writes. */
-    endStart(): void {
-      isStarting = false
-    },
-
     /** Notes what a flush brings to disk: what was written when it began. @returns to be called when it has ended */
     beginFlush(file: number): () => void {
       const path = readlinkSync(`/proc/self/fd/${file}`)
       flushes++
-      if (path === wal) {
-        const noted = noteLog()
+      const written = noticeOwnFlushes()
+      if (path === wal)
         return () => {
+          noticeOwnFlushes()
           // A longer flush may end after one that began later.
-          if (noted.salt === durableLog.salt) durableLog.length = Math.max(durableLog.length, noted.length)
-          else {
-            if (isStarting) durableDatabase = read(database)
-            durableLog = { ...noted, bytes: Buffer.alloc(0) }
-          }
+          if (written.salt === durableLog.salt)
+            durableLog.length = Math.max(durableLog.length, written.length)
         }
-      }
       if (path !== database) return () => {}
       const copy = read(database)
-      const log = read(wal)
       return () => {
+        noticeOwnFlushes()
         durableDatabase = copy
-        if (saltOf(log) === durableLog.salt) durableLog.bytes = log.subarray(0, durableLog.length)
       }
     },
 
     /** Writes the files that the next process finds into another folder. */
     copyTo(target: string, cause: 'kill' | 'power-cut', chance: Chance): void {
+      noticeOwnFlushes()
       rmSync(target, { recursive: true, force: true })
       mkdirSync(target, { recursive: true, mode: 0o700 })
       cpSync(folder, target, {
@@ -104,15 +115,10 @@ export function openDisk(folder: string) {
         filter: (path) => !/-shm$|\.lock$/.test(path),
       })
       if (cause === 'kill') return
+      const log = read(wal)
       writeFileSync(join(target, 'otpd.db'), tear(durableDatabase, read(database), chance))
-      writeFileSync(join(target, 'otpd.db-wal'), tearLog(read(wal), chance))
+      writeFileSync(join(target, 'otpd.db-wal'), tear(log.subarray(0, durableLog.length), log, chance))
     },
-  }
-
-  function tearLog(log: Buffer, chance: Chance): Buffer {
-    const isSame = saltOf(log) === durableLog.salt
-    const kept = isSame ? log.subarray(0, durableLog.length) : durableLog.bytes
-    return tear(kept, log, chance)
   }
 }
 

@@ -41,6 +41,8 @@ export type NodeNeeds = {
   network: Network
   disk: Disk
   diskFaults(): DiskFaults
+  /** Called when a flush has failed. */
+  onFlushFailed(): void
   addresses: ReadonlyMap<string, string>
   onLog(line: string): void
 }
@@ -134,8 +136,9 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
       const end = disk.beginFlush(file)
       const hasFailed = chance.happens(fails)
       await later(chance.around(flushMs), () => {
-        if (hasFailed) throw Object.assign(new Error('EIO'), { code: 'EIO' })
-        end()
+        if (!hasFailed) return end()
+        needs.onFlushFailed()
+        throw Object.assign(new Error('EIO'), { code: 'EIO' })
       })
     },
     // As slow as the real ones, and recognized as the same format.

@@ -40,7 +40,8 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
   const chanceOf = (part: string) => createChance(plan.seed, part)
   const hash = createHash('sha256')
   const trace = (text: string) => {
-    const line = `${(scheduler.now() - startAt).toFixed(3)} ${text}\n`
+    // The folder has a random name.
+    const line = `${(scheduler.now() - startAt).toFixed(3)} ${text.replaceAll(root, '/data')}\n`
     hash.update(line)
     options.onTrace?.(line)
   }
@@ -73,6 +74,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
   const logLines: string[] = []
   let generation = 0
   let brokenGeneration = -1
+  let hasPowerFailed = false
   let diskFaults = calmDisk
   let lost = 0
   let disk: Disk
@@ -82,14 +84,16 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
   const folderOf = (index: number) => join(root, String(index))
 
   async function start(): Promise<void> {
-    const folder = folderOf(generation)
+    const number = generation
+    const folder = folderOf(number)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     disk = openDisk(folder)
     const logOf = (line: string) => {
       logLines.push(line)
-      if (/a disk write failed/.test(line)) brokenGeneration = generation
       // After a disk fault every write fails, until the process has ended.
-      if (brokenGeneration === generation) return
+      if (brokenGeneration === number) return
+      // A power cut may leave a hole in what was not flushed, which looks like damage.
+      if (hasPowerFailed && /the write-ahead log was damaged/.test(line)) return
       if (/unexpected error|a periodic task failed|failed unexpectedly|fail open|damaged/.test(line))
         onViolation({ rule: 'no unexpected error', detail: line.trim().slice(0, 600) })
     }
@@ -100,10 +104,10 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       network,
       disk,
       diskFaults: () => diskFaults,
+      onFlushFailed: () => void (brokenGeneration = number),
       addresses: new Map([[receiverHost, '93.184.216.34']]),
       onLog: logOf,
     })
-    disk.endStart()
     node = started
     trace(`started ${generation}`)
     void started.failed.then(() => {
@@ -118,6 +122,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       const ending = node
       node = undefined
       trace(`${cause} ${generation}`)
+      hasPowerFailed ||= cause === 'power-cut'
       if (cause === 'stop') await ending?.stop()
       ending?.kill()
       restarts++
