@@ -236,6 +236,7 @@ export function createMetrics(needs: {
     /** Wraps a store to count the writes that wait or are under way. */
     instrumentWrites: (store: Store): Store => ({
       read: store.read,
+      whenDurable: store.whenDurable,
       write: (body) => inQueue('writes', store.write(body)),
       decide: (operation) => inQueue('writes', store.decide(operation)),
     }),

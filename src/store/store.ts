@@ -173,6 +173,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       return result
     },
 
+    whenDurable: () => database.whenDurable(),
+
     // Operations of all types are run by the same code; R is that of this one.
     decide: <R>(operation: Operation<R>) => decideInGroup<R>(operation),
   }

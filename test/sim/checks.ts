@@ -91,9 +91,9 @@ async function checkLists(simulation: Simulation): Promise<void> {
   if (total !== counted) onViolation({ rule: 'counters equal the rows', detail: `${total} of ${counted}` })
 }
 
-/** The stream has each entry of the log once, in its order. */
+/** The stream has each entry of the log once, in its order; it and webhooks have told nothing that is not in the log. */
 async function checkStream(simulation: Simulation): Promise<void> {
-  const { log, onViolation } = simulation
+  const { log, onViolation, events } = simulation
   const listed = (await listPages(simulation, '/v1/logs?limit=200')).toReversed().flat()
   const streamed = log.ids
   const at = listed.findIndex((id, index) => id !== streamed[index])
@@ -102,6 +102,10 @@ async function checkStream(simulation: Simulation): Promise<void> {
       rule: 'a stream has no gap',
       detail: `entry ${at} of ${listed.length}: ${listed[at]}, streamed ${streamed[at]} (${streamed.length})`,
     })
+  const known = new Set(listed)
+  const unknown = events.find(({ id, requestId }) => requestId !== null && !known.has(id))
+  if (unknown)
+    onViolation({ rule: 'webhooks tell what happened', detail: `${unknown.type} of ${unknown.requestId}` })
 }
 
 /** Lists what is not done: a request whose code has expired, a message or a webhook that can be sent. */

@@ -22,7 +22,7 @@ const shortLogBytes = 400_000
 
 export type Disk = ReturnType<typeof openDisk>
 
-/** What a power cut is sure to leave of the write-ahead log: its header and so many bytes. */
+/** Durable part of the write-ahead log: its header and so many bytes. */
 type DurableLog = { salt: string; length: number; file: number; fileBytes: number }
 
 /**

@@ -58,9 +58,8 @@ export type LogStream = {
 export type LogStreams = ReturnType<typeof createLogStreams>
 
 /** Creates live streams of the log for any number of readers. */
-export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }) {
-  const { clock } = needs
-  const { events } = needs.store.read
+export function createLogStreams({ store, clock }: { store: Store<'events'>; clock: Clock }) {
+  const { events } = store.read
   const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
@@ -138,6 +137,7 @@ export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }
         close()
         throw error
       })
+      await store.whenDurable()
 
       const findEndReason = async (): Promise<StreamEndReason | null> => {
         if (closed) return 'closed'
@@ -171,6 +171,8 @@ export function createLogStreams(needs: { store: Store<'events'>; clock: Clock }
           if (!newest || newest.seq <= cursor.seq) return emptyBatch(null)
           const query = { appId, environment, types, limit: entriesPerRead, afterSeq: cursor.seq }
           const entries = await events.list(developer.id, query)
+          // A power cut could take back an entry that is not on disk, and its reader could not resume after it.
+          await store.whenDurable()
           const last = entries.at(-1)
           const hasMore = entries.length === entriesPerRead
           cursor = last && (hasMore || last.seq > newest.seq) ? last : newest

@@ -86,6 +86,14 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
   readonly read: Pick<Stores, Names>
 
   /**
+   * Resolves when all that `read` shows now is durable. Await it before what was read leaves the server for a reader that
+   * keeps it, such as that of a stream.
+   *
+   * @throws the error of the disk
+   */
+  whenDurable(): Promise<void>
+
+  /**
    * Runs `body` in one transaction and resolves once it is durable. A throw rolls it back; a returned refusal is a
    * `Rejected` and commits.
    *

@@ -79,6 +79,7 @@ export function createLeaderElection(needs: {
 
     fence: (fenced) => ({
       read: fenced.read,
+      whenDurable: fenced.whenDurable,
       write(body) {
         const lease = current() ?? lose()
         return fenced.write(async (tx) => {

@@ -14,19 +14,26 @@ export function createCommitFlusher<Job>(
   { settle, fail }: { settle(jobs: Job[]): void; fail(jobs: Job[], error: unknown): void },
 ) {
   let unflushed: Job[] = []
+  let waiters: Array<PromiseWithResolvers<void>> = []
   let flushing: Promise<void> | undefined
+  let failure: { error: unknown } | undefined
 
   async function flushAll({ flush }: DiskSync) {
-    while (unflushed.length > 0) {
+    while (unflushed.length + waiters.length > 0) {
       const jobs = unflushed
+      const waiting = waiters
       unflushed = []
+      waiters = []
       try {
         await flush()
       } catch (error) {
+        failure = { error }
         fail([...jobs, ...unflushed.splice(0)], error)
+        for (const { reject } of [...waiting, ...waiters.splice(0)]) reject(error)
         break
       }
       settle(jobs)
+      for (const { resolve } of waiting) resolve()
     }
     flushing = undefined
   }
@@ -37,6 +44,15 @@ export function createCommitFlusher<Job>(
       if (!disk) return settle(jobs)
       unflushed.push(...jobs)
       if (unflushed.length > 0) flushing ??= flushAll(disk)
+    },
+    /** Resolves when all that is committed now is on disk. @throws the error of the disk */
+    async whenDurable(): Promise<void> {
+      if (failure) throw failure.error
+      if (!flushing) return
+      // The flush under way may have begun before the newest commit.
+      const waiter = Promise.withResolvers<void>()
+      waiters.push(waiter)
+      return waiter.promise
     },
     isFull: () => unflushed.length >= unflushedMax,
     /** Resolves when no job waits any more. Never rejects. */

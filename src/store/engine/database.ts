@@ -114,6 +114,14 @@ type DatabasePort = {
    */
   group<C>(calls: CallGroup<C>): <R>(call: C) => Promise<R>
 
+  /**
+   * Resolves when all that `read` shows now is on disk. On SQLite on Linux a commit is visible before it is flushed: await
+   * this before rows leave the server for a reader that keeps them, such as that of a stream.
+   *
+   * @throws the error of the disk
+   */
+  whenDurable(): Promise<void>
+
   /** Builds the query at its first run and keeps the statement: building costs ten times as much as running it. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
 

@@ -162,6 +162,8 @@ function describePostgres({
     },
     group: createGroups(run, groupsMax, convertError, acquireTimeoutMs),
     convertError,
+    // A commit is visible only once it is on disk.
+    whenDurable: () => Promise.resolve(),
     prepare,
     writeRows: (executor, rowWrite) => (rows) => {
       if (rows.length > 0) sessionOf(executor).write(rowWrite, rows)

@@ -105,6 +105,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     read,
     write: queue.write,
     group: queue.group,
+    whenDurable: queue.whenDurable,
     secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || options.secureDelete ? 'ON' : 'FAST'}`),
     async overwriteFreeSpace(yieldToRequests) {
       const write = (body: () => void) => queue.write(async () => body())
@@ -151,6 +152,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
     phoneIndex,
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
+    whenDurable: () => Promise.resolve(),
     group: () => () => Promise.reject(readOnlyError()),
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.reject(readOnlyError()),

@@ -285,5 +285,11 @@ export function createWriteQueue(
     await flusher.wait()
   }
 
-  return { write, group, drain, noticeForeignCommits: foreignCommits.notice }
+  return {
+    write,
+    group,
+    drain,
+    whenDurable: flusher.whenDurable,
+    noticeForeignCommits: foreignCommits.notice,
+  }
 }

@@ -99,6 +99,7 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
   }
   const heldStore: Store = {
     read: store.read,
+    whenDurable: store.whenDurable,
     write: (body) =>
       held(() => {
         const index = ranAt.push(0) - 1

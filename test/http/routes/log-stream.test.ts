@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { logStart, streamsPerDeveloperMax } from '../../../src/domain/log/stream.ts'
 import { createApp } from '../../../src/http/app.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
 import { readEventStream } from '../../helpers/event-stream.ts'
 import {
   createTestService,
@@ -8,6 +9,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 let service: TestService
 let ada: TestDeveloper
@@ -79,6 +81,34 @@ describe('a stream', () => {
     const [, entry] = await listLog()
     expect(entry).toMatchObject({ type: 'otp.sent', requestId, appId: web.id })
     expect(await stream.next()).toEqual({ id: entry?.id ?? '', data: JSON.stringify(entry) })
+  })
+
+  test.skipIf(process.platform !== 'linux')('sends no entry that a power cut could take back', async () => {
+    const gate = { open: Promise.withResolvers<void>(), isHeld: false }
+    const flush = () => (gate.isHeld ? gate.open.promise : Promise.resolve())
+    const opened = await openTestSqlite({ world: { ...testWorld, flush } })
+    await service.dispose()
+    service = await createTestService({ database: opened.database })
+    ada = await service.createDeveloper()
+    web = await service.createApplication(ada, { environment: 'test' })
+    const stream = await open()
+    expect(await stream.next()).toEqual({ id: logStart })
+    gate.isHeld = true
+    const sent = send()
+    await Bun.sleep(20)
+    // Committed, and so visible to a list, but not flushed.
+    const [entry] = await listLog()
+    service.services.logStreams.wake()
+    const next = stream.next()
+    expect(await Promise.race([next, Bun.sleep(50).then(() => 'nothing')])).toBe('nothing')
+    gate.open.resolve()
+    await sent
+    expect(await next).toMatchObject({ id: entry?.id ?? '' })
+    await stream.cancel()
+    openStreams = []
+    await service.dispose()
+    await opened.dispose()
+    service = await createTestService()
   })
 
   test('has the headers of an event stream and of every response', async () => {

@@ -128,6 +128,33 @@ describe('while a flush is under way', () => {
     expect(slow.told).toEqual(['flush', 'notice', 'flush'])
   })
 
+  test('what was committed since it began is durable only after the next one', async () => {
+    const steps: string[] = []
+    await queue.whenDurable()
+    const written = [insert('a')]
+    await turns()
+    written.push(insert('b'))
+    await turns()
+    const durable = queue.whenDurable().then(() => steps.push('durable'))
+    slow.endFlush()
+    await turns()
+    expect(steps).toEqual([])
+    slow.endFlush()
+    await durable
+    await Promise.all(written)
+  })
+
+  test('that fails, nothing is durable from then on', async () => {
+    const written = insert('a').catch(() => 'refused')
+    await turns()
+    const durable = queue.whenDurable()
+    const error = Object.assign(new Error('EIO'), { code: 'SQLITE_IOERR_FSYNC' })
+    slow.failFlush(error)
+    expect(durable).rejects.toBe(error)
+    expect(await written).toBe('refused')
+    expect(queue.whenDurable()).rejects.toBe(error)
+  })
+
   test('drain waits for it', async () => {
     let isDrained = false
     const written = insert('a')
