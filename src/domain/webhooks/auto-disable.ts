@@ -1,4 +1,3 @@
-import { notFound, ServiceError } from '../model/errors.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 import type { DisabledReason } from '../model/webhook-endpoint.ts'
@@ -36,17 +35,10 @@ async function disableEndpoint(
   const owner = await store.read.webhookEndpoints.findOwner(id)
   if (!owner) return
   const failingSinceBefore = reason === 'failing' ? now - failingMaxMs : undefined
-  try {
-    await store.write(async (tx) => {
-      // Lock order: event sequence before endpoint, as operations do, to avoid deadlock.
-      const detail = `${id} ${reason}`
-      const entry = { ...owner, requestId: null, phone: null, status: null, detail, at: now }
+  const entry = { ...owner, requestId: null, phone: null, status: null, detail: `${id} ${reason}`, at: now }
+  await store.write(async (tx) => {
+    // Lock order: endpoint before the counter of events, as operations do, to avoid deadlock.
+    if (await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))
       await tx.events.append([{ entry: { type: 'webhook.disabled', ...entry } }])
-      if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now)))
-        throw notFound('webhookEndpoint')
-    })
-  } catch (error) {
-    // NOT_FOUND only rolls back the log entry: the endpoint needed no change.
-    if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error
-  }
+  })
 }
