@@ -17,7 +17,7 @@ import {
   attemptRow,
   openMessages,
   prepareRecordAttempt,
-  recomputeDueAt,
+  prepareRecomputeDue,
   selectMessages,
 } from './webhook-delivery-rows.ts'
 import { minuteMs } from '../shared/durations.ts'
@@ -82,12 +82,9 @@ export function createWebhookDeliveryStore(
       selectListed(and(inJson(deliveries.id, ids), status && eq(deliveries.status, status))),
   )
 
+  const recomputeDue = prepareRecomputeDue(database, executor)
   /** Locks an endpoint, so that a worker that recomputes its due time sees the requeued deliveries. */
-  const lockEndpoint = (endpointId: string) =>
-    executor
-      .update(endpoints)
-      .set({ dueAt: sql`due_at` })
-      .where(eq(endpoints.id, endpointId))
+  const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   function listRows(endpointId: string, query: Query) {
     const { lists } = database
@@ -174,7 +171,7 @@ export function createWebhookDeliveryStore(
         noteDelivery(database, { id, endpointId, type: updated.type }, { from, to: 'delivered' })
       }
       await recordAttempt(id, updated.attempts, attempt)
-      await recomputeDueAt(database, executor, [endpointId])
+      await recomputeDue({ endpointIds: [endpointId] })
       return true
     },
 
@@ -203,7 +200,7 @@ export function createWebhookDeliveryStore(
         .returning({ id: deliveries.id, type: deliveries.type })
       const change = { from: ['failed', 'skipped'], to: 'pending' } as const
       for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, change)
-      await recomputeDueAt(database, executor, [endpointId])
+      await recomputeDue({ endpointIds: [endpointId] })
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
     },
@@ -232,7 +229,7 @@ export function createWebhookDeliveryStore(
         .update(deliveries)
         .set({ failures: 0, nextAttemptAt: now })
         .where(inArray(deliveries.id, ids))
-      await recomputeDueAt(database, executor, [endpointId])
+      await recomputeDue({ endpointIds: [endpointId] })
       const last = waiting.at(-1)
       if (last) onDelivery()
       return { count: ids.length, last: last && [last.nextAttemptAt ?? now, last.id] }

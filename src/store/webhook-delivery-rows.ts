@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
+import { and, eq, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { EndpointTarget, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
@@ -6,6 +6,7 @@ import { openWebhookSecret } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { payloadRow } from './events.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/query-params.ts'
 import { openHeaders } from './webhook-headers.ts'
 
 // Statements that the outbox and the delivery log share.
@@ -33,19 +34,19 @@ export const earliestDue = sql`case
 end`
 
 /**
- * Updates the due time of endpoints. Call it last in every transaction that changes their pending deliveries; the
- * transaction must have locked the endpoints first.
+ * Prepares the statement that updates the due time of endpoints. Run it last in every transaction that changes their pending
+ * deliveries; the transaction must have locked the endpoints first.
  */
-export async function recomputeDueAt(
-  database: Database,
-  executor: QueryExecutor,
-  endpointIds: string[],
-): Promise<void> {
+export const prepareRecomputeDue = (database: Database, executor: QueryExecutor) => {
   const { webhookEndpoints } = database.tables
-  await executor
-    .update(webhookEndpoints)
-    .set({ dueAt: earliestDue })
-    .where(inArray(webhookEndpoints.id, endpointIds))
+  return prepareFiltered(
+    database,
+    ({ endpointIds }: FilterPlaceholders<{ endpointIds: readonly string[] }>) =>
+      executor
+        .update(webhookEndpoints)
+        .set({ dueAt: earliestDue })
+        .where(sql`${webhookEndpoints.id} in ${endpointIds}`),
+  )
 }
 
 /** Prepares the statement that stores an attempt; `number` counts the attempts of the delivery, from 1. */

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, lt, lte } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -141,10 +141,7 @@ export function createWebhookEndpointStore(
     },
 
     async lock(id) {
-      await executor
-        .update(endpoints)
-        .set({ dueAt: sql`due_at` })
-        .where(eq(endpoints.id, id))
+      await database.lock(executor, endpoints, endpoints.id, id)
     },
 
     async findOwner(id) {

@@ -13,6 +13,7 @@ import { dueDeliveries, dueEndpoints, useKey } from './due-deliveries.ts'
 import { noteDelivery } from './list-changes.ts'
 import {
   earliestDue,
+  prepareRecomputeDue,
   openMessages,
   openTarget,
   prepareRecordAttempt,
@@ -71,12 +72,7 @@ export function createWebhookOutboxStore(
           failures: deliveries.failures,
         }),
   )
-  const recomputeDue = prepareFiltered(database, ({ endpointIds }: FilterPlaceholders<Endpoints>) =>
-    executor
-      .update(endpoints)
-      .set({ dueAt: earliestDue })
-      .where(sql`${endpoints.id} in ${endpointIds}`),
-  )
+  const recomputeDue = prepareRecomputeDue(database, executor)
   const findNextDue = database.prepare(() =>
     executor
       .select({ at: min(endpoints.dueAt) })
