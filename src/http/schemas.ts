@@ -66,7 +66,7 @@ export const visibleText = (lengthMax: number, errorText: string) =>
 /** Name of a project, an application or a developer. */
 export const name = visibleText(80, 'Expected 1 to 80 characters, not only spaces')
 
-/** Documents the header; `idempotencyScope` reads it. */
+/** Documents the header; `createIdempotencyReader` reads it. */
 export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header' as const,

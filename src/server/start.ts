@@ -195,7 +195,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       store,
       clock,
       world,
-      newId: services.newId,
       random: world.randomNumber,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: node.isSole,

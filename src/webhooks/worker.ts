@@ -1,4 +1,3 @@
-import type { NewId } from '../domain/model/ids.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
@@ -54,7 +53,6 @@ export function createWebhookWorker(needs: {
   store: Store<'events' | 'leases' | 'webhookEndpoints' | 'webhookOutbox'>
   send: SendWebhook
   clock: Clock
-  newId: NewId
   random: () => number
   ownsAllLeases: boolean
   onError(error: unknown): void

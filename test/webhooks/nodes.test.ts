@@ -32,7 +32,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
   /** Acts as a separate process towards the database. */
   async function startNode(send: SendWebhook) {
     const database = openPostgres(opened.url)
-    const { clock, newId } = fixture
+    const { clock } = fixture
     const store = createStore(database, {
       keys: testKeys,
       clock,
@@ -46,7 +46,6 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
       store,
       send,
       clock,
-      newId,
       random: () => 0.5,
       ownsAllLeases: false,
       onError: (error) => void errors.push(error),

@@ -44,11 +44,10 @@ export async function createWebhookWorkerFixture() {
     },
 
     makeWorker({ takesQueue = false, ...options }: WorkerOptions = {}) {
-      const { clock, guard, store, newId } = fixture
+      const { clock, guard, store } = fixture
       const worker = createWebhookWorker({
         store,
         clock,
-        newId,
         random: () => 0.5,
         send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
         ownsAllLeases: true,

@@ -4,7 +4,7 @@ import { toPage } from '../../../src/domain/model/pagination.ts'
 import { createPaginate } from '../../../src/http/pagination.ts'
 import { parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
 import { testKeys } from '../../helpers/keys.ts'
-import { idempotencyScope } from '../../../src/http/idempotency.ts'
+import { createIdempotencyReader } from '../../../src/http/idempotency.ts'
 import { idempotencyKey } from '../../../src/http/schemas.ts'
 import { defineProperty } from '../property.ts'
 
@@ -147,8 +147,9 @@ export const textProperties = [
 
   defineProperty('an Idempotency-Key is accepted exactly as documented, quoted or bare', 2_000, () => {
     const keyPattern = new RegExp(idempotencyKey.schema.pattern)
+    const readIdempotency = createIdempotencyReader(testKeys)
     const parseScope = (key: string | undefined, body: unknown = {}) =>
-      idempotencyScope(testKeys, key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
+      readIdempotency(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
     const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
       expect(parseScope(undefined)).toBeUndefined()
       if (!keyPattern.test(text)) {
