@@ -18,9 +18,9 @@ export const isRejected = <T>(result: T | Rejected): result is Rejected =>
   'rejected' in result &&
   result.rejected instanceof ServiceError
 
-/** Sets the rate that a refused call was charged to, for the `RateLimit` headers. @returns the refusal's error */
+/** Sets the rate that a refused call was charged to, for the `RateLimit` headers, unless it says so itself. @returns its error */
 export function attachRate({ rejected }: Rejected, rate: RateState | undefined): ServiceError {
-  rejected.rate = rate
+  rejected.rate ??= rate
   return rejected
 }
 

@@ -71,6 +71,14 @@ describe('five sends a minute', () => {
     expect((await otp.send(application)).status).toBe(429)
   })
 
+  test('are reported by a refusal with a slash at the end of the path, too', async () => {
+    const application = await newApplication()
+    for (let i = 0; i < 5; i++) await otp.send(application)
+    const response = await service.request('POST', '/v1/otp/send/', { as: application, body: { phone } })
+    expect(response.status).toBe(429)
+    expect(rateHeaders(response)).toEqual([sendPolicy, '"otp-send";r=0;t=60', '60'])
+  })
+
   test('are counted per application', async () => {
     const [one, other] = [await newApplication(), await newApplication()]
     for (let i = 0; i < 5; i++) await otp.send(one)
