@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './commands/account.ts'
 import { addAdminCommands } from './commands/admin.ts'
+import { addAlertsCommands } from './commands/alerts.ts'
 import { addAnalyticsCommand } from './commands/analytics.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
@@ -177,6 +178,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['restore'], register: addRestoreCommand },
       { names: ['provider'], register: addProviderCommands },
       { names: ['guard'], register: addGuardCommands },
+      { names: ['alerts'], register: addAlertsCommands },
       { names: ['template', 'templates'], register: addTemplateCommands },
     ],
   },

@@ -8,8 +8,9 @@ import type {
   SharedInspection,
 } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
+import { alertChecks } from '../doctor/alerts.ts'
 import { backupChecks, missingBackupChecks } from '../doctor/backups.ts'
-import { certificateChecks } from '../doctor/certificate.ts'
+import { certificateChecks } from '../../src/shared/certificate-checks.ts'
 import { checksText, fault, ok, type Check, warning } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { damagedLogChecks, logDamageChecks } from '../doctor/damaged-logs.ts'
@@ -59,6 +60,7 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
             ? connection.checks
             : await serverChecks(context, connection, { isHeld: isServerRunning(localServer) })),
           ...(await liveSendingChecks(context, localServer)),
+          ...(await operatorAlertChecks(localServer)),
           programCheck(io),
           terminalCheck(io, output),
         ]
@@ -262,6 +264,20 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
     })
   } finally {
     openedProviders.close()
+  }
+}
+
+/** Checks the alerts to the operator. */
+async function operatorAlertChecks(localServer: LocalServer | null): Promise<Check[]> {
+  const config = localServer?.running?.config ?? localServer?.loaded.config ?? null
+  if (config === null || config.alerts.length === 0) return []
+  const { openHost } = await import('../../src/server/bundle.ts')
+  // Other checks report a database that cannot be read.
+  const host = await openHost({ config, access: 'read' }).catch(() => null)
+  try {
+    return alertChecks(config, host && (await host.listAlerts()))
+  } finally {
+    await host?.close()
   }
 }
 

@@ -1,30 +1,18 @@
 import type { BackupInspection } from '../../src/host/host.ts'
 import { dayMs } from '../../src/shared/durations.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
-import { formatRemaining } from '../terminal/text.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { formatAge, lateBackupChecks } from '../../src/shared/operating-checks.ts'
+import { ok, warning, type Check } from './check.ts'
 
 /** Reports on schedule and age of the backups, and on where they are; nothing if there are neither. */
 export function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
-  const { every, everyMs, last, onDataDisk, missingFolder } = inspection
+  const { every, last, onDataDisk, missingFolder } = inspection
   const name = 'backups'
-  if (missingFolder !== null)
-    return [
-      fault(
-        name,
-        `there is no folder ${missingFolder}: no backup is made`,
-        'Mount or create it, or correct backup.to',
-      ),
-    ]
+  const late = lateBackupChecks(inspection, nowMs)
+  if (missingFolder !== null) return late
   // These come first: see `missingBackupChecks`.
   if (every === null && isMissing(inspection, nowMs)) return []
-  const checks: Check[] = []
-  const see = 'Look for "backup failed" in the log of the server; make one now: otpd backup'
-  if (last === null) checks.push(warning(name, `none yet, although one is due every ${every}`, see))
-  else if (everyMs !== null && nowMs - last.at > 2 * everyMs)
-    checks.push(
-      warning(name, `the last one is ${age(last.at, nowMs)} old, although one is due every ${every}`, see),
-    )
+  const checks = [...late]
   if (onDataDisk !== null)
     checks.push(
       warning(
@@ -38,7 +26,7 @@ export function backupChecks(inspection: BackupInspection, nowMs: number): Check
   return [
     ok(
       name,
-      `the last one is ${age(last.at, nowMs)} old, ${formatBytes(last.bytes)}, ${last.file}; ${schedule}`,
+      `the last one is ${formatAge(last.at, nowMs)} old, ${formatBytes(last.bytes)}, ${last.file}; ${schedule}`,
     ),
   ]
 }
@@ -47,7 +35,7 @@ export function backupChecks(inspection: BackupInspection, nowMs: number): Check
 export function missingBackupChecks(inspection: BackupInspection, nowMs: number): Check[] {
   const { every, last } = inspection
   if (every !== null || !isMissing(inspection, nowMs)) return []
-  const state = last === null ? 'none' : `the last one is ${age(last.at, nowMs)} old`
+  const state = last === null ? 'none' : `the last one is ${formatAge(last.at, nowMs)} old`
   return [
     warning(
       'backups',
@@ -62,5 +50,3 @@ const unscheduledMsMax = 8 * dayMs
 
 const isMissing = ({ last }: BackupInspection, nowMs: number) =>
   last === null || nowMs - last.at > unscheduledMsMax
-
-const age = (at: number, nowMs: number) => formatRemaining(Math.max(0, nowMs - at)).replace('now', '0 s')

@@ -1,4 +1,5 @@
 import type { HostInspection } from '../../src/host/host.ts'
+import { freeSpaceCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { formatRemaining, listShort, shellWord } from '../terminal/text.ts'
@@ -53,7 +54,7 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
   }
   return [
     ...fileChecks(inspection, dataDirInfo),
-    spaceCheck(inspection.freeBytes),
+    freeSpaceCheck(inspection.freeBytes),
     masterKeyCheck(inspection, dataDirInfo),
     ...databaseChecks(inspection, dataDirInfo),
     ...backupChecks(inspection, dataDirInfo),
@@ -88,22 +89,6 @@ function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDir
   const owner = isOwn ? 'owned by you' : `owned by user ${ownerId}`
   if (isForeign) return [ok(name, `${displayPath}, ${owner}, without files of otpd`)]
   return [ok(name, `${displayPath}, ${owner}, private, ${isHeld ? 'in use by a server' : 'not in use'}`)]
-}
-
-const megabyte = 1_000_000
-const freeBytesLow = 1000 * megabyte
-const freeBytesMin = 100 * megabyte
-
-function spaceCheck(freeBytes: number): Check {
-  const name = 'disk space'
-  const freeText =
-    freeBytes < freeBytesLow
-      ? `${Math.floor(freeBytes / megabyte)} MB`
-      : `${(freeBytes / 1000 / megabyte).toFixed(1)} GB`
-  const remedy = 'Free disk space, or move the data directory: a server that cannot write exits.'
-  if (freeBytes < freeBytesMin) return fault(name, `${freeText} free`, remedy)
-  if (freeBytes < freeBytesLow) return warning(name, `${freeText} free`, remedy)
-  return ok(name, `${freeText} free`)
 }
 
 function masterKeyCheck(

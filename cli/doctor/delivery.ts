@@ -4,7 +4,7 @@ import type { ConfiguredProvider } from '../../src/server/start.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { routeChecks } from './routes.ts'
 import { isLoopback, isLoopbackAddress } from '../../src/shared/loopback.ts'
-import { recentTime } from '../terminal/text.ts'
+import { guardAlertCheck, openCircuitCheck } from '../../src/shared/operating-checks.ts'
 
 export type DeliveryFacts = {
   config: Config
@@ -62,15 +62,7 @@ function providerChecks(
     openCircuits.find((circuit) => circuit.name === candidate.name && circuit.openUntil > nowMs)
   const openCircuit = findOpenCircuit({ name: provider })
   if (openCircuit !== undefined) {
-    const openUntilText = recentTime(new Date(openCircuit.openUntil).toISOString(), nowMs)
-    const isLast = providers.every(findOpenCircuit)
-    checks.push(
-      (isLast ? fault : warning)(
-        name,
-        `circuit open until ${openUntilText}: ${openCircuit.failure}${isLast ? '; no other provider is available' : ''}`,
-        `Test it: otpd provider test ${provider} PHONE`,
-      ),
-    )
+    checks.push(openCircuitCheck(openCircuit, providers.every(findOpenCircuit), nowMs))
   }
   if (routes.length > 0 && !routes.some((route) => route.providers.includes(provider))) {
     checks.push(
@@ -199,12 +191,4 @@ function challengeChecks({ config: { guard }, challenge }: DeliveryFacts): Check
 
 /** Warns about countries with more unverified messages than usual. */
 const alertChecks = ({ guardAlerts, nowMs }: DeliveryFacts): Check[] =>
-  guardAlerts
-    .filter(({ until }) => until > nowMs)
-    .map(({ country }) =>
-      warning(
-        'guard alert',
-        `${country}: more messages than usual are not verified, which may be SMS pumping`,
-        'Look at otpd logs --type guard.alert,otp.sent; to stop sending there, set deniedCountries in [guard].',
-      ),
-    )
+  guardAlerts.filter(({ until }) => until > nowMs).map(({ country }) => guardAlertCheck(country))

@@ -4,7 +4,8 @@ import { fault, ok, warning, type Check } from './check.ts'
 import { CliError, exitCodes, isOutOfScope } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'
 import { isRecord } from '../../src/shared/json.ts'
-import { zonedTime, formatRemaining } from '../terminal/text.ts'
+import { clockSkewCheck } from '../../src/shared/operating-checks.ts'
+import { zonedTime } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 type Connection = ReturnType<Context['connect']>
@@ -84,9 +85,6 @@ async function versionChecks({ send }: Connection): Promise<Check[]> {
   ]
 }
 
-/** Warn well before the 30 s of clock skew that the server tolerates in a token's times. */
-const skewMsMax = 5000
-
 /**
  * Compares this machine's clock with the server's.
  *
@@ -96,15 +94,7 @@ const skewMsMax = 5000
 export function clockChecks(time: unknown, nowMs: number): Check[] {
   const serverMs = typeof time === 'string' ? Date.parse(time) : Number.NaN
   if (Number.isNaN(serverMs)) return []
-  const skewMs = nowMs - serverMs
-  if (Math.abs(skewMs) <= skewMsMax) return [ok('clock', 'in sync with the server')]
-  return [
-    warning(
-      'clock',
-      `${formatRemaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server: tokens expire early or late`,
-      'Synchronize both clocks: timedatectl set-ntp true. Then restart the server.',
-    ),
-  ]
+  return [clockSkewCheck(nowMs - serverMs, 'the server')]
 }
 
 async function loginCheck({ api, tokens, server }: Connection): Promise<Check> {

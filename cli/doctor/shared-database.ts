@@ -1,5 +1,5 @@
 import type { InspectedNode, SharedInspection } from '../../src/host/host.ts'
-import { formatRemaining } from '../terminal/text.ts'
+import { goneNodeCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { auditChecks } from './data-dir.ts'
 
@@ -64,15 +64,7 @@ function masterKeyCheck(masterKeys: number, { masterKeySource }: SharedDatabaseI
 function nodeChecks(nodes: readonly InspectedNode[], nowMs: number): Check[] {
   const name = 'nodes'
   const alive = nodes.filter(({ isAlive }) => isAlive)
-  const gone = nodes
-    .filter(({ isAlive }) => !isAlive)
-    .map((node) =>
-      warning(
-        name,
-        `${node.name} did not stop, and was last seen ${formatRemaining(nowMs - node.seenAt)} ago`,
-        'Start it again; its row disappears a day after it was last seen.',
-      ),
-    )
+  const gone = nodes.filter(({ isAlive }) => !isAlive).map((node) => goneNodeCheck(node, nowMs))
   if (alive.length === 0)
     return [...gone, warning(name, 'none serves this database', 'Start one: otpd serve')]
   const list = alive.map((node) => node.name).join(', ')

@@ -21,6 +21,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
     pages: [
       'install',
       'operating',
+      'alerts',
       'kubernetes',
       'upgrading',
       'tls',

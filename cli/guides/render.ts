@@ -12,6 +12,7 @@ import { scalarFiles } from './scalar.ts'
 import { commandReference } from './reference/commands.ts'
 import { errorReference } from './reference/errors.ts'
 import { eventReference } from './reference/events.ts'
+import { alertTable } from './reference/alerts.ts'
 import { providerTable } from './reference/providers.ts'
 import { settingTable } from './reference/settings.ts'
 import { buildSearchIndex } from './search-index.ts'
@@ -24,6 +25,7 @@ const generators: Record<string, () => string> = {
   commands: commandReference,
   errors: errorReference,
   events: eventReference,
+  alerts: alertTable,
   providers: providerTable,
   settings: settingTable,
 }

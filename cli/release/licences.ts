@@ -15,7 +15,16 @@ export type BundledPackage = {
 }
 
 /** The licences whose terms a release meets. Read the terms of another one before you add it. */
-const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense']
+const allowedLicences = [
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Unlicense',
+]
 
 /**
  * Packages whose files have others bundled into them, which their manifest names. The values are the licences of the

@@ -1,6 +1,8 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
 import type { ProgressEstimate } from '../../src/shared/progress-estimate.ts'
-import { formatRemaining } from './text.ts'
+import { formatBytes, formatRemaining } from '../../src/shared/human-text.ts'
+
+export { formatBytes }
 
 export type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
   done: number | null
@@ -51,16 +53,3 @@ function withBar(share: number, text: string, columns: number): string {
 }
 
 const formatCount = (count: number) => Math.round(count).toLocaleString('en-US')
-
-const units = ['B', 'KB', 'MB', 'GB', 'TB']
-
-/** Formats a number of bytes with two digits or more: `312 MB`, `7.1 GB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes
-  let unit = 0
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000
-    unit++
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit] ?? ''}`
-}

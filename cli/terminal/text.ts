@@ -1,18 +1,20 @@
 import type { createColors } from 'picocolors'
 import { dayMs, hourMs, minuteMs, secondMs } from '../../src/shared/durations.ts'
+import { formatRemaining, localTime, printable } from '../../src/shared/human-text.ts'
+
+export {
+  formatRemaining,
+  formatTimeUntil,
+  localTime,
+  printable,
+  recentTime,
+} from '../../src/shared/human-text.ts'
 
 export type Paint = ReturnType<typeof createColors>
 
 /** Writes the name of a resource and its id; the id alone if the name is not known. */
 export const namedId = (id: string, name: string | undefined) =>
   name === undefined ? id : `${printable(name)} (${id})`
-
-/**
- * Replaces control characters in text from elsewhere (a project's name, a server's message): they could move the
- * cursor, recolour the screen or forge a line of ours.
- */
-export const printable = (text: string) =>
-  text.replaceAll(/\p{Cc}|\p{Cf}/gu, (character) => (character === '\u200d' ? character : '�'))
 
 /**
  * Escapes what a terminal would obey or hide in JSON from elsewhere: C1 controls, line and paragraph separators, and
@@ -64,24 +66,8 @@ export function wrapText(text: string, width: number): string[] {
   return lines
 }
 
-/** Formats a time as `2026-11-20 23:24:01` in the local time zone. */
-export function localTime(iso: string) {
-  const date = new Date(iso)
-  const twoDigits = (value: number) => String(value).padStart(2, '0')
-  const day = `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`
-  return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
-}
-
 /** Formats a time with its time zone: `2026-11-20 23:24:01 CET`. */
 export const zonedTime = (iso: string) => `${localTime(iso)} ${timeZone(Date.parse(iso))}`
-
-/** Formats only the time if it is today, otherwise `11-20 23:24`. */
-export function recentTime(iso: string, nowMs: number) {
-  const [day = '', time = ''] = localTime(iso).split(' ')
-  return localTime(new Date(nowMs).toISOString()).startsWith(day)
-    ? time
-    : `${day.slice(5)} ${time.slice(0, 5)}`
-}
 
 /** Names the local time zone at a moment: `UTC`, `CET`, `GMT+5:30`. */
 export function timeZone(nowMs: number) {
@@ -89,25 +75,9 @@ export function timeZone(nowMs: number) {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
 
-/** Formats a duration in its two largest useful units: `4 min 41 s`, `2 h`; `now` if it is zero or negative. */
-export function formatRemaining(durationMs: number) {
-  const seconds = Math.round(durationMs / 1000)
-  if (seconds <= 0) return 'now'
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
-  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
 /** Formats how long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
 export const formatDuration = (durationMs: number) =>
   durationMs < 1000 ? `${Math.round(durationMs)} ms` : formatRemaining(durationMs)
-
-/** Formats the time left until a moment: `in 40 s`, and `now` once it has passed. */
-export function formatTimeUntil(iso: string, nowMs: number) {
-  const timeLeft = formatRemaining(Date.parse(iso) - nowMs)
-  return timeLeft === 'now' ? timeLeft : `in ${timeLeft}`
-}
 
 /** Formats a time relative to now: `just now`, `5 min ago`, `in 2 h`; after 30 days the date. */
 export function relativeTime(iso: string, nowMs: number) {

@@ -1,7 +1,15 @@
 import type { SettingValue } from './reader.ts'
 
+/** Formats the rows of `otpd config show`: setting, value, origin. */
+export function settingRows(settings: readonly SettingValue[]): [string, string, string][] {
+  return settings.map(({ setting, value, origin }) => {
+    const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')
+    return [setting, text === '' ? '-' : text, origin]
+  })
+}
+
 /** Settings that a reload applies; the others apply at the next start. */
-const reloadable = /^(guard|prices|providers|routes)\.|^limits\.phoneSendBudget$/
+const reloadable = /^(alerts|guard|prices|providers|routes)\.|^limits\.phoneSendBudget$/
 
 /** Whether a reload applies the setting. */
 export const isReloadable = (setting: string) => reloadable.test(setting)

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { readAlerts } from './alerts.ts'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
 import { readBackup, type BackupConfig, type S3Secrets } from './backup.ts'
 import {
@@ -38,6 +39,7 @@ import {
   showListen,
 } from './values.ts'
 import type { ListenAddress, WebhookAllow } from './values.ts'
+import type { AlertDestination } from '../domain/model/alert.ts'
 import { facades, type Facade } from '../domain/model/compat.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
@@ -102,6 +104,8 @@ export type Config = {
   plans: Plans
   /** Providers and routes. Includes the providers' secrets, so it is never printed or logged. */
   delivery: DeliverySettings
+  /** Destinations of alerts to the operator. Includes secrets, so it is never printed or logged. */
+  alerts: AlertDestination[]
   /** Custom message texts; they replace or extend the built-in ones. */
   templates: MessageTemplates
   /** Never printed, never logged. */
@@ -224,7 +228,6 @@ export function loadConfig(
     consolePerMinute,
     lookupsPerMinute,
   })
-  const templates = readTemplates(reader, configFile.entries)
 
   const config: Config = {
     configFile: configFile.path,
@@ -254,7 +257,8 @@ export function loadConfig(
     metricsListen,
     plans,
     delivery,
-    templates,
+    templates: readTemplates(reader, configFile.entries),
+    alerts: readAlerts(reader, input, configFile.entries, use),
     secrets: {
       masterKey: masterKey.key,
       masterKeySource: masterKey.source,
@@ -287,14 +291,6 @@ export function loadMoveConfig(input: ConfigInput): MoveConfig {
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
-}
-
-/** Formats the rows of `otpd config show`: setting, value, origin. */
-export function settingRows(settings: readonly SettingValue[]): [string, string, string][] {
-  return settings.map(({ setting, value, origin }) => {
-    const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')
-    return [setting, text === '' ? '-' : text, origin]
-  })
 }
 
 const showAllow = ({ hosts, cidrs }: WebhookAllow) => [...hosts, ...cidrs]

@@ -35,6 +35,7 @@ export const newSettings: Record<string, readonly string[]> = {
     'plans.*.lookupsPerMinute',
   ],
   '0.3.0': [
+    'alerts.*.kind',
     'guard.challenge.hostnames',
     'guard.challenge.kind',
     'guard.challenge.secret',
@@ -56,7 +57,7 @@ export function listNewerSettings(settings: readonly SettingValue[], release: st
   return settings.flatMap((value) => {
     // A flag, a variable of otpd, or a line of the file.
     const isSet = /^(--|OTPD_)|:\d+$/.test(value.origin)
-    const name = value.setting.replace(/^plans\.[^.]+\./, 'plans.*.')
+    const name = value.setting.replace(/^(alerts|plans)\.[^.]+\./, '$1.*.')
     const since = later.find(([, names]) => names.includes(name))?.[0]
     return isSet && since !== undefined ? [{ ...value, since }] : []
   })

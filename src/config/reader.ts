@@ -186,7 +186,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
 const planKeys = keysOf(FREE_PLAN).map((key) => `plans.NAME.${key}`)
 
 /** Tables whose keys are chosen by the operator; they are checked by the code that reads them. */
-const namedTables = ['plans', 'templates', 'providers', 'routes']
+const namedTables = ['alerts', 'plans', 'templates', 'providers', 'routes']
 
 /** Prefix of variables for provider secrets, which the file refers to by name. */
 export const secretPrefix = 'OTPD_SECRET_'

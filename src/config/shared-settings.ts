@@ -16,6 +16,7 @@ const sharedNames = [
   'retention',
   'plans',
   'delivery',
+  'alerts',
   'templates',
 ] as const
 

@@ -1,7 +1,7 @@
 import type { Reader } from './reader.ts'
 import type { FileEntry } from './toml-file.ts'
 
-/** One `[[providers]]` or `[[routes]]` table: its keys with their values and source lines. */
+/** One `[[providers]]`, `[[routes]]` or `[[alerts]]` table: its keys with their values and source lines. */
 export type ConfigTable = { source: string; keys: ReadonlyMap<string, { value: unknown; source: string }> }
 
 export const providerNamePattern = /^[a-z][a-z0-9-]{0,31}$/

@@ -1,20 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Config } from '../config/config.ts'
-import { coversHost, readCertificate, type CertificateFacts } from '../tls/pair.ts'
+import type { CertificateInspection } from '../shared/certificate-checks.ts'
+import { coversHost, readCertificate } from '../tls/pair.ts'
 import { readFailure, readSaved, tlsFolder, type SavedFailure } from '../tls/saved.ts'
-
-export type CertificateInspection =
-  | { state: 'none'; failure: SavedFailure | null }
-  | { state: 'unreadable'; path: string }
-  | {
-      state: 'readable'
-      facts: CertificateFacts
-      /** Whether it covers the host of the public URL; null without one. */
-      coversPublicUrl: boolean | null
-      /** Last failure to renew it; null if it is not obtained by ACME, or the last attempt succeeded. */
-      failure: SavedFailure | null
-    }
 
 /** Reads the certificate that a server of this configuration has; null without HTTPS. */
 export function inspectCertificate({

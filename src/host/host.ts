@@ -9,6 +9,7 @@ import { readGuardStatus } from '../domain/guard/status.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
+import { deleteTestAlerts, listAlerts, queueTestAlerts } from './alerts.ts'
 import { requireDataDir } from './data.ts'
 import type { SharedInspection } from './inspect-shared.ts'
 import { hostClock, openStore } from './open.ts'
@@ -30,6 +31,7 @@ import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate
 import { prepareDatabase, toStartError } from '../store/files/prepare-database.ts'
 import { connect } from '../store/engine/sqlite.ts'
 
+export type { HostAlert, HostAlerts } from './alerts.ts'
 export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
 
 export {
@@ -45,11 +47,8 @@ export {
 export { inspectBackups, type BackupInspection } from './backups.ts'
 export { requireReadable } from '../store/files/data-dir.ts'
 export { findRunningServer, type RunningServerView } from './running.ts'
-export {
-  certifiedUrl,
-  inspectCertificate,
-  type CertificateInspection as HostCertificate,
-} from './certificate.ts'
+export { certifiedUrl, inspectCertificate } from './certificate.ts'
+export type { CertificateInspection as HostCertificate } from '../shared/certificate-checks.ts'
 export { inspectKeptKeys, type KeptKeysInspection } from './kept-keys.ts'
 export { findLogDamage, listDamagedLogs, type DamagedLog } from '../store/files/damaged-log.ts'
 export { moveDataDir, type HostMove, type HostMoveStep } from './move.ts'
@@ -150,6 +149,16 @@ export async function openHost(options: {
           until: new Date(openUntil).toISOString(),
         }))
     },
+
+    /** Lists the alerts that fire, the oldest first, and the notices that wait to be sent. */
+    listAlerts: () => listAlerts(store),
+
+    /** Queues a test notice for each destination; the running server sends it. @returns when they were queued */
+    queueTestAlerts: (destinations: readonly string[]) => queueTestAlerts(store, destinations, clock.now()),
+
+    /** Deletes the test notices of a time that were not sent. */
+    deleteTestAlerts: (destinations: readonly string[], at: string) =>
+      deleteTestAlerts(store, destinations, at),
 
     /** URL for the delivery receipts of a provider; null if no public URL is configured. */
     callbackUrlFor: (provider: string): string | null =>

@@ -104,6 +104,7 @@ async function openIn(
     clock,
     isNew,
     isShared: false,
+    listNodes: async () => [],
     dataDir,
     setupTokenFile: files.setupToken,
     disk: { isFull: false },

@@ -4,6 +4,7 @@ import { openPostgres } from '../store/engine/postgres.ts'
 import { StartRefused } from '../store/files/data-dir.ts'
 import { toStartError } from '../store/postgres/connect.ts'
 import { openSharedKeyring, type SharedKeyring } from '../store/postgres/keyring.ts'
+import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
 import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
 import { registerThisNode } from './node-registry.ts'
 import { createOutageReporter, withoutOutages } from './outage-log.ts'
@@ -82,6 +83,14 @@ export async function openSharedDatabase(
       clock,
       isNew,
       isShared: true,
+      async listNodes() {
+        const nodes = await listNodes(database)
+        return nodes.map(({ name, seenAt }) => ({
+          name,
+          seenAt,
+          isAlive: clock.now() - seenAt < nodeGoneMs,
+        }))
+      },
       dataDir: null,
       setupTokenFile: null,
       disk,

@@ -5,6 +5,7 @@ import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Log } from '../log/log.ts'
+import { startAlerts } from './alerts.ts'
 import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
 import { logFault } from './log-fault.ts'
@@ -36,7 +37,7 @@ export type { DevLine } from './dev-lines.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
 /** The part of the configuration that a running server takes over. */
-export type Reloadable = Pick<Config, 'budgets' | 'configFile' | 'delivery' | 'guard'>
+export type Reloadable = Pick<Config, 'alerts' | 'budgets' | 'configFile' | 'delivery' | 'guard'>
 
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
@@ -49,7 +50,7 @@ export type RunningServer = {
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Applies providers, routes, guard, send budget and certificate of a new configuration. Deliveries in progress keep the old ones. */
+  /** Applies providers, routes, alerts, guard, send budget and certificate of a new configuration. Deliveries in progress keep the old ones. */
   reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
   /** Graceful shutdown: drains, finishes work in progress and closes everything, within ten seconds and `drainSeconds`. Idempotent. */
   stop(): Promise<void>
@@ -201,20 +202,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     cleanups.push(services.closeIdleConnections)
-    await startWorkers({
-      config,
-      services,
-      storage,
-      webhookWorker,
-      store,
-      leadership,
-      clock,
-      nodeClock,
-      wall,
-      log,
-      cleanups,
-      world,
-    })
+    const parts = { services, storage, store, leadership, clock, wall, log, cleanups, world }
+    await startWorkers({ ...parts, config, webhookWorker, nodeClock })
 
     const tls = config.tls
       ? await openTls(
@@ -244,6 +233,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, { log, cleanups, world })
 
     startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics, world })
+    const configureAlerts = startAlerts(config, { ...parts, node, version })
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups, world })
     await storage.watch()
     const startedAt = nodeClock.now()
@@ -255,8 +245,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       const { delivery } = changed
       await services.messaging.reload(delivery)
       services.configureLimits(changed)
-      const { budgets, configFile, guard } = changed
-      const reloaded = { ...config, budgets, configFile, delivery, guard }
+      const { alerts, budgets, configFile, guard } = changed
+      configureAlerts(alerts)
+      const reloaded = { ...config, alerts, budgets, configFile, delivery, guard }
       await updateRecord(reloaded, changedSettings)
       void tls?.refresh()
     }

@@ -21,6 +21,8 @@ export type Storage = {
   isNew: boolean
   /** Whether other nodes may serve the same database. */
   isShared: boolean
+  /** Lists the nodes of a shared database; empty if there can be no others. */
+  listNodes(): Promise<StoredNode[]>
   /** Null if nothing is kept in files. */
   dataDir: string | null
   /** File for the token of the first account; null without a data directory. */
@@ -34,6 +36,9 @@ export type Storage = {
   /** Converts a known error of the database to a StartRefused; returns other errors unchanged. */
   toStartError(error: unknown): unknown
 }
+
+/** A node as its row tells. `isAlive`: it renewed its row lately. */
+export type StoredNode = { name: string; seenAt: number; isAlive: boolean }
 
 export type StorageNeeds = {
   world: World

@@ -1,8 +1,9 @@
-import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
+import { and, count, eq, gte, ne, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore, BreakdownRange, CountChanges } from '../domain/store/analytics.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { pick } from '../shared/fields.ts'
 import { addOnConflict, insertInto } from './engine/row-writes.ts'
 
 // prettier-ignore
@@ -31,8 +32,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     breakdown.channel,
     breakdown.provider,
   ]
-  const { requests, sent, delivered, undelivered, verified, failed } = breakdown
-  const breakdownCounts = { requests, sent, delivered, undelivered, verified, failed }
+  const breakdownCounts = pick(breakdown, breakdownNames)
   const allCounts = {
     requests: days.requests,
     sent: days.sent,
@@ -205,6 +205,8 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
       return deleted.length > 0
     },
 
+    countryDays: (firstDay) => listCountryDays(database, executor, firstDay),
+
     async totals(developerId, environment, activeSinceDay) {
       const [row] = await totals[environment ?? 'all']({ developerId, activeSinceDay })
       return row ?? { requests: 0, verified: 0, active: 0 }
@@ -248,6 +250,19 @@ type ApplicationRangeFilter = RangeFilter & {
   appId: string | number
   country: string | undefined
   channel: string | undefined
+}
+
+/** Sums up live messages by country and day. Messages of test applications have no provider. */
+function listCountryDays(
+  { tables: { breakdownCounts: counts } }: Database,
+  executor: QueryExecutor,
+  firstDay: number,
+) {
+  const { country, day, provider } = counts
+  const sent = sql<number>`sum(${counts.sent})`.mapWith(Number)
+  const verified = sql<number>`sum(${counts.verified})`.mapWith(Number)
+  const isLive = and(gte(day, firstDay), ne(country, ''), ne(provider, ''))
+  return executor.select({ country, day, sent, verified }).from(counts).where(isLive).groupBy(country, day)
 }
 
 type DayColumns = Record<'requests' | 'sent' | 'verified' | 'failed' | 'active', unknown>

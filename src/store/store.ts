@@ -6,6 +6,7 @@ import type { Change, Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import type { DeliveryQueue, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
 import { createAccountStore } from './accounts.ts'
+import { createAlertStore } from './alerts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApiTokenStore } from './api-tokens.ts'
 import { createApplicationStore } from './applications.ts'
@@ -253,6 +254,7 @@ function bindStores(
 ): UnitStores {
   return {
     accounts: createAccountStore(database, executor),
+    alerts: createAlertStore(database, executor),
     analytics: createAnalyticsStore(database, executor),
     apiTokens: createApiTokenStore(database, executor, noteEvent),
     applications: createApplicationStore(database, executor, sealing),

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, getTableColumns, lt, lte } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, isNotNull, lt, lte } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -142,6 +142,15 @@ export function createWebhookEndpointStore(
 
     async lock(id) {
       await database.lock(executor, endpoints, endpoints.id, id)
+    },
+
+    async listDisabled() {
+      const rows = await executor
+        .select({ id: endpoints.id, reason: endpoints.disabledReason })
+        .from(endpoints)
+        .where(and(eq(endpoints.status, 'disabled'), isNotNull(endpoints.disabledReason)))
+        .orderBy(endpoints.id)
+      return rows.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }]))
     },
 
     async findOwner(id) {

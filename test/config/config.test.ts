@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { processInput, settingList, settingRows } from '../../src/config/config.ts'
+import { settingRows } from '../../src/config/changes.ts'
+import { processInput, settingList } from '../../src/config/config.ts'
 import {
   requireConfig,
   load,
@@ -46,6 +47,7 @@ test('works without any configuration', () => {
       },
     },
     delivery: { providers: [], routes: [] },
+    alerts: [],
     retention: { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 },
     metricsListen: null,
     guard: {

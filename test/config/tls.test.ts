@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { certificateChecks } from '../../cli/doctor/certificate.ts'
+import { certificateChecks } from '../../src/shared/certificate-checks.ts'
 import { inspectPair } from '../../src/tls/pair.ts'
 import { findOrigin, load, loadEnv, requireConfig, requireProblem } from '../helpers/config.ts'
 import { hasOpenssl, makeCertificate } from '../helpers/webhook-receiver.ts'

@@ -25,7 +25,7 @@ const listLeafCommands = (command: Command, path: string[] = []): string[] =>
     : command.commands.flatMap((sub) => listLeafCommands(sub, [...path, sub.name()]))
 
 /** Commands that have subcommands, and do something without one too. */
-const parentCommands = ['audit', 'backup']
+const parentCommands = ['alerts', 'audit', 'backup']
 
 /** Commands that take over the terminal; they have their own tests below. */
 const longRunningCommands = ['serve', 'console']
@@ -40,6 +40,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
   let server: RunningServer
   let proxy: RecordingProxy
   let receiver: WebhookReceiver
+  let alertReceiver: WebhookReceiver
   const gateway = startGateway()
   let context: CommandContext
 
@@ -62,6 +63,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
 
   beforeAll(async () => {
     receiver = await startReceiver()
+    alertReceiver = await startReceiver()
     server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', OTPD_SEND_PER_MINUTE: '0' } })
     proxy = startRecordingProxy(server.url)
     const folder = join(server.home, '.config/otpd')
@@ -70,7 +72,8 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
     const { values } = createTwilioSettings('main', gateway.url)
     const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
     const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
-    writeFileSync(join(folder, 'server.toml'), ['[[providers]]', ...lines].join('\n'))
+    const alert = ['[[alerts]]', 'kind = "webhook"', `url = "${alertReceiver.url}"`]
+    writeFileSync(join(folder, 'server.toml'), ['[[providers]]', ...lines, ...alert].join('\n'))
     process.kill(server.pid, 'SIGHUP')
     await server.waitForLog('delivery reloaded')
     context = createScene()
@@ -81,6 +84,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
     await proxy.stop()
     await gateway.stop()
     await receiver.stop()
+    await alertReceiver.stop()
   })
 
   function createScene(): CommandContext {

@@ -137,6 +137,11 @@ export const importRules: readonly ImportRule[] = [
     packages: neutralPackages,
   },
   {
+    area: 'src/delivery/alerts',
+    imports: [...domain('model'), 'src/delivery/kit'],
+    packages: neutralPackages,
+  },
+  {
     area: 'src/delivery',
     imports: [...domain('model'), 'src/delivery/kit', 'src/delivery/providers', 'src/delivery/text'],
     types: domain('otp'),
@@ -154,11 +159,12 @@ export const importRules: readonly ImportRule[] = [
     types: domain('accounts', 'model', 'store'),
     packages: neutralPackages,
   },
-  // The settings of providers, guard and retention are checked against what these accept.
+  // The settings of providers, alerts, guard and retention are checked against what these accept.
   {
     area: 'src/config',
     imports: [
       ...domain('guard', 'model', 'upkeep'),
+      'src/delivery/alerts',
       'src/delivery/kit/provider-kinds.ts',
       'src/delivery/providers/all-provider-kinds.ts',
       'src/tls/pair.ts',
@@ -271,6 +277,7 @@ export const importRules: readonly ImportRule[] = [
       'src/backups',
       'src/config',
       'src/delivery',
+      'src/delivery/alerts',
       'src/delivery/kit',
       'src/delivery/providers',
       'src/delivery/text',
@@ -389,6 +396,7 @@ export const importRules: readonly ImportRule[] = [
       ...cli('help.ts', 'program.ts', 'terminal'),
       ...domain('guard', 'log', 'model'),
       'src/config/config.ts',
+      'src/delivery/alerts/all-alert-kinds.ts',
       'src/delivery/providers/all-provider-kinds.ts',
       'src/http/openapi/error-catalogue.ts',
       'src/http/errors.ts',

@@ -32,6 +32,9 @@ export type BreakdownChanges = {
   failed?: number
 }
 
+/** Live messages of a country on a day, of all developers. */
+export type CountryDay = { country: string; day: number; sent: number; verified: number }
+
 /** UTC days, both ends included, and an environment; undefined is both. */
 export type BreakdownRange = { firstDay: number; lastDay: number; environment: Environment | undefined }
 
@@ -44,6 +47,8 @@ export type AnalyticsStore = {
   addBreakdown(rows: ReadonlyArray<{ key: BreakdownKey; counts: BreakdownChanges }>): void
   /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
   deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
+  /** Sums up live messages of all developers, by country and day. */
+  countryDays(firstDay: number): Promise<CountryDay[]>
   /** @param environment undefined: both */
   totals(
     developerId: string,

@@ -1,4 +1,5 @@
 import type { AccountStore } from './accounts.ts'
+import type { AlertStore } from './alerts.ts'
 import type { AnalyticsStore } from './analytics.ts'
 import type { ApiTokenStore } from './api-tokens.ts'
 import type { AuditStore } from './audit.ts'
@@ -41,6 +42,7 @@ import type { Awaitable } from '../model/awaitable.ts'
  */
 export type Stores = {
   accounts: AccountStore
+  alerts: AlertStore
   analytics: AnalyticsStore
   apiTokens: ApiTokenStore
   applications: ApplicationStore

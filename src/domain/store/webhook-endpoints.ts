@@ -42,6 +42,8 @@ export type WebhookEndpointStore = {
   ): Promise<WebhookEndpoint | undefined>
   /** Locks an endpoint until the transaction ends. */
   lock(id: string): Promise<void>
+  /** Lists the endpoints of all developers that were disabled for failing, in the order of their ids. */
+  listDisabled(): Promise<Array<{ id: string; reason: DisabledReason }>>
   findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
   /**
    * Disables an enabled endpoint.

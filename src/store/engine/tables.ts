@@ -1,6 +1,7 @@
 import type { Purpose } from '../../domain/model/keys.ts'
 import type { ColumnKit } from './tables/columns.ts'
 import { defineAccountsTables } from './tables/accounts.ts'
+import { defineAlertsTables } from './tables/alerts.ts'
 import { defineAppsTables } from './tables/apps.ts'
 import { defineOtpTables } from './tables/otp.ts'
 import { defineLogTables } from './tables/log.ts'
@@ -56,6 +57,7 @@ export function defineTables(c: ColumnKit) {
     counters,
     retentionCheckpoints,
     ...defineAccountsTables(c),
+    ...defineAlertsTables(c),
     ...defineAppsTables(c),
     ...defineOtpTables(c),
     ...defineLogTables(c),

@@ -1,3 +1,4 @@
+import { alertRaces } from './alerts.ts'
 import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
 import { facadeRaces } from './facades.ts'
@@ -22,4 +23,5 @@ export const races = [
   ...guardWalkRaces,
   ...relayOutcomeRaces,
   ...auditRaces,
+  ...alertRaces,
 ]

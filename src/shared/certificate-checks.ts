@@ -1,16 +1,30 @@
-import type { Config } from '../../src/config/config.ts'
-import type { HostCertificate } from '../../src/host/host.ts'
-import { dayMs } from '../../src/shared/durations.ts'
-import { formatRemaining, formatTimeUntil, localTime, printable } from '../terminal/text.ts'
 import { fault, ok, warning, type Check } from './check.ts'
+import { dayMs } from './durations.ts'
+import { formatRemaining, formatTimeUntil, localTime, printable } from './human-text.ts'
+
+/** Last failure of the certificate authority, and when it is asked again. */
+type Failure = { error: string; nextTry: number }
+
+/** The certificate of a server with HTTPS, as its machine has it. */
+export type CertificateInspection =
+  | { state: 'none'; failure: Failure | null }
+  | { state: 'unreadable'; path: string }
+  | {
+      state: 'readable'
+      facts: { names: string[]; notBefore: number; notAfter: number }
+      /** Whether it covers the host of the public URL; null without one. */
+      coversPublicUrl: boolean | null
+      /** Last failure to renew it; null if it is not obtained by ACME, or the last attempt succeeded. */
+      failure: Failure | null
+    }
 
 /** A renewal that has failed for so long is a fault; of short-lived certificates, less. */
 const remainingMinMs = 10 * dayMs
 
 /** Checks the certificate of HTTPS: its end, and the names that it covers. */
 export function certificateChecks(
-  { tls, publicUrl }: Config,
-  certificate: HostCertificate | null,
+  { tls, publicUrl }: { tls: { certificate: { kind: string } } | null; publicUrl: string | null },
+  certificate: CertificateInspection | null,
   nowMs: number,
 ): Check[] {
   const name = 'certificate'

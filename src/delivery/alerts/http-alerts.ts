@@ -1,0 +1,144 @@
+import type { AlertEvent, AlertNotice } from '../../domain/model/alert.ts'
+import type { HttpRequest, HttpResult } from '../kit/http-client.ts'
+import { defineAlertKind, type AlertNeeds, type SendAlert } from './alert-kind.ts'
+import { alertLines, alertTitle } from './alert-text.ts'
+
+const tokenField = {
+  description: 'the token that is sent as Authorization: Bearer',
+  secret: true,
+  pattern: /^[\x21-\x7e]+$/,
+} as const
+
+/** Posts each notice as JSON to an own receiver. */
+export const webhookAlerts = defineAlertKind({
+  kind: 'webhook',
+  title: 'Webhook',
+  fields: {
+    url: { description: 'the URL to post to', required: true, url: true },
+    token: tokenField,
+  },
+  create: ({ url, token }, needs) =>
+    postEach(needs, (notice) => {
+      const { destination, event, at, kind, subject, severity, message, remedy, since } = notice
+      return {
+        url,
+        headers: {
+          ...json,
+          // The same at each attempt, so that a receiver can drop a repetition.
+          'webhook-id': `${destination}.${kind}.${subject}.${at}`.replaceAll(/[^\w.+-]/g, '-'),
+          ...authorization(token),
+        },
+        body: JSON.stringify({
+          type: `alert.${event}`,
+          timestamp: new Date(at).toISOString(),
+          data: {
+            kind,
+            subject,
+            severity,
+            message,
+            remedy,
+            since: new Date(since).toISOString(),
+            server: needs.server(),
+          },
+        }),
+      }
+    }),
+})
+
+/** Posts to an incoming webhook of Slack (api.slack.com/messaging/webhooks); Mattermost understands the same. */
+export const slackAlerts = defineAlertKind({
+  kind: 'slack',
+  title: 'Slack',
+  fields: {
+    url: {
+      description: 'the URL of the incoming webhook (api.slack.com/apps, Incoming Webhooks)',
+      required: true,
+      secret: true,
+      url: true,
+    },
+  },
+  create: ({ url }, needs) =>
+    postEach(needs, (notice) => {
+      const title = `*${escapeSlack(alertTitle(notice))}*`
+      const lines = alertLines(notice, needs.server()).map(escapeSlack)
+      return { url, headers: json, body: JSON.stringify({ text: [title, ...lines].join('\n') }) }
+    }),
+})
+
+/** Posts to a webhook of Discord (discord.com/developers/docs/resources/webhook#execute-webhook). */
+export const discordAlerts = defineAlertKind({
+  kind: 'discord',
+  title: 'Discord',
+  fields: {
+    url: {
+      description: 'the URL of the webhook (settings of the channel, Integrations)',
+      required: true,
+      secret: true,
+      url: true,
+    },
+  },
+  create: ({ url }, needs) =>
+    postEach(needs, (notice) => {
+      const text = [alertTitle(notice), ...alertLines(notice, needs.server())].join('\n')
+      // No text may call members of the server.
+      const body = { content: text.slice(0, discordLengthMax), allowed_mentions: { parse: [] } }
+      return { url, headers: json, body: JSON.stringify(body) }
+    }),
+})
+
+const discordLengthMax = 2_000
+
+/** Publishes to a topic of ntfy (docs.ntfy.sh/publish). */
+export const ntfyAlerts = defineAlertKind({
+  kind: 'ntfy',
+  title: 'ntfy',
+  fields: {
+    url: {
+      description: 'the URL of the topic',
+      required: true,
+      url: true,
+      example: 'https://ntfy.sh/TOPIC',
+    },
+    token: { ...tokenField, description: 'the access token of a protected topic' },
+  },
+  create: ({ url, token }, needs) =>
+    postEach(needs, (notice) => ({
+      url,
+      headers: {
+        title: 'otpd',
+        priority: notice.severity === 'critical' && notice.event !== 'resolved' ? 'urgent' : 'default',
+        tags: ntfyTags[notice.event],
+        'content-type': 'text/plain; charset=utf-8',
+        ...authorization(token),
+      },
+      body: [alertTitle(notice), ...alertLines(notice, needs.server())].join('\n'),
+    })),
+})
+
+const ntfyTags = {
+  firing: 'warning',
+  reminder: 'warning',
+  resolved: 'white_check_mark',
+  test: 'test_tube',
+} as const satisfies Record<AlertEvent, string>
+
+const json = { 'content-type': 'application/json' }
+
+const authorization = (token: string | undefined): Record<string, string> =>
+  token === undefined ? {} : { authorization: `Bearer ${token}` }
+
+/** Slack reads `<…>` as a link and `&` as an entity (api.slack.com/reference/surfaces/formatting#escaping). */
+const escapeSlack = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+
+/** Posts a request for each notice; any answer but 2xx is a failure. */
+const postEach =
+  ({ http }: AlertNeeds, toRequest: (notice: AlertNotice) => Omit<HttpRequest, 'method'>): SendAlert =>
+  async (notice, signal) =>
+    failureOf(await http.request({ method: 'POST', ...toRequest(notice) }, signal))
+
+/** The answer is not repeated: it may contain the URL, which is a secret. */
+function failureOf(result: HttpResult): string | null {
+  if (result.kind !== 'response') return result.code === 'ABORTED' ? 'no answer in time' : result.code
+  return result.status >= 200 && result.status < 300 ? null : `HTTP ${result.status}`
+}

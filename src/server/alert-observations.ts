@@ -1,0 +1,157 @@
+import { statfsSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
+import { readGuardStatus } from '../domain/guard/status.ts'
+import type { GuardSettings } from '../domain/guard/settings.ts'
+import type { AlertCause, AlertKind } from '../domain/model/alert.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { Store } from '../domain/store/store.ts'
+import { findHalvedConversions, usualDays } from '../domain/upkeep/conversion.ts'
+import { inspectBackups } from '../host/backups.ts'
+import { inspectCertificate } from '../host/certificate.ts'
+import { certificateChecks } from '../shared/certificate-checks.ts'
+import { warning, type Check } from '../shared/check.ts'
+import { dayMs } from '../shared/durations.ts'
+import {
+  clockSkewCheck,
+  freeSpaceCheck,
+  goneNodeCheck,
+  guardAlertCheck,
+  lateBackupChecks,
+  openCircuitCheck,
+} from '../shared/operating-checks.ts'
+import type { StoredNode } from './storage.ts'
+
+/** Looks for faults of one kind. A rejection leaves the alerts of that kind as they are. */
+export type Observer = { kind: AlertKind; observe(): Promise<AlertCause[]> }
+
+/** Observers of what all nodes share; one node runs them. */
+export function createSharedObservers(needs: {
+  store: Store<'analytics' | 'guard' | 'providerCircuits' | 'webhookEndpoints'>
+  clock: Clock
+  guardSettings(): GuardSettings
+  /** Names of the providers in use. */
+  providers(): readonly string[]
+  listNodes(): Promise<StoredNode[]>
+}): Observer[] {
+  const { store, clock, guardSettings, providers, listNodes } = needs
+  return [
+    {
+      kind: 'guard',
+      async observe() {
+        const { alerts } = await readGuardStatus(store, guardSettings(), clock.now())
+        const countries = [...new Set(alerts.map(({ country }) => country))]
+        return countries.flatMap((country) => toCauses('guard', country, guardAlertCheck(country)))
+      },
+    },
+    {
+      kind: 'provider',
+      async observe() {
+        const circuits = await store.read.providerCircuits.list()
+        const names = providers()
+        const isOpen = (name: string) => circuits.some((circuit) => circuit.name === name)
+        const isLast = names.every(isOpen)
+        return names.flatMap((name) => {
+          const [circuit] = circuits
+            .filter((candidate) => candidate.name === name)
+            .toSorted((a, b) => b.openUntil - a.openUntil)
+          if (!circuit) return []
+          return toCauses('provider', name, openCircuitCheck(circuit, isLast, clock.now()))
+        })
+      },
+    },
+    {
+      kind: 'conversion',
+      async observe() {
+        const today = Math.floor(clock.now() / dayMs)
+        const rows = await store.read.analytics.countryDays(today - 1 - usualDays)
+        return findHalvedConversions(rows, today).flatMap((halved) =>
+          toCauses('conversion', halved.country, conversionCheck(halved)),
+        )
+      },
+    },
+    {
+      kind: 'node',
+      async observe() {
+        const gone = (await listNodes()).filter(({ isAlive }) => !isAlive)
+        return gone.flatMap((node) => toCauses('node', node.name, goneNodeCheck(node, clock.now())))
+      },
+    },
+    {
+      kind: 'webhook',
+      async observe() {
+        const disabled = await store.read.webhookEndpoints.listDisabled()
+        return disabled.flatMap((endpoint) => toCauses('webhook', endpoint.id, disabledCheck(endpoint)))
+      },
+    },
+  ]
+}
+
+/** Observers of this node: its disk, backups, certificate and clock. */
+export function createNodeObservers(needs: {
+  config: Pick<Config, 'backup' | 'publicUrl' | 'tls'>
+  /** Null without files. */
+  dataDir: string | null
+  clock: Clock
+  wall: Clock
+  isShared: boolean
+  /** Name of the node, if there may be others; otherwise ''. */
+  node: string
+}): Observer[] {
+  const { config, dataDir, clock, wall, isShared, node } = needs
+  const observer = (kind: AlertKind, check: () => Check[]): Observer => ({
+    kind,
+    observe: async () => toCauses(kind, node, ...check()),
+  })
+  return [
+    ...(dataDir === null
+      ? []
+      : [
+          observer('backup', () => lateBackupChecks(inspectBackups(config, dataDir), wall.now())),
+          observer('disk', () => [freeSpaceCheck(freeBytes(dataDir))]),
+        ]),
+    observer('certificate', () =>
+      certificateChecks(config, inspectCertificate({ ...config, dataDir }), wall.now()),
+    ),
+    observer('clock', () => [
+      clockSkewCheck(
+        wall.now() - clock.now(),
+        isShared ? 'the database' : 'the time that the server has kept since its start',
+      ),
+    ]),
+  ]
+}
+
+function freeBytes(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir)
+  return bavail * bsize
+}
+
+/** Converts the worst of some checks to a cause; none if all is well. */
+function toCauses(kind: AlertKind, subject: string, ...checks: readonly Check[]): AlertCause[] {
+  const worst =
+    checks.find(({ status }) => status === 'fault') ?? checks.find(({ status }) => status === 'warning')
+  if (!worst) return []
+  const { status, name, message, remedy } = worst
+  const severity = status === 'fault' ? 'critical' : 'warning'
+  const node = subject !== '' && nodeKinds.includes(kind) ? ` of ${subject}` : ''
+  return [{ kind, subject, severity, message: `${name}${node}: ${message}`, remedy: remedy ?? '' }]
+}
+
+/** Kinds whose subject is the node, which the checks do not name. */
+const nodeKinds: readonly AlertKind[] = ['backup', 'disk', 'certificate', 'clock']
+
+const percent = (share: number) => `${Math.round(100 * share)} %`
+
+const conversionCheck = (halved: { country: string; share: number; usualShare: number }) =>
+  warning(
+    'conversion',
+    `${halved.country}: ${percent(halved.share)} of the codes were verified today, ${percent(halved.usualShare)} in the week before`,
+    'Compare providers and channels: otpd analytics --by provider; then test one: otpd provider test',
+  )
+
+const disabledCheck = ({ id, reason }: { id: string; reason: 'failing' | 'gone' }) =>
+  warning(
+    'webhook',
+    `endpoint ${id} was disabled: ${reason === 'gone' ? 'it answered 410 Gone' : 'it failed for 120 hours'}`,
+    `Correct the receiver, then: otpd webhook enable ${id}`,
+  )

@@ -1,0 +1,133 @@
+import type { Config } from '../config/config.ts'
+import { alertDestinationKinds } from '../delivery/alerts/all-alert-kinds.ts'
+import type { SendAlert } from '../delivery/alerts/alert-kind.ts'
+import { createProviderHttp } from '../delivery/kit/http-client.ts'
+import type { AlertDestination, QueuedAlertNotice } from '../domain/model/alert.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { Store } from '../domain/store/store.ts'
+import { createNoticeSender, type NoticeResult } from '../domain/upkeep/alert-notices.ts'
+import { recordObservation, resolveAlertsOfGoneNodes } from '../domain/upkeep/alerts.ts'
+import { LeadershipLostError, type Leadership } from '../domain/upkeep/leadership.ts'
+import type { Log } from '../log/log.ts'
+import { secondMs } from '../shared/durations.ts'
+import type { World } from '../world/world.ts'
+import { createNodeObservers, createSharedObservers, type Observer } from './alert-observations.ts'
+import type { Node } from './leadership.ts'
+import { startPeriodicTask } from './periodic-tasks.ts'
+import type { Services } from './services.ts'
+import type { Cleanups } from './shutdown.ts'
+import type { Storage } from './storage.ts'
+
+const observationMs = 30 * secondMs
+const sendingMs = 2 * secondMs
+/** Shorter than the lease of a notice. */
+const sendMsMax = 20 * secondMs
+/** Source of the alerts that are about all nodes. */
+const sharedSource = 'installation'
+
+/**
+ * Starts the alerts to the operator: each node looks after itself, and the leader after what they share, sending included.
+ * Without destinations nothing is looked for.
+ *
+ * @returns takes over the destinations of a new configuration
+ */
+export function startAlerts(
+  config: Config,
+  needs: {
+    store: Store
+    services: Pick<Services, 'guard' | 'messaging' | 'publicUrl'>
+    storage: Pick<Storage, 'dataDir' | 'isShared' | 'listNodes'>
+    node: Node
+    leadership: Leadership
+    clock: Clock
+    wall: Clock
+    version: string
+    log: Log
+    cleanups: Cleanups
+    world: World
+  },
+): (destinations: readonly AlertDestination[]) => void {
+  const { services, storage, node, leadership, clock, log, cleanups, world } = needs
+  const store = leadership.fence(needs.store)
+  const nodeSource = `node/${node.name}`
+  let destinations: readonly AlertDestination[] = config.alerts
+  const { messaging, guard, publicUrl } = services
+  const shared = createSharedObservers({
+    ...needs,
+    guardSettings: guard.settings,
+    providers: () => messaging.listProviders().map(({ name }) => name),
+    listNodes: storage.listNodes,
+  })
+  const own = createNodeObservers({ ...needs, ...storage, config, node: node.isSole ? '' : node.name })
+
+  async function record(source: string, observers: readonly Observer[], target: Store) {
+    for (const { kind, observe } of observers) {
+      try {
+        const causes = await observe()
+        await recordObservation(target, { source, kinds: [kind], causes }, destinations, clock.now())
+      } catch (error) {
+        if (error instanceof LeadershipLostError) throw error
+        log.warn('a check for alerts failed', { kind, error })
+      }
+    }
+  }
+
+  async function observe() {
+    if (destinations.length === 0) return
+    await record(nodeSource, own, needs.store)
+    await leadership.run(async () => {
+      await record(sharedSource, shared, store)
+      const nodes = (await storage.listNodes()).map(({ name }) => `node/${name}`)
+      const sources = [sharedSource, nodeSource, ...nodes]
+      await resolveAlertsOfGoneNodes(store, sources, destinations, clock.now())
+    })
+  }
+
+  const sender = createSender({ version: needs.version, publicUrl, world })
+  const sendNotices = createNoticeSender({
+    store,
+    now: clock.now,
+    destinations: () => destinations.map(({ name }) => name),
+    send: (notice) => sender.send(destinations, notice),
+    onFailed: ({ destination, kind, event, attempts }, failure) =>
+      log.warn('an alert could not be sent; it is tried again', {
+        destination,
+        kind,
+        event,
+        failure,
+        attempt: attempts + 1,
+      }),
+    onDropped: ({ destination, kind, event }) =>
+      log.error('an alert could not be sent for a day and was dropped', { destination, kind, event }),
+  })
+  cleanups.push(
+    sender.close,
+    startPeriodicTask(observationMs, world, log, observe),
+    startPeriodicTask(sendingMs, world, log, () => leadership.run(sendNotices)),
+  )
+  return (changed) => void (destinations = changed)
+}
+
+/** Sends notices to their destinations. */
+function createSender(needs: { version: string; publicUrl: () => string; world: World }) {
+  const { version, publicUrl, world } = needs
+  const http = createProviderHttp({ version, world })
+  const opened = new WeakMap<AlertDestination, SendAlert>()
+
+  function open(destination: AlertDestination): SendAlert {
+    const kind = alertDestinationKinds.find((candidate) => candidate.kind === destination.kind)
+    if (!kind) throw new Error(`unknown kind of alert: ${destination.kind}`)
+    const send = opened.get(destination) ?? kind.create(destination.values, { http, server: publicUrl })
+    opened.set(destination, send)
+    return send
+  }
+
+  return {
+    async send(destinations: readonly AlertDestination[], notice: QueuedAlertNotice): Promise<NoticeResult> {
+      const destination = destinations.find(({ name }) => name === notice.destination)
+      if (!destination) return { failure: 'it is no longer configured' }
+      return { failure: await open(destination)(notice, world.timers.timeoutSignal(sendMsMax)) }
+    },
+    close: http.close,
+  }
+}

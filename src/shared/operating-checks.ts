@@ -1,0 +1,101 @@
+import { fault, ok, warning, type Check } from './check.ts'
+import { formatRemaining, recentTime } from './human-text.ts'
+
+const megabyte = 1_000_000
+const freeBytesLow = 1000 * megabyte
+const freeBytesMin = 100 * megabyte
+
+/** Checks the free space of the disk that has the data. */
+export function freeSpaceCheck(freeBytes: number): Check {
+  const name = 'disk space'
+  const freeText =
+    freeBytes < freeBytesLow
+      ? `${Math.floor(freeBytes / megabyte)} MB`
+      : `${(freeBytes / 1000 / megabyte).toFixed(1)} GB`
+  const remedy = 'Free disk space, or move the data directory: a server that cannot write exits.'
+  if (freeBytes < freeBytesMin) return fault(name, `${freeText} free`, remedy)
+  if (freeBytes < freeBytesLow) return warning(name, `${freeText} free`, remedy)
+  return ok(name, `${freeText} free`)
+}
+
+/** Reports backups that the schedule should have made. Nothing without a schedule. */
+export function lateBackupChecks(
+  {
+    every,
+    everyMs,
+    last,
+    missingFolder,
+  }: {
+    /** The interval of the schedule as in the setting; null without one. */
+    every: string | null
+    everyMs: number | null
+    last: { at: number } | null
+    /** Folder that the configuration names, if it is not there. */
+    missingFolder: string | null
+  },
+  nowMs: number,
+): Check[] {
+  const name = 'backups'
+  if (missingFolder !== null)
+    return [
+      fault(
+        name,
+        `there is no folder ${missingFolder}: no backup is made`,
+        'Mount or create it, or correct backup.to',
+      ),
+    ]
+  if (every === null || everyMs === null) return []
+  const see = 'Look for "backup failed" in the log of the server; make one now: otpd backup'
+  if (last === null) return [warning(name, `none yet, although one is due every ${every}`, see)]
+  if (nowMs - last.at <= 2 * everyMs) return []
+  const age = formatAge(last.at, nowMs)
+  return [warning(name, `the last one is ${age} old, although one is due every ${every}`, see)]
+}
+
+/** Formats how long ago something was: `3 h 20 min`, `0 s`. */
+export const formatAge = (at: number, nowMs: number): string =>
+  formatRemaining(Math.max(0, nowMs - at)).replace('now', '0 s')
+
+/** Reports a provider whose circuit is open. @param isLast whether no other provider is left */
+export function openCircuitCheck(
+  { name, failure, openUntil }: { name: string; failure: string; openUntil: number },
+  isLast: boolean,
+  nowMs: number,
+): Check {
+  const openUntilText = recentTime(new Date(openUntil).toISOString(), nowMs)
+  return (isLast ? fault : warning)(
+    `provider ${name}`,
+    `circuit open until ${openUntilText}: ${failure}${isLast ? '; no other provider is available' : ''}`,
+    `Test it: otpd provider test ${name} PHONE`,
+  )
+}
+
+/** Reports a country with more unverified messages than usual. */
+export const guardAlertCheck = (country: string): Check =>
+  warning(
+    'guard alert',
+    `${country}: more messages than usual are not verified, which may be SMS pumping`,
+    'Look at otpd logs --type guard.alert,otp.sent; to stop sending there, set deniedCountries in [guard].',
+  )
+
+/** Reports a node that did not stop, and was not seen lately. */
+export const goneNodeCheck = ({ name, seenAt }: { name: string; seenAt: number }, nowMs: number): Check =>
+  warning(
+    'nodes',
+    `${name} did not stop, and was last seen ${formatRemaining(nowMs - seenAt)} ago`,
+    'Start it again; its row disappears a day after it was last seen.',
+  )
+
+/** Well before the 30 s of clock skew that the server tolerates in a token's times. */
+const skewMsMax = 5000
+
+/** Compares two clocks. @param reference the other clock, as the message names it */
+export function clockSkewCheck(aheadMs: number, reference: string): Check {
+  const name = 'clock'
+  if (Math.abs(aheadMs) <= skewMsMax) return ok(name, `in sync with ${reference}`)
+  return warning(
+    name,
+    `${formatRemaining(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${reference}: tokens expire early or late`,
+    'Synchronize both clocks: timedatectl set-ntp true. Then restart the server.',
+  )
+}
