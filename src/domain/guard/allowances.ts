@@ -27,9 +27,10 @@ const inFlight = { share: 0.2, prefixMax: 30, networkMax: Infinity, deviceMax: 0
 /**
  * From this share of a country's allowance on, messages go to the networks (devices) that sent least: up to `few` at first,
  * from `to` on to those that sent none. Each phone that was verified from there adds one, and a phone that had a message
- * today has some more, since people ask again. The last part is for those from which a phone was verified.
+ * today has some more, since people ask again. The last part is for those from which a phone was verified. Two refused messages
+ * of a network count as one that it sent.
  */
-const scarcity = { from: 0.5, few: 4, to: 0.55, repeats: 3, last: 0.95 } as const
+export const scarcity = { from: 0.5, few: 4, to: 0.55, repeats: 3, last: 0.95, refused: 0.5 } as const
 
 /** Unverified messages of one subject in the last 24 hours, and its evidence. */
 export type Usage = {

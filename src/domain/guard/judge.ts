@@ -3,7 +3,7 @@ import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { dayMs } from '../../shared/durations.ts'
-import { allowanceOf, findExceeded, isFromPool, type Usages } from './allowances.ts'
+import { allowanceOf, findExceeded, isFromPool, scarcity, type Usages } from './allowances.ts'
 import { challengeTimes } from './challenge.ts'
 import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
@@ -102,6 +102,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (!isBlocked) putSubjects(changes, subjects, open)
     // A blocked message costs little: it writes nothing but what a clock brought.
     else if ((alert && !ofPool) || hours || isHeld) changes.rows.set(subjects.country, closeSubject(country))
+    // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
+    if (isBlocked && network && subjects.network && violatedRules.includes('FAIR_SHARE')) {
+      remember(network, now, scarcity.refused)
+      changes.rows.set(subjects.network, closeSubject(network))
+    }
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
     const mayPass = () => findExceeded(usages, challengeTimes).length === 0 && !isTotalSpent(facts, now)
     const needsChallenge = isBlocked && isOffered && mayPass()

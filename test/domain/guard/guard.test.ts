@@ -180,6 +180,25 @@ describe('what leaves unverified', () => {
     }
   })
 
+  test('near the end of an allowance makes a network known by two refused messages', async () => {
+    const bench = createBench()
+    for (let n = 0; n < 5; n++) await bench.verify((await bench.send(1)).request)
+    let network = 0
+    const fill = async (count: number) => {
+      for (let n = 0; n < count; n++, network++)
+        await bench.send(1, { clientIp: `203.${network >> 8}.${network & 255}.9` })
+      bench.clock.advance(3 * minuteMs)
+    }
+    const [once, twice] = [{ clientIp: '198.51.100.7' }, { clientIp: '198.51.101.7' }]
+    await fill(190)
+    expect((await bench.send(1, once)).rules).toEqual(['FAIR_SHARE'])
+    expect((await bench.send(2, twice)).rules).toEqual(Array(2).fill('FAIR_SHARE'))
+    bench.clock.advance(26 * hourMs)
+    await fill(120)
+    expect((await bench.send(1, once)).rules).toEqual([''])
+    expect((await bench.send(1, twice)).rules).toEqual(['FAIR_SHARE'])
+  })
+
   test('to a country that guard.countries names has its own base, more on its first seven days', async () => {
     const bench = createBench({ countries: ['NL'] })
     const first = await sendSlowly(bench, 1_100, minuteMs)
