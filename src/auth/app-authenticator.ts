@@ -12,7 +12,7 @@ import {
   type PresentedCredentials,
 } from '../domain/apps/authentication.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import { ServiceError } from '../domain/model/errors.ts'
+import { notFound, ServiceError } from '../domain/model/errors.ts'
 import { isId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Random } from '../domain/model/random.ts'
@@ -149,6 +149,12 @@ export function createAppAuthenticator({
         () => digest(apiKey),
         async () => requireActive(await findByKey(apiKey)),
       )
+    },
+
+    async findActive(applicationId) {
+      const application = await store.read.applications.findSigning(applicationId)
+      if (!application) throw notFound('application')
+      return requireActive(application)
     },
 
     async authenticateSigned(applicationId, isSigned) {

@@ -7,6 +7,7 @@ export type WebhookEventType =
   | 'otp.expired'
   | 'otp.canceled'
   | 'otp.blocked'
+  | 'session.verified'
   | 'guard.alert'
   | 'message.sent'
   | 'message.delivered'
@@ -17,7 +18,13 @@ export type WebhookEvent = {
   id: string
   type: WebhookEventType | (string & {})
   timestamp: string
-  data: Record<string, unknown> & { requestId?: string; messageId?: string; phone?: string; status?: string }
+  data: Record<string, unknown> & {
+    requestId?: string
+    messageId?: string
+    sessionId?: string
+    phone?: string
+    status?: string
+  }
 }
 
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>

@@ -5,6 +5,7 @@ const kindsBySegment: Readonly<Record<string, ResourceKind>> = {
   projects: 'project',
   applications: 'application',
   otp: 'otpRequest',
+  sessions: 'session',
   deliver: 'relayedMessage',
   webhooks: 'webhookEndpoint',
   deliveries: 'webhookDelivery',

@@ -10,5 +10,9 @@ export type OtpStatus = (typeof otpStatuses)[number]
 export const failureReasons = ['max_attempts', 'delivery_failed', 'blocked'] as const
 export type FailureReason = (typeof failureReasons)[number]
 
+/** Statuses of a session of the ready page: see `OtpSession`. */
+export const sessionStatuses = ['created', 'sent', 'verified', 'canceled', 'expired'] as const
+export type SessionStatus = (typeof sessionStatuses)[number]
+
 export const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 export type Channel = (typeof channels)[number]

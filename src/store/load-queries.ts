@@ -8,6 +8,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
+import { toSession } from './otp-sessions.ts'
 import { isUnused, openRecord } from './phone-rows.ts'
 import { toRelayedMessage } from './relayed-messages.ts'
 import { createUsageQuery } from './rate-limit-rows.ts'
@@ -23,7 +24,7 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
 export function createLoadQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
   const { tables, admissionTable } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
-  const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages } = tables
+  const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
   if (!admissionTable) throw new Error('groups of calls are read on PostgreSQL only')
 
   const lockApplications = database.prepare(() =>
@@ -66,6 +67,9 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .where(isAny(relayedMessages.id, 'ids'))
       .orderBy(locking(relayedMessages.id)),
   )
+  const lockSessions = database.prepare(() =>
+    executor.select().from(otpSessions).where(isAny(otpSessions.id, 'ids')).orderBy(locking(otpSessions.id)),
+  )
   const findAnswers = database.prepare(() => {
     const { caller, route, key } = idempotencyKeys
     const scopes = sql`select * from unnest(${texts('callers')}, ${texts('routes')}, ${texts('keys')})`
@@ -106,6 +110,14 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
     async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
       return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))
     },
+
+    sessions: async (ids: readonly string[]) =>
+      new Map(
+        (await lockSessions({ ids })).flatMap((row) => {
+          const session = toSession(sealing, row)
+          return session ? [[row.id, session] as const] : []
+        }),
+      ),
 
     requests: async (ids: readonly string[]) => byId(await lockRequests({ ids })),
     requestsWithoutLock: async (ids: readonly string[]) => byId(await findRequests({ ids })),

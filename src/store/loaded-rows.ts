@@ -28,6 +28,7 @@ export function createLoadedRows(
   clock: Clock | undefined,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
+  const sessions = createTable(queries.sessions)
   const requests = createTable(queries.requests)
   /** Rows that look-ups have read without a lock. */
   const seenRequests = createTable(queries.requestsWithoutLock)
@@ -54,7 +55,7 @@ export function createLoadedRows(
   const unlocked = [answers, usages, subscribers, subscribersOfDevelopers]
   const rare = [owners, oldBudgets]
   // In the lock order.
-  const all = [credentials, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
+  const all = [credentials, sessions, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
   /** Time of the database when the rows were read. */
@@ -85,6 +86,7 @@ export function createLoadedRows(
     },
     listRules: ({ developerId }) => rules.get(developerId) ?? [],
     idempotencyRecord: (scope) => get(answers, idempotencyRow(scope)),
+    session: (id) => get(sessions, id),
     request: (id) => (requests.has(id) || !seenRequests.has(id) ? get(requests, id) : seenRequests.get(id)),
     messages: (id) => get(messages, id) ?? [],
     relayed: (id) => get(relayed, id),
@@ -109,6 +111,7 @@ export function createLoadedRows(
     if (needs.application && credentials.want(needs.application.id))
       developerIds.set(needs.application.id, needs.application.developerId)
     for (const scope of needs.answers ?? []) answers.want(idempotencyRow(scope), scope)
+    if (needs.session !== undefined) sessions.want(needs.session)
     if (needs.request !== undefined) requests.want(needs.request)
     for (const id of needs.messages ?? []) messages.want(id)
     if (needs.phone !== undefined) phones.want(needs.phone)
@@ -134,7 +137,7 @@ export function createLoadedRows(
     const locked =
       requests.isWanted() || relayed.isWanted() ? [messages, relayed] : [messages, phones, guardRows]
     const isTimed = !isFollowed || [...locked, ...unlocked].some((table) => table.isWanted())
-    const rowsToLock = [credentials, requests, ...locked].map((table) => table.load())
+    const rowsToLock = [credentials, sessions, requests, ...locked].map((table) => table.load())
     const time = isTimed ? queries.time() : Promise.resolve(undefined)
     const others = unlocked.map((table) => table.load())
     await allOf([...rowsToLock, time, ...others])

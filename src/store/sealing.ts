@@ -34,7 +34,7 @@ function createConverters(
 ): Record<SealedTable, Converter> {
   const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
     database.tables
-  const { relayedMessages, guardRules } = database.tables
+  const { relayedMessages, guardRules, otpSessions } = database.tables
   const isCurrent = (stored: string) => isSealedWith(keys.seals.version, stored)
 
   // Each returns the stored value itself if there is nothing to convert.
@@ -57,17 +57,14 @@ function createConverters(
     definition: Pick<Definition, 'key' | 'sealed'> & { also?: Definition['also'] },
   ) => createConverter(database, executor, { table, also: {}, ...definition })
 
+  const createById = <T extends SQLiteTable & { id: SQLiteColumn }>(table: T, sealed: Definition['sealed']) =>
+    create(table, { key: { id: table.id }, sealed })
+
   return {
-    applications: create(applications, {
-      key: { id: applications.id },
-      sealed: {
-        webhookSecret: [applications.webhookSecret, id, text('applications.webhook_secret')],
-      },
+    applications: createById(applications, {
+      webhookSecret: [applications.webhookSecret, id, text('applications.webhook_secret')],
     }),
-    webhook_endpoints: create(webhookEndpoints, {
-      key: { id: webhookEndpoints.id },
-      sealed: { headers: [webhookEndpoints.headers, id, headers] },
-    }),
+    webhook_endpoints: createById(webhookEndpoints, { headers: [webhookEndpoints.headers, id, headers] }),
     idempotency_keys: create(idempotencyKeys, {
       key: { caller: idempotencyKeys.caller, route: idempotencyKeys.route, key: idempotencyKeys.key },
       sealed: {
@@ -96,27 +93,24 @@ function createConverters(
         phone: [phones.phone, (row) => String(row['phoneHash']), phone('phones.phone')],
       },
     }),
-    otp_requests: create(otpRequests, {
-      key: { id: otpRequests.id },
-      sealed: {
-        phone: [otpRequests.phone, id, phone('otp_requests.phone')],
-        clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
-        metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
-        ownText: [otpRequests.ownText, id, text('otp_requests.own_text')],
-      },
+    otp_requests: createById(otpRequests, {
+      phone: [otpRequests.phone, id, phone('otp_requests.phone')],
+      clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
+      metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
+      ownText: [otpRequests.ownText, id, text('otp_requests.own_text')],
     }),
-    relayed_messages: create(relayedMessages, {
-      key: { id: relayedMessages.id },
-      sealed: {
-        phone: [relayedMessages.phone, id, phone('relayed_messages.phone')],
-        clientIp: [relayedMessages.clientIp, id, text('relayed_messages.client_ip')],
-      },
+    relayed_messages: createById(relayedMessages, {
+      phone: [relayedMessages.phone, id, phone('relayed_messages.phone')],
+      clientIp: [relayedMessages.clientIp, id, text('relayed_messages.client_ip')],
     }),
     guard_rules: create(guardRules, {
       key: { developerId: guardRules.developerId },
       sealed: {
         rules: [guardRules.rules, (row) => String(row['developerId']), text('guard_rules.rules')],
       },
+    }),
+    otp_sessions: createById(otpSessions, {
+      details: [otpSessions.details, id, text('otp_sessions.details')],
     }),
     events: create(events, {
       key: { seq: events.seq },

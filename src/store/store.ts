@@ -27,6 +27,8 @@ import { createListRuleStore, type RuleCache } from './list-rules.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
+import { createOtpSessionStore } from './otp-sessions.ts'
+import { createPageStore } from './pages.ts'
 import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
 import { createUnitOfWork, type UnitStores, type UnitOfWork } from './unit-of-work.ts'
@@ -274,6 +276,8 @@ function bindStores(
     oldIdentities: createOldIdentityStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
     otpRequests: createOtpRequestStore(database, executor, sealing),
+    otpSessions: createOtpSessionStore(database, executor, sealing),
+    pages: createPageStore(database, executor),
     phones: createPhoneStore(database, executor, sealing),
     projects: createProjectStore(database, executor),
     rateLimits: createRateLimitStore(database, executor),

@@ -47,6 +47,7 @@ export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
     caller: (application) => application,
     listRules: ({ developerId }) => atOnce(tx.listRules.current(developerId)),
     idempotencyRecord: (scope) => atOnce(tx.idempotency.find(scope)),
+    session: (id) => atOnce(tx.otpSessions.find(id)),
     request: (id) => atOnce(tx.otpRequests.find(id)),
     relayed: (id) => atOnce(tx.relayedMessages.find(id)),
     messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),

@@ -8,11 +8,13 @@ import type { PhoneSlot } from '../domain/store/phones.ts'
 import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
+import type { OtpSession } from '../domain/model/session.ts'
 import { formatEntry, formatTry } from '../domain/model/request-history.ts'
 import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './stored-rows.ts'
+import { byPhoneKey, saveEach, sum, type Changed } from './changed-rows.ts'
 import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges, withPendingChanges } from './guard.ts'
@@ -21,8 +23,6 @@ import { mergeGuardChanges, withPendingChanges } from './guard.ts'
 export type UnitStores = Omit<Stores, 'changes'>
 
 export type UnitOfWork = ReturnType<typeof createUnitOfWork>
-
-type Changed<T> = { value: T; isNew: boolean }
 
 /**
  * Creates the unit of work of a transaction: the changes that its calls decided on, by the keys of their rows. Calls read
@@ -46,6 +46,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   let guardFault: GuardFault | undefined
   const guardRows = withPendingChanges(stored.rows.guard, guard)
   const relayed = new Map<string, Changed<RelayedMessage>>()
+  const sessions = new Map<string, Changed<OtpSession>>()
   let events: NewEvent[] = []
   let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */
@@ -77,6 +78,8 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         (a, b) => a.message - b.message,
       )
     },
+
+    session: (id) => sessions.get(id)?.value ?? stored.rows.session(id),
 
     relayed: (id) => relayed.get(id)?.value ?? stored.rows.relayed(id),
 
@@ -114,6 +117,9 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         }
         case 'message':
           addMessage(change.message, change.isNew)
+          break
+        case 'session':
+          sessions.set(change.session.id, { value: change.session, isNew: change.isNew })
           break
         case 'relayed':
           relayed.set(change.message.id, { value: change.message, isNew: change.isNew })
@@ -162,6 +168,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   /** Writes what was added since the last `clear`. Lock order: that of `Rows`, then counts, then events. */
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
+    await saveEach(sessions, tx.otpSessions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
     const changedRequests = valuesInKeyOrder(withHistories(firstSeq))
     tx.otpRequests.insert(changedRequests.flatMap(({ value, isNew }) => (isNew ? value : [])))
@@ -173,10 +180,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     const changedMessages = valuesInKeyOrder(messages).flatMap((own) => [...own.values()])
     tx.otpDeliveries.insert(changedMessages.flatMap(({ value, isNew }) => (isNew ? value : [])))
     tx.otpDeliveries.update(changedMessages.flatMap(({ value, isNew }) => (isNew ? [] : value)))
-    for (const { value, isNew } of valuesInKeyOrder(relayed)) {
-      if (isNew) await tx.relayedMessages.insert(value)
-      else await tx.relayedMessages.update(value)
-    }
+    await saveEach(relayed, tx.relayedMessages)
     await savePhones()
     await tx.guard.apply(guard)
     tx.idempotency.save(valuesInKeyOrder(answers))
@@ -188,7 +192,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
 
   /** Saves the records of phones, and deletes what they have taken over. */
   async function savePhones(): Promise<void> {
-    const changed = [...phones.values()].toSorted(byKey)
+    const changed = [...phones.values()].toSorted(byPhoneKey)
     for (const { slot } of changed) {
       if (slot.takes?.slot) await tx.phones.delete(slot.takes.slot)
       if (slot.takes?.budgets) await tx.checkBudgets.delete(slot.takes.budgets)
@@ -271,7 +275,17 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   function clear() {
     hasChanges = false
     guardFault = undefined
-    for (const map of [requests, readRequests, messages, relayed, phones, answers, counts, breakdown])
+    for (const map of [
+      sessions,
+      requests,
+      readRequests,
+      messages,
+      relayed,
+      phones,
+      answers,
+      counts,
+      breakdown,
+    ])
       map.clear()
     for (const map of Object.values(guard)) map.clear()
     events = []
@@ -284,16 +298,3 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
 
   return { rows, add, hasChanges: () => hasChanges, write, clear, leaveOutGuard }
 }
-
-/** Adds counts to those so far, which may have others. */
-function sum<C extends Record<string, number | undefined>>(before: C | undefined, changes: C): C {
-  if (!before) return changes
-  const sums: Record<string, number | undefined> = { ...before }
-  for (const name in changes) sums[name] = (sums[name] ?? 0) + (changes[name] ?? 0)
-  return sums as C
-}
-
-/** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */
-const byKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
-  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity) ||
-  compareKeys(a.slot.hash, b.slot.hash)

@@ -28,6 +28,8 @@ const httpLayerPackages = /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|node:[
 const domain = (...folders: string[]) => folders.map((folder) => `src/domain/${folder}`)
 const cli = (...names: string[]) => names.map((name) => `cli/${name}`)
 const console = (...names: string[]) => names.map((name) => `cli/console/${name}`)
+/** Imports of a part of the console: the parts below it, and what every part of the command line builds on. */
+const consoleImports = (...names: string[]) => ['cli/console', ...console(...names), ...cliBase]
 
 const capabilities = domain(
   'accounts',
@@ -215,6 +217,12 @@ export const importRules: readonly ImportRule[] = [
     imports: [...domain('apps', 'model', 'otp'), 'src/http'],
     packages: /^(elysia|@sinclair\/typebox(\/value)?|node:[\w/]+)$/,
   },
+  // The ready page, in the languages of the messages. It calls the same operations as the routes.
+  {
+    area: 'src/http/page',
+    imports: [...domain('apps', 'model', 'otp'), 'src/http', 'src/delivery/text/locale-choice.ts'],
+    packages: /^(elysia|libphonenumber-js|node:[\w/]+)$/,
+  },
   // The one file of src/http that knows the routes: it mounts them.
   {
     area: 'src/http/app.ts',
@@ -223,6 +231,7 @@ export const importRules: readonly ImportRule[] = [
       'src/http',
       'src/http/docs.ts',
       'src/http/compat',
+      'src/http/page',
       'src/http/routes',
     ],
     types: ['src/domain/upkeep/phone-service.ts'],
@@ -343,34 +352,22 @@ export const importRules: readonly ImportRule[] = [
   },
   // The console in layers: a screen is made of components, a component of lines and hooks.
   { area: 'cli/console', imports: cliBase, packages: anyPackage },
-  { area: 'cli/console/lines', imports: ['cli/console', ...cliBase], packages: anyPackage },
-  {
-    area: 'cli/console/hooks',
-    imports: ['cli/console', ...console('lines'), ...cliBase],
-    packages: anyPackage,
-  },
-  {
-    area: 'cli/console/components',
-    imports: ['cli/console', ...console('lines', 'hooks'), ...cliBase],
-    packages: anyPackage,
-  },
+  { area: 'cli/console/lines', imports: consoleImports(), packages: anyPackage },
+  { area: 'cli/console/hooks', imports: consoleImports('lines'), packages: anyPackage },
+  { area: 'cli/console/components', imports: consoleImports('lines', 'hooks'), packages: anyPackage },
   {
     area: 'cli/console/screens',
-    imports: ['cli/console', ...console('lines', 'hooks', 'components'), 'cli/webhooks', ...cliBase],
+    imports: ['cli/webhooks', ...consoleImports('lines', 'hooks', 'components')],
     packages: anyPackage,
   },
   // The files that assemble the console: the list of the screens, the frame around them, and the start.
   { area: 'cli/console/screens.ts', imports: ['cli/console', ...console('screens')], packages: anyPackage },
   {
     area: 'cli/console/App.tsx',
-    imports: ['cli/console', ...console('components', 'hooks', 'screens.ts'), ...cliBase],
+    imports: consoleImports('components', 'hooks', 'screens.ts'),
     packages: anyPackage,
   },
-  {
-    area: 'cli/console/run-console.tsx',
-    imports: ['cli/console', ...console('App.tsx'), ...cliBase],
-    packages: anyPackage,
-  },
+  { area: 'cli/console/run-console.tsx', imports: consoleImports('App.tsx'), packages: anyPackage },
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
     area: 'cli/commands',

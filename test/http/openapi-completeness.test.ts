@@ -202,7 +202,7 @@ describe('the callbacks of the document', () => {
     const alert = { country: 'US', prefix: null, reason: 'rate', unverified: 100, usual: 8 }
     for (const kind of eventKinds) {
       const body = {
-        ...eventBody('evt_1', kind, request, 0),
+        ...eventBody('evt_1', kind, request, 0, kind === 'session.verified' ? 'ses_1' : undefined),
         ...(kind === 'guard.alert' ? { data: alert } : { test: true }),
         ...(kind.startsWith('message.') && { data: relayedData(kind) }),
       }

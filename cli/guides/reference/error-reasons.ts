@@ -23,6 +23,7 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     meaning: "a callback without the provider's valid signature",
   },
   APPLICATION_DISABLED: { code: 'FORBIDDEN', meaning: 'the application is disabled' },
+  PAGE_DISABLED: { code: 'FORBIDDEN', meaning: 'the ready page of the application is off: turn it on' },
   ACCOUNT_NOT_ALLOWED: { code: 'FORBIDDEN', meaning: 'the account does not exist here, or is disabled' },
   SCOPE_MISSING: {
     code: 'FORBIDDEN',
@@ -43,6 +44,7 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     meaning: 'the first call succeeded, but its answer holds secrets and was not kept',
   },
   RESENDS_EXHAUSTED: { code: 'CONFLICT', meaning: 'three resends were made: send a new code' },
+  SESSION_CLOSED: { code: 'CONFLICT', meaning: 'the session has ended; the ready page alone gets this' },
   PROJECT_NOT_EMPTY: { code: 'CONFLICT', meaning: 'the project still has applications' },
   TOKEN_NAME_TAKEN: { code: 'CONFLICT', meaning: 'you have an API token of this name' },
   GUARD_RULE_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'you have 1,000 guard rules' },

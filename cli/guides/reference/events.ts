@@ -42,6 +42,10 @@ const descriptions: Record<LogType, Description> = {
     when: 'The guard refused the destination, so no message was sent and the send returned 403.',
     detail: 'the rule',
   },
+  'session.verified': {
+    when: 'The right code was entered on the ready page. At most once per session, right after `otp.verified` of its request.',
+    detail: 'the session',
+  },
   'guard.alert': {
     when: 'A country or a prefix gets more messages than usual that are not verified, as under an attack. Every application of the developer gets it.',
     detail: 'the country and its figures',
@@ -106,6 +110,7 @@ const examples: Record<
   'otp.expired': { afterMs: 303_000, status: 'expired' },
   'otp.canceled': { afterMs: 9_000, status: 'canceled' },
   'otp.blocked': { afterMs: 0, status: 'failed', failureReason: 'blocked' },
+  'session.verified': { afterMs: 21_300, status: 'verified', attempts: 1, verifiedAt: createdAt + 21_300 },
 }
 
 /** Builds the body of an event with the code that builds it for webhooks. */
@@ -121,7 +126,9 @@ function exampleBody(type: EventKind): string {
     return change.kind === 'event' ? change.event.toPayload(eventId) : '{}'
   }
   const { afterMs, ...changes } = examples[type]
-  return JSON.stringify(eventBody(eventId, type, { ...exampleRequest, ...changes }, createdAt + afterMs))
+  const sessionId = type === 'session.verified' ? 'ses_01kaga0rf0f4wv7m2n8q3s9xyz' : undefined
+  const request = { ...exampleRequest, ...changes }
+  return JSON.stringify(eventBody(eventId, type, request, createdAt + afterMs, sessionId))
 }
 
 const isRelayKind = (type: EventKind): type is RelayKind => relayKinds.some((kind) => kind === type)

@@ -58,6 +58,12 @@ export type AppAuth = {
     applicationId: string,
     isSigned: (secret: string) => boolean,
   ): Promise<CallingApplication | { refused: ServiceError }>
+  /**
+   * Returns an active application, for a call that another secret has authenticated, such as the link of a session.
+   *
+   * @throws NOT_FOUND; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
+   */
+  findActive(applicationId: string): Promise<CallingApplication>
   /** Checks the API key only. Throws the same errors. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }

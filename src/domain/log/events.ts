@@ -28,7 +28,12 @@ export function eventChange(
   request: OtpRequest,
   subscribers: readonly EventSubscriber[],
   at: number,
-  options: { detail?: string | null | undefined; inbox?: NewEvent['inbox'] } = {},
+  options: {
+    detail?: string | null | undefined
+    inbox?: NewEvent['inbox']
+    /** Session of the ready page, if the event is about one. */
+    sessionId?: string
+  } = {},
 ): Change {
   const entry = {
     type,
@@ -45,7 +50,8 @@ export function eventChange(
     event: {
       entry,
       deliveries: deliveriesTo(newId, type, subscribers),
-      toPayload: (id) => writeWebhookBody(eventBody(id, type, request, at), request.traceparent),
+      toPayload: (id) =>
+        writeWebhookBody(eventBody(id, type, request, at, options.sessionId), request.traceparent),
       inbox: options.inbox,
     },
   }
@@ -60,12 +66,13 @@ export const deliveriesTo = (newId: NewId, type: LogType, subscribers: readonly 
     : []
 
 /** Builds the event of a webhook as Standard Webhooks defines it. It never contains the code. */
-export function eventBody(id: string, type: string, request: OtpRequest, at: number) {
+export function eventBody(id: string, type: string, request: OtpRequest, at: number, sessionId?: string) {
   return {
     id,
     type,
     timestamp: toIsoTime(at),
     data: {
+      ...(sessionId !== undefined && { sessionId }),
       requestId: request.id,
       appId: request.appId,
       projectId: request.projectId,

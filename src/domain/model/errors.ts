@@ -76,6 +76,7 @@ const notFoundMessages = {
   project: 'No project with this id.',
   application: 'No application with this id.',
   otpRequest: 'No OTP request with this id.',
+  session: 'No session of the last 24 hours with this id.',
   relayedMessage: 'No message of the last 24 hours with this id.',
   webhookEndpoint: 'No webhook endpoint with this id.',
   webhookDelivery: 'No webhook delivery with this id.',

@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages, guard rules.
+ * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages, guard rules, sessions of the ready page.
  */
 export type IdPrefix =
   | 'dev'
@@ -21,6 +21,7 @@ export type IdPrefix =
   | 'att'
   | 'msg'
   | 'rul'
+  | 'ses'
 
 export type NewId = (prefix: IdPrefix) => string
 

@@ -26,6 +26,8 @@ export type Keys = {
   readonly guard: IndexKey
   /** Signs the challenges that otpd makes itself. */
   readonly challenge: Buffer
+  /** Signs the cookie and the forms of the ready page. */
+  readonly page: Buffer
   /** Derives the tokens of callback URLs. */
   readonly callback: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
@@ -95,6 +97,7 @@ const subkeys = {
   accessToken: { purpose: 'signing', label: 'access token', isIn010: false },
   audit: { purpose: 'signing', label: 'audit', isIn010: false },
   challenge: { purpose: 'signing', label: 'challenge', isIn010: false },
+  page: { purpose: 'signing', label: 'page', isIn010: false },
   seals: { purpose: 'seals', label: 'seals', isIn010: false },
   webhookHeader: { purpose: 'seals', label: 'webhook header', isIn010: true },
   cursor: { purpose: 'seals', label: 'cursor', isIn010: false },
@@ -199,6 +202,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       pseudonym: everyVersion('pseudonym'),
       guard: everyVersion('guard'),
       challenge: one('challenge'),
+      page: one('page'),
       callback: one('callback'),
       signingKey: one('signingKey'),
       webhookHeader: one('webhookHeader', 0),
@@ -253,10 +257,7 @@ export const unwrapDataKey = (
 export const backupMacKey = (masterKey: Uint8Array) => derive(masterKey, 'backup-mac')
 export const backupSealKey = (masterKey: Uint8Array) => derive(masterKey, 'backup-seal')
 
-/**
- * Derives the check value that the database stores: it detects a wrong master key and does not reveal the
- * right one.
- */
+/** Derives the check value that is stored: it detects a wrong master key and does not reveal the right one. */
 export const masterKeyCheck = (masterKey: Uint8Array) => derive(masterKey, 'check', 16).toString('hex')
 
 /** Turns a digest into the text that is stored, for example a shorter one. */

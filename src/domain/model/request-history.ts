@@ -45,6 +45,7 @@ const typeCodes: Readonly<Partial<Record<LoggedType, string>>> = {
   'otp.blocked': 'b',
   'otp.attempt_failed': 'w',
   'guard.flagged': 'g',
+  'session.verified': 'y',
 }
 const statusCodes = { pending: 'p', verified: 'v', failed: 'f', expired: 'e', canceled: 'c' } as const
 const outcomeCodes = { accepted: 'a', refused: 'r', uncertain: 'u' } as const

@@ -13,7 +13,18 @@ import type { OtpRequest } from '../model/request.ts'
 import type { RecordRefusedSend } from './refused-sends.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
-export type OtpTables = 'applications' | 'checkBudgets' | 'events' | 'otpRequests' | 'phones' | 'rateLimits'
+export type OtpTables =
+  | 'applications'
+  | 'checkBudgets'
+  | 'events'
+  | 'otpRequests'
+  | 'otpSessions'
+  | 'pages'
+  | 'phones'
+  | 'rateLimits'
+
+/** The developer or application that a request or a session must belong to. */
+export type RequestOwner = { developerId: string } | { appId: string }
 
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {

@@ -16,15 +16,14 @@ import { createPhoneSearch } from './phone-search.ts'
 import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
 import { createRequestFinder, readTarget, requestNotFound, type OtpTarget } from './target.ts'
 import { createVerifications } from './verifications.ts'
+import type { RequestOwner } from './operations.ts'
+import { createSessions } from './sessions.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import { peekRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
-
-/** The developer or application that a request must belong to. */
-export type RequestOwner = { developerId: string } | { appId: string }
 
 /** Operations on one-time passcodes: send, resend, verify, cancel, list, get, expire. */
 export function createOtpService(needs: OtpNeeds) {
@@ -33,12 +32,15 @@ export function createOtpService(needs: OtpNeeds) {
 
   const sends = createOtpSend(needs)
   const resends = createOtpResend(needs)
+  const { check, verify, checkOperation } = createOtpVerify(needs)
 
   return {
     send: sends.send,
     resend: resends.resend,
-    ...createOtpVerify(needs),
+    check,
+    verify,
     ...createVerifications(needs, sends, resends),
+    sessions: createSessions(needs, { ...sends, checkOperation }),
 
     /**
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.

@@ -63,7 +63,7 @@ type NewSend = SendCall & {
 export function createOtpSend(needs: OtpNeeds) {
   const { clock, newId, keys, plans, delivery, attempts, guard } = needs
 
-  return { send, sendOperation }
+  return { send, readCall, sendOperation }
 
   /**
    * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters.
@@ -83,11 +83,17 @@ export function createOtpSend(needs: OtpNeeds) {
     input: SendInput,
     scope?: IdempotencyScope,
   ): Promise<SendResult> {
+    const call = await readCall(application, input)
+    const outcome = await needs.store.decide(sendOperation({ ...call, scope }))
+    return completeSend(needs, application, scope, outcome)
+  }
+
+  /** Reads the phone of a call, and checks its challenge. @throws INVALID_PHONE_NUMBER */
+  async function readCall(application: CallingApplication, input: SendInput): Promise<SendCall> {
     const phone = tryReadPhone(input) ?? (await readNationalPhone(needs, application, input))
     const challenge =
       input.challenge === undefined ? noToken : await needs.challenges.answer(application, input)
-    const outcome = await needs.store.decide(sendOperation({ application, phone, input, scope, challenge }))
-    return completeSend(needs, application, scope, outcome)
+    return { application, phone, input, challenge }
   }
 
   /** The operation of a send. @param replaced request that is canceled when the new one is made */

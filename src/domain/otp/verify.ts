@@ -48,7 +48,7 @@ export function createOtpVerify(needs: OtpNeeds) {
 
   const isLimited = (request: OtpRequest) => checkFailuresMax > 0 && hasPhoneBudgets(request)
 
-  return { check, verify }
+  return { check, verify, checkOperation: checkCode }
 
   /**
    * Checks a code and, if it is right, marks the request verified.

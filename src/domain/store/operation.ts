@@ -6,6 +6,7 @@ import type { NewLogEntry } from '../model/log-entry.ts'
 import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
+import type { OtpSession } from '../model/session.ts'
 import type { CheckBudget, PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -44,6 +45,8 @@ export type Decision<Result> = { result: Result; changes: readonly Change[] }
 export type Needs = {
   application?: Pick<CallingApplication, 'id' | 'developerId'>
   answers?: readonly IdempotencyScope[]
+  /** Id of a session of the ready page. */
+  session?: string | undefined
   request?: string | undefined
   /** Ids of the requests that they belong to. */
   messages?: readonly string[]
@@ -82,6 +85,7 @@ export type Rows = {
   /** Returns the rules of the developer of an application, as they are now. Not locked. */
   listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): readonly ListRule[]
   idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
+  session(id: string): OtpSession | undefined
   request(id: string): OtpRequest | undefined
   relayed(id: string): RelayedMessage | undefined
   /** Messages of one request, oldest first. */
@@ -117,6 +121,7 @@ export type NewEvent = {
 
 /** One change of a decision: the whole new state of a row, a row to add, or an amount to add to a counter. */
 export type Change =
+  | { kind: 'session'; session: OtpSession; isNew: boolean }
   | { kind: 'request'; request: OtpRequest; isNew: boolean }
   | { kind: 'message'; message: Message; isNew: boolean }
   | { kind: 'relayed'; message: RelayedMessage; isNew: boolean }

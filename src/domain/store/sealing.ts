@@ -9,6 +9,7 @@ export const sealedTables = [
   'events',
   'relayed_messages',
   'guard_rules',
+  'otp_sessions',
 ] as const
 
 export type SealedTable = (typeof sealedTables)[number]

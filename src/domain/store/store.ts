@@ -18,8 +18,10 @@ import type { LeaseStore } from './leases.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
 import type { ChangeStore, Operation } from './operation.ts'
+import type { OtpSessionStore } from './otp-sessions.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
 import type { CheckBudgetStore } from './check-budgets.ts'
+import type { PageStore } from './pages.ts'
 import type { PhoneStore } from './phones.ts'
 import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limits.ts'
@@ -63,6 +65,8 @@ export type Stores = {
   oldIdentities: OldIdentityStore
   otpDeliveries: OtpDeliveryStore
   otpRequests: OtpRequestStore
+  otpSessions: OtpSessionStore
+  pages: PageStore
   phones: PhoneStore
   projects: ProjectStore
   rateLimits: RateLimitStore

@@ -31,6 +31,7 @@ type ErasureNeeds = {
     | 'events'
     | 'idempotency'
     | 'listRules'
+    | 'otpSessions'
     | 'phones'
     | 'relayedMessages'
     | 'retention'
@@ -126,6 +127,18 @@ export async function erasePhone(
     }
   }
 
+  /** Deletes sessions of the ready page for this phone alone. The phone that others verified is in their requests. */
+  async function eraseSessions() {
+    const { listPhones } = store.read.otpSessions
+    for await (const rows of scanPages(listPhones, (row) => row.id, '', pageRows)) {
+      const matching = rows.filter(belongsToSubject)
+      if (matching.length === 0) continue
+      await store.write(async (tx) => {
+        for (const { id } of matching) await tx.otpSessions.delete(id)
+      })
+    }
+  }
+
   /** Deletes rules that name the phone, whole or as a prefix with all its digits. */
   async function eraseRules() {
     for (const developerId of await records.developerIds()) {
@@ -184,6 +197,7 @@ export async function erasePhone(
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
   await eraseRelayedMessages()
+  await eraseSessions()
   await eraseRules()
   await eraseRecords()
   await eraseResponses(await eraseEvents())

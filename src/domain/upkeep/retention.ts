@@ -14,6 +14,7 @@ import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
 import { relayedLifetimeMs } from '../model/relayed-message.ts'
 import { admissionLifetimeMs } from '../model/rate-limit.ts'
+import { sessionRetentionMs } from '../model/session.ts'
 import type { ScanName } from '../store/retention.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -54,6 +55,7 @@ type SweptTables =
   | 'loginAttempts'
   | 'otpDeliveries'
   | 'otpRequests'
+  | 'otpSessions'
   | 'phones'
   | 'rateLimits'
   | 'refreshTokens'
@@ -229,6 +231,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
       deletionStep((tx) => tx.earlyReceipts.deleteOldest(now - earlyReceiptLifetimeMs, batchSize)),
       deletionStep((tx) => tx.relayedMessages.deleteOldest(now - relayedLifetimeMs, batchSize)),
+      deletionStep((tx) => tx.otpSessions.deleteOldest(now - sessionRetentionMs, batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),
       ...ageBasedSteps.filter((step) => step !== false),
     ]

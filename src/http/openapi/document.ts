@@ -111,6 +111,7 @@ const idTexts: Readonly<Record<ResourceKind, string>> = {
   project: 'Id of the project.',
   application: 'Id of the application.',
   otpRequest: 'Id of the OTP request.',
+  session: 'Id of the session.',
   relayedMessage: 'Id of the message.',
   webhookEndpoint: 'Id of the webhook endpoint.',
   webhookDelivery: 'Id of the webhook delivery.',

@@ -1,5 +1,6 @@
 import { internalMessage } from '../errors.ts'
 import { example } from './error-example.ts'
+import { pageExamples } from './page-examples.ts'
 import { rateLimitExamples } from './rate-limit-examples.ts'
 
 /**
@@ -127,6 +128,7 @@ export const errorExamples = {
     'An application can have at most 20 webhook endpoints. Delete one first.',
     { metadata: { limit: 20 } },
   ),
+  ...pageExamples,
   DESTINATION_BLOCKED: example(
     'DESTINATION_BLOCKED',
     'Codes to this destination are blocked. Ask the operator if this is a mistake.',

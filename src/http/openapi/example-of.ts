@@ -16,6 +16,7 @@ export function exampleOf(schema: unknown, components: SchemaComponents): unknow
   const [type] = [schema['type']].flat()
   if (type === 'array') return [exampleOf(schema['items'], components)]
   if (type === 'object') return objectExample(schema, components)
+  if (type === 'boolean') return true
   return type === 'string' ? 'text' : type === 'integer' ? schema['minimum'] : undefined
 }
 

@@ -58,6 +58,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'VERIFY_RATE',
     'PHONE_CHECK_BUDGET',
   ],
+  createSession: ['INVALID_PHONE_NUMBER', 'INVALID_RETURN_URL', 'PAGE_DISABLED'],
   cancelOtp: [
     'INVALID_PHONE_NUMBER',
     'OTP_REQUEST_NOT_FOUND',
@@ -114,6 +115,7 @@ const notFoundErrors = {
   project: 'PROJECT_NOT_FOUND',
   application: 'APPLICATION_NOT_FOUND',
   otpRequest: 'OTP_REQUEST_NOT_FOUND',
+  session: 'SESSION_NOT_FOUND',
   relayedMessage: 'RELAYED_MESSAGE_NOT_FOUND',
   webhookEndpoint: 'WEBHOOK_ENDPOINT_NOT_FOUND',
   webhookDelivery: 'WEBHOOK_DELIVERY_NOT_FOUND',

@@ -43,6 +43,11 @@ export const eventTexts: Readonly<Record<EventKind, { summary: string; descripti
     description:
       'The fraud guard refused to send the message. A blocked send has failed; after a blocked resend the request is still pending.',
   },
+  'session.verified': {
+    summary: 'A phone was verified on the ready page',
+    description:
+      'The user entered the right code on the page of a session. It happens once per session, together with `otp.verified` of its request.',
+  },
   'guard.alert': {
     summary: 'More messages than usual are not verified',
     description:
@@ -65,24 +70,31 @@ export const eventTexts: Readonly<Record<EventKind, { summary: string; descripti
   },
 }
 
-const otpEventData = object(
+const otpEventFields = {
+  requestId: Type.String(),
+  appId: Type.String(),
+  projectId: Type.String(),
+  environment: oneOf(environments),
+  phone: Type.String(),
+  country: nullable(Type.String()),
+  status: oneOf(otpStatuses),
+  failureReason: nullable(oneOf(failureReasons)),
+  channel: oneOf(channels),
+  attempts: Type.Integer(),
+  createdAt: timestamp,
+  expiresAt: timestamp,
+  verifiedAt: nullable(timestamp),
+  metadata: nullable(Type.Record(Type.String(), Type.String())),
+}
+
+const otpEventData = object(otpEventFields, 'OtpEventData')
+
+const sessionEventData = object(
   {
-    requestId: Type.String(),
-    appId: Type.String(),
-    projectId: Type.String(),
-    environment: oneOf(environments),
-    phone: Type.String(),
-    country: nullable(Type.String()),
-    status: oneOf(otpStatuses),
-    failureReason: nullable(oneOf(failureReasons)),
-    channel: oneOf(channels),
-    attempts: Type.Integer(),
-    createdAt: timestamp,
-    expiresAt: timestamp,
-    verifiedAt: nullable(timestamp),
-    metadata: nullable(Type.Record(Type.String(), Type.String())),
+    sessionId: Type.String({ description: 'Id that the creation of the session responded with.' }),
+    ...otpEventFields,
   },
-  'OtpEventData',
+  'SessionEventData',
 )
 
 const guardAlertData = object(
@@ -123,6 +135,7 @@ const messageEventData = object(
 
 const eventData = (kind: EventKind) => {
   if (kind === 'guard.alert') return guardAlertData
+  if (kind === 'session.verified') return sessionEventData
   return relayKinds.some((one) => one === kind) ? messageEventData : otpEventData
 }
 

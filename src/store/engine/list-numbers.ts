@@ -48,6 +48,7 @@ export const typeLists: Readonly<Record<LogType, number>> = {
   'otp.refused': 28,
   'webhook.disabled': 29,
   'guard.flagged': 30,
+  'session.verified': 31,
 }
 
 const deliveryStatusNumbers: Readonly<Record<DeliveryStatus, number>> = {

@@ -4,6 +4,7 @@ import { defineAccountsTables } from './tables/accounts.ts'
 import { defineAlertsTables } from './tables/alerts.ts'
 import { defineAppsTables } from './tables/apps.ts'
 import { defineOtpTables } from './tables/otp.ts'
+import { definePagesTables } from './tables/pages.ts'
 import { defineLogTables } from './tables/log.ts'
 import { defineLimitsTables } from './tables/limits.ts'
 
@@ -59,6 +60,7 @@ export function defineTables(c: ColumnKit) {
     ...defineAccountsTables(c),
     ...defineAlertsTables(c),
     ...defineAppsTables(c),
+    ...definePagesTables(c),
     ...defineOtpTables(c),
     ...defineLogTables(c),
     ...defineLimitsTables(c),

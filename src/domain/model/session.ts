@@ -1,0 +1,60 @@
+import { minuteMs, dayMs } from '../../shared/durations.ts'
+import type { SessionStatus } from '../../shared/otp-values.ts'
+
+/** Milliseconds from the creation of a session until its link stops working. */
+export const sessionLifetimeMs = 15 * minuteMs
+
+/** Milliseconds for which a session is kept after its creation. */
+export const sessionRetentionMs = dayMs
+
+/**
+ * One use of the ready page by one end user. It has at most one OTP request at a time, and verifies one phone.
+ *
+ * ```mermaid
+ * stateDiagram-v2
+ *   [*] --> created: POST /v1/otp/sessions
+ *   created --> sent: send
+ *   sent --> sent: send to another phone, which cancels the request before
+ *   sent --> verified: right code
+ *   created --> canceled: the end user goes back
+ *   sent --> canceled: the end user goes back
+ * ```
+ *
+ * `verified` and `canceled` are final. Any other session past `expiresAt` is treated as expired, which is not stored.
+ */
+export type OtpSession = {
+  id: string
+  developerId: string
+  appId: string
+  /** Hash of the token in the link. The token itself is never stored. */
+  tokenHash: string
+  returnUrl: string
+  /** Opaque to otpd, returned to `returnUrl`. */
+  state: string | null
+  /** The only phone that the end user can verify, in E.164; null if the end user enters one. */
+  phone: string | null
+  locale: string | null
+  status: Exclude<SessionStatus, 'expired'>
+  /** The newest request. */
+  requestId: string | null
+  createdAt: number
+  expiresAt: number
+}
+
+/** Returns the status of a session at a time. */
+export const sessionStatus = ({ status, expiresAt }: OtpSession, now: number): SessionStatus =>
+  (status === 'created' || status === 'sent') && expiresAt <= now ? 'expired' : status
+
+/** Tells whether the end user of a session can still send and verify a code. */
+export const isOpenSession = (session: OtpSession, now: number): boolean => {
+  const status = sessionStatus(session, now)
+  return status === 'created' || status === 'sent'
+}
+
+/** Returns the URL to which the browser goes at the end: `returnUrl` with the id of the session and `state`. */
+export function sessionReturnUrl({ id, returnUrl, state }: OtpSession): string {
+  const url = new URL(returnUrl)
+  url.searchParams.set('session', id)
+  if (state !== null) url.searchParams.set('state', state)
+  return url.href
+}

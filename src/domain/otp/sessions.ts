@@ -1,0 +1,290 @@
+import { readRefusal } from '../apps/authentication.ts'
+import { eventChange } from '../log/events.ts'
+import type { ApplicationPage } from '../model/application-page.ts'
+import type { Application, CallingApplication } from '../model/application.ts'
+import { toDestination } from '../model/delivery.ts'
+import { invalidField, notFound, ServiceError } from '../model/errors.ts'
+import { isId } from '../model/ids.ts'
+import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
+import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
+import { isOpenSession, sessionLifetimeMs, type OtpSession } from '../model/session.ts'
+import { hashToken, newToken } from '../model/tokens.ts'
+import type { Change, Decision, Rows } from '../store/operation.ts'
+import { closeRequest, readOwnRequest } from './lifecycle.ts'
+import type { OtpNeeds, RequestOwner } from './operations.ts'
+import type { SendInput } from './outgoing.ts'
+import { readNationalPhone, tryReadPhone, type TypedPhone } from './phones.ts'
+import type { createOtpSend } from './send.ts'
+import { completeSend, refuseSend, type SendResult } from './send-outcome.ts'
+import { createRequestFinder, type RequestFinder } from './target.ts'
+import type { CheckResult, createOtpVerify } from './verify.ts'
+
+export type NewSession = {
+  /** URL to which the browser returns; its origin is one of the page's. */
+  returnUrl: string
+  /** Sent back to `returnUrl` as it is. */
+  state?: string | undefined
+  /** The only phone that the end user can verify. */
+  phone?: string | undefined
+  country?: string | undefined
+  locale?: string | undefined
+}
+
+/** A session with its newest request. */
+export type SessionView = { session: OtpSession; request: OtpRequest | undefined }
+
+/** A session with everything that its page shows. */
+export type OpenedSession = SessionView & {
+  page: ApplicationPage
+  application: Pick<Application, 'id' | 'name' | 'defaultLocale' | 'defaultCountry' | 'countries'>
+  /** Other channels on which the code of the request can be sent once more. */
+  otherChannels: readonly Channel[]
+}
+
+/** An end user at the page of a session, as it was when the call began. */
+export type SessionVisit = { application: CallingApplication; session: OtpSession }
+
+/** 256 bits. */
+const tokenBytes = 32
+const tokenPattern = /^[A-Za-z0-9_-]{43}$/
+
+/** Operations that sessions are made of. */
+type Operations = Pick<ReturnType<typeof createOtpSend>, 'readCall' | 'sendOperation'> &
+  Pick<ReturnType<typeof createOtpVerify>, 'checkOperation'>
+
+export type SessionService = ReturnType<typeof createSessions>
+
+/**
+ * Sessions of the ready page: what an end user does there is done with the operations of the API, each together with the
+ * session in one transaction that holds its row. So a session has one success, whatever runs at the same time.
+ */
+export function createSessions(needs: OtpNeeds, operations: Operations) {
+  const { store, clock, newId, random } = needs
+
+  return { create, get, open, send, verify, cancel }
+
+  /**
+   * Creates a session.
+   *
+   * @returns the session, and the token for its link, which is shown only once
+   * @throws FORBIDDEN (PAGE_DISABLED); INVALID_ARGUMENT for a URL of another origin; INVALID_PHONE_NUMBER
+   */
+  async function create(application: CallingApplication, input: NewSession) {
+    const { returnUrl, state = null, locale = null } = input
+    const page = await store.read.pages.find(application.id)
+    if (!page.enabled) throw pageDisabled()
+    requireReturnUrl(returnUrl, page.returnOrigins)
+    const phone =
+      input.phone === undefined ? null : await readPhone(application, { ...input, phone: input.phone })
+    const token = newToken('', tokenBytes, random)
+    const now = clock.now()
+    const session: OtpSession = {
+      id: newId('ses'),
+      developerId: application.developerId,
+      appId: application.id,
+      tokenHash: hashToken(token),
+      returnUrl,
+      state,
+      phone,
+      locale,
+      status: 'created',
+      requestId: null,
+      createdAt: now,
+      expiresAt: now + sessionLifetimeMs,
+    }
+    const created = await store.decide<OtpSession | Rejected>({
+      needs: () => ({ application }),
+      decide(rows) {
+        const refusal = readRefusal(rows, application)
+        if (refusal) return { result: refusal, changes: [] }
+        return { result: session, changes: [{ kind: 'session', session, isNew: true }] }
+      },
+    })
+    return { session: unwrap(created), token }
+  }
+
+  async function readPhone(application: CallingApplication, typed: TypedPhone): Promise<string> {
+    const { phone } = tryReadPhone(typed) ?? (await readNationalPhone(needs, application, typed))
+    return phone
+  }
+
+  /** Finds a session with its request. @throws NOT_FOUND */
+  async function get(owner: RequestOwner, id: string): Promise<SessionView> {
+    const session = isId('ses', id) ? await store.read.otpSessions.find(id) : undefined
+    const isOwned =
+      'appId' in owner ? session?.appId === owner.appId : session?.developerId === owner.developerId
+    if (!session || !isOwned) throw notFound('session')
+    return withRequest(session)
+  }
+
+  /**
+   * Finds the session of a link. Undefined for a token that is forged or no longer kept, and without its application. Reads
+   * only, so that guessing spends nothing.
+   */
+  async function open(token: string): Promise<OpenedSession | undefined> {
+    if (!tokenPattern.test(token)) return undefined
+    const { applications, otpSessions, pages } = store.read
+    const session = await otpSessions.findByToken(hashToken(token))
+    const application = session && (await applications.find(session.developerId, session.appId))
+    if (!application) return undefined
+    const { request } = await withRequest(session)
+    const routes = request && needs.delivery.routesFor(toDestination(request))
+    const otherChannels = routes?.channels.filter((channel) => channel !== request?.channel) ?? []
+    return { session, request, page: await pages.find(session.appId), application, otherChannels }
+  }
+
+  async function withRequest(session: OtpSession): Promise<SessionView> {
+    const { requestId } = session
+    return { session, request: requestId === null ? undefined : await store.read.otpRequests.find(requestId) }
+  }
+
+  /**
+   * Sends a code to a phone; the code that the session sent before is canceled in the same transaction.
+   *
+   * @param input.phone is not used if the session is for one phone
+   * @throws as `OtpService.send`; CONFLICT (SESSION_CLOSED)
+   */
+  async function send({ application, session }: SessionVisit, input: SendInput): Promise<SendResult> {
+    const { phone: own } = session
+    const call = await operations.readCall(application, own === null ? input : { ...input, phone: own })
+    const send = operations.sendOperation(call, findLiving(application, session))
+    const outcome = await store.decide({
+      ...send,
+      needs: (rows) => ({ ...send.needs(rows), session: session.id }),
+      decide(rows) {
+        const current = readCurrent(rows, session)
+        if (!current) return refuseSend(reject(sessionClosed()))
+        const decision = send.decide(rows)
+        const { result } = decision.result
+        if (decision.result.replayed || isRejected(result) || !('id' in result)) return decision
+        const sent: OtpSession = { ...current, status: 'sent', requestId: result.id }
+        return {
+          ...decision,
+          changes: [...decision.changes, { kind: 'session', session: sent, isNew: false }],
+        }
+      },
+    })
+    return completeSend(needs, application, undefined, outcome)
+  }
+
+  /**
+   * Checks the code of the session's request. Marks both verified in one transaction.
+   *
+   * @throws as `OtpService.verify`; CONFLICT (SESSION_CLOSED)
+   */
+  async function verify({ application, session }: SessionVisit, code: string): Promise<OtpRequest> {
+    const check = operations.checkOperation(application, { requestId: session.requestId ?? '' }, code)
+    const { result } = await store.decide<CheckResult>({
+      ...check,
+      needs: (rows) => ({ ...check.needs(rows), session: session.id }),
+      decide(rows) {
+        const current = readCurrent(rows, session)
+        if (!current) {
+          const closed = { rate: undefined, request: undefined, result: reject(sessionClosed()) }
+          return { result: closed, changes: [] }
+        }
+        const decision = check.decide(rows)
+        const { result: request } = decision.result
+        if (isRejected(request)) return decision
+        const changes = markVerified(current, request, rows)
+        return { ...decision, changes: [...decision.changes, ...changes] }
+      },
+    })
+    const request = unwrap(result)
+    needs.onEnded(request)
+    return request
+  }
+
+  function markVerified(session: OtpSession, request: OtpRequest, rows: Rows): Change[] {
+    const subscribers = rows.subscribers(session.appId)
+    const { id: sessionId } = session
+    return [
+      { kind: 'session', session: { ...session, status: 'verified' }, isNew: false },
+      eventChange(newId, 'session.verified', request, subscribers, rows.now(clock), {
+        detail: sessionId,
+        sessionId,
+      }),
+    ]
+  }
+
+  /** Ends a session without success, and cancels its request. Does nothing if the session has ended. */
+  async function cancel({ application, session }: SessionVisit): Promise<void> {
+    const finder = findLiving(application, session)
+    const canceled = await store.decide<OtpRequest | Rejected | undefined>({
+      needs: (rows) => ({
+        application,
+        ...finder.needs(rows),
+        session: session.id,
+        subscribers: application.id,
+      }),
+      decide(rows): Decision<OtpRequest | Rejected | undefined> {
+        const refusal = readRefusal(rows, application)
+        if (refusal) return { result: refusal, changes: [] }
+        const current = readCurrent(rows, session)
+        if (!current) return { result: undefined, changes: [] }
+        const ended: Change = { kind: 'session', session: { ...current, status: 'canceled' }, isNew: false }
+        const now = rows.now(clock)
+        const request = finder.find(rows, now)
+        if (!request) return { result: undefined, changes: [ended] }
+        const closable = { request, subscribers: rows.subscribers(application.id) }
+        const { result, changes } = closeRequest(newId, closable, { status: 'canceled' }, now)
+        return { result, changes: [ended, ...changes] }
+      },
+    })
+    const request = unwrap(canceled)
+    if (request) needs.onEnded(request)
+  }
+
+  /**
+   * Reads the row of a session, if it is open and its request is the one that the call was made for. Otherwise another
+   * window has moved it on.
+   */
+  function readCurrent(rows: Rows, session: OtpSession): OtpSession | undefined {
+    const current = rows.session(session.id)
+    const isCurrent = current?.requestId === session.requestId && isOpenSession(current, rows.now(clock))
+    return isCurrent ? current : undefined
+  }
+
+  /** Finds the request of a session while it can be verified. */
+  function findLiving(application: CallingApplication, { requestId }: OtpSession): RequestFinder {
+    const finder = createRequestFinder(needs, application, { requestId: requestId ?? '' })
+    return {
+      ...finder,
+      find(rows, now) {
+        const request = requestId === null ? undefined : readOwnRequest(rows, application, requestId)
+        return request && isLiving(request, now) ? request : undefined
+      },
+    }
+  }
+}
+
+/** @throws INVALID_ARGUMENT for a URL that is none, has credentials or is of another origin */
+function requireReturnUrl(text: string, origins: readonly string[]): void {
+  const url = URL.parse(text)
+  if (!url || url.username !== '' || url.password !== '')
+    throw invalidField('body', 'returnUrl', 'Expected an absolute URL without user name and password.')
+  if (!origins.includes(url.origin))
+    throw invalidField(
+      'body',
+      'returnUrl',
+      'Its origin is not one of page.returnOrigins. Add the origin, or use another URL.',
+    )
+}
+
+/** FORBIDDEN (PAGE_DISABLED). */
+const pageDisabled = () =>
+  new ServiceError(
+    'FORBIDDEN',
+    'The page of this application is off. Set page.enabled, or run otpd app page with --on.',
+    { reason: 'PAGE_DISABLED' },
+  )
+
+/** CONFLICT (SESSION_CLOSED), also if another window has sent a code meanwhile. */
+const sessionClosed = () =>
+  new ServiceError(
+    'CONFLICT',
+    'This session has ended, or moved on in another window. Load the page again.',
+    {
+      reason: 'SESSION_CLOSED',
+    },
+  )

@@ -1,0 +1,17 @@
+import type { Awaitable } from '../model/awaitable.ts'
+import type { OtpSession } from '../model/session.ts'
+
+/** Sessions of the ready page. */
+export type OtpSessionStore = {
+  insert(session: OtpSession): Promise<void>
+  find(id: string): Awaitable<OtpSession | undefined>
+  /** Finds a session by the hash of the token in its link. */
+  findByToken(tokenHash: string): Promise<OtpSession | undefined>
+  /** Writes what changes after the insertion: status and request. The caller has locked the session. */
+  update(session: OtpSession): Promise<void>
+  /** Lists the phones that sessions were created for, in the order of their ids. @param after an id */
+  listPhones(after: string, limit: number): Promise<Array<Pick<OtpSession, 'id' | 'developerId' | 'phone'>>>
+  delete(id: string): Promise<void>
+  /** Deletes a batch of the oldest sessions up to a time. @returns true if there may be more */
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
+}

@@ -1,0 +1,27 @@
+import type { ColumnKit } from './columns.ts'
+
+/** Ready pages of applications, and the sessions of end users on them. */
+export function definePagesTables(c: ColumnKit) {
+  const applicationPages = c.table('application_pages', {
+    appId: c.text('app_id').primaryKey(),
+    enabled: c.integer('enabled').notNull(),
+    name: c.text('name'),
+    logo: c.text('logo'),
+    colour: c.text('colour'),
+    returnOrigins: c.words('return_origins'),
+  })
+
+  const otpSessions = c.table('otp_sessions', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    appId: c.text('app_id').notNull(),
+    tokenHash: c.text('token_hash').notNull(),
+    details: c.text('details').notNull(),
+    status: c.text('status').notNull().$type<'created' | 'sent' | 'verified' | 'canceled'>(),
+    requestId: c.text('request_id'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    expiresAt: c.timestampMs('expires_at').notNull(),
+  })
+
+  return { applicationPages, otpSessions }
+}

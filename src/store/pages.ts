@@ -1,0 +1,31 @@
+import { eq } from 'drizzle-orm'
+import { defaultPage } from '../domain/model/application-page.ts'
+import type { PageStore } from '../domain/store/pages.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+
+/** Stores the ready pages of applications. */
+export function createPageStore(database: Database, executor: QueryExecutor): PageStore {
+  const { applicationPages: pages } = database.tables
+  return {
+    async find(appId) {
+      const [row] = await executor.select().from(pages).where(eq(pages.appId, appId))
+      if (!row) return defaultPage
+      const { enabled, name, logo, colour, returnOrigins } = row
+      return { enabled: enabled === 1, name, logo, colour, returnOrigins: returnOrigins ?? [] }
+    },
+
+    async save(appId, { enabled, name, logo, colour, returnOrigins }) {
+      const values = {
+        enabled: enabled ? 1 : 0,
+        name,
+        logo,
+        colour,
+        returnOrigins: returnOrigins.length === 0 ? null : returnOrigins,
+      }
+      await executor
+        .insert(pages)
+        .values({ appId, ...values })
+        .onConflictDoUpdate({ target: pages.appId, set: values })
+    },
+  }
+}
