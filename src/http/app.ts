@@ -18,6 +18,7 @@ import type { LogStreams } from '../domain/log/stream.ts'
 import type { OtpService } from '../domain/otp/otp.ts'
 import type { OtpRelay } from '../domain/otp/relay.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { PageService } from '../domain/apps/pages.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
@@ -29,6 +30,7 @@ import { guideRoutes } from './guides.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
+import { pageRoutes, type PageServices } from './page/routes.ts'
 import { internalMessage, toServiceError } from './errors.ts'
 import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
@@ -37,6 +39,7 @@ import { setRateHeaders, deferredRate } from './rate-headers.ts'
 import { deferredAuthenticationError } from './require-application.ts'
 import { readTraceId } from './trace.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
+import { applicationPageRoutes } from './routes/application-page.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
@@ -59,7 +62,8 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import type { World } from '../world/world.ts'
 
 export type AppServices = AuthServices &
-  FacadeServices & {
+  FacadeServices &
+  PageServices & {
     world: Pick<World, 'timers'>
     clock: Clock
     newId: NewId
@@ -86,6 +90,7 @@ export type AppServices = AuthServices &
     /** Interval of the heartbeat in log streams; 10 s by default. */
     heartbeatMs?: number
     otp: OtpService
+    pages: PageService
     phones: PhoneService
     paginate: Paginate
     projects: ProjectService
@@ -111,6 +116,7 @@ const createApi = (services: AppServices) =>
   new Elysia({ normalize: false })
     .use(analyticsRoutes(services))
     .use(applicationRoutes(services))
+    .use(applicationPageRoutes(services))
     .use(auditRoutes(services))
     .use(authRoutes(services))
     .use(callbackRoutes(services))
@@ -173,6 +179,7 @@ export function createApp(services: AppServices) {
     })
     .use(api)
     .use(facadeRoutes(services))
+    .use(pageRoutes(services))
     .use(docsRoutes(api, { version: services.version, publicUrl: services.configuredUrl }))
     .use(guideRoutes())
 
@@ -192,7 +199,7 @@ export const securityHeaders = {
  * no page may.
  */
 const serverOnlyPaths =
-  /^\/(v1\/(otp\/((send|resend|verify|cancel)\/?$|deliver(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
+  /^\/(v1\/(otp\/((send|resend|verify|cancel|sessions)\/?$|deliver(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

@@ -14,6 +14,7 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/otp': 'otp:read',
   'GET /v1/otp/:id': 'otp:read',
   'GET /v1/otp/:id/events': 'otp:read',
+  'GET /v1/otp/sessions/:id': 'otp:read',
   'GET /v1/users': 'otp:read',
   'GET /v1/users/:phoneNumber': 'otp:read',
 
@@ -22,6 +23,7 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
 
   'GET /v1/applications': 'read',
   'GET /v1/applications/:id': 'read',
+  'GET /v1/applications/:id/page': 'read',
   'GET /v1/audit': 'read',
   'GET /v1/developer/me': 'read',
   'GET /v1/guard': 'read',
@@ -38,6 +40,7 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/applications/:id/webhook-secret': 'write',
   'POST /v1/applications': 'write',
   'PATCH /v1/applications/:id': 'write',
+  'PATCH /v1/applications/:id/page': 'write',
   'DELETE /v1/applications/:id': 'write',
   'POST /v1/applications/:id/rotate/:type': 'write',
   'PATCH /v1/developer/me': 'write',

@@ -28,6 +28,7 @@ import type { ChallengeKind, TokenCheck } from '../domain/model/challenge.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
 import { createPhoneService } from '../domain/upkeep/phone-service.ts'
+import { createPageService } from '../domain/apps/pages.ts'
 import { createProjectService } from '../domain/apps/projects.ts'
 import { createSetupTokens } from '../domain/accounts/setup-tokens.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -182,6 +183,7 @@ export function createServices(needs: ServiceNeeds) {
     clock,
     wall,
     newId,
+    random,
     version,
     corsOrigins: config.corsOrigins,
     configuredUrl: config.publicUrl,
@@ -236,6 +238,7 @@ export function createServices(needs: ServiceNeeds) {
     }),
     messaging,
     paginate: createPaginate(base),
+    pages: createPageService(base),
     phones: createPhoneService({ ...base, yieldToRequests: world.timers.nextTurn }),
     projects: createProjectService(base),
     receiveCallback,

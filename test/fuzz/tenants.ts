@@ -39,6 +39,7 @@ export const tenants: FuzzPart = {
         tokenId: newId('tok'),
         guardRuleId: newId('rul'),
         messageId: newId('msg'),
+        sessionId: newId('ses'),
         phone: `+1415556${1000 + Math.floor(random() * 9000)}`,
       }
       const attempts = [

@@ -34,6 +34,7 @@ export type Tenant = {
   tokenId: string
   guardRuleId: string
   messageId: string
+  sessionId: string
   /** Phone of a verified identity. */
   phone: string
 }
@@ -49,6 +50,7 @@ export const nonexistentIds = {
   tokenId: 'tok_01h455vb4pex5vsknk084sn02q',
   guardRuleId: 'rul_01h455vb4pex5vsknk084sn02q',
   messageId: 'msg_01h455vb4pex5vsknk084sn02q',
+  sessionId: 'ses_01h455vb4pex5vsknk084sn02q',
   phone: '+14155550199',
 }
 
@@ -103,6 +105,13 @@ export async function createApiTester(options: TestOptions = {}) {
       body: { phone, code: '907155' },
     })
     const messageId = relayed.data.id
+    const page = { enabled: true, returnOrigins: ['https://shop.example'] }
+    await service.request('PATCH', `/v1/applications/${application.id}/page`, { as: developer, body: page })
+    const session = await service.request<{ id: string }>('POST', '/v1/otp/sessions', {
+      as: application,
+      body: { returnUrl: 'https://shop.example/back' },
+    })
+    const sessionId = session.data.id
     return {
       developer,
       application,
@@ -112,6 +121,7 @@ export async function createApiTester(options: TestOptions = {}) {
       tokenId,
       guardRuleId,
       messageId,
+      sessionId,
       phone,
     }
   }
@@ -134,7 +144,11 @@ export async function createApiTester(options: TestOptions = {}) {
       const { deliveryId } = tenant
       const phoneNumber = encodeURIComponent(tenant.phone)
       const value = {
-        id: path.includes('/deliver/') ? tenant.messageId : ids[resource],
+        id: path.includes('/deliver/')
+          ? tenant.messageId
+          : path.includes('/sessions/')
+            ? tenant.sessionId
+            : ids[resource],
         type: 'secret',
         phoneNumber,
         deliveryId,
@@ -248,6 +262,19 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
   resendOtp: { requestId: tenant.requestId, channel: 'sms' },
   verifyOtp: { requestId: tenant.requestId, code: '000000' },
   cancelOtp: { requestId: tenant.requestId },
+  createSession: {
+    returnUrl: 'https://shop.example/back',
+    phone: tenant.phone,
+    locale: 'en',
+    state: 'cart 7',
+  },
+  updateApplicationPage: {
+    enabled: true,
+    name: 'Shop',
+    logo: null,
+    colour: '#0055cc',
+    returnOrigins: ['https://shop.example'],
+  },
   createProject: { name: 'Shop', description: 'All of it' },
   updateProject: { name: 'Shop', description: null },
   createWebhook: { appId: tenant.application.id, url: 'http://127.0.0.1:9/hook', events: ['otp.sent'] },

@@ -57,11 +57,7 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/domain/accounts', imports: domain('model', 'store'), packages: nodeCrypto },
   { area: 'src/domain/log', imports: domain('model', 'store'), packages: nodeCrypto },
   // Applications belong to a developer, and creating one is idempotent.
-  {
-    area: 'src/domain/apps',
-    imports: domain('accounts', 'limits', 'model', 'store'),
-    packages: nodeCrypto,
-  },
+  { area: 'src/domain/apps', imports: domain('accounts', 'limits', 'model', 'store'), packages: nodeCrypto },
   // The guard logs what it blocks, and audits its rules; it knows nothing of requests beyond the model.
   { area: 'src/domain/guard', imports: domain('accounts', 'log', 'model', 'store'), packages: nodeCrypto },
   // Routes that choose learn from the ends of requests, which the server tells them.
@@ -96,11 +92,7 @@ export const importRules: readonly ImportRule[] = [
   },
   // The columns of the tables, by subject, and their kinds; src/store/engine/tables.ts joins them.
   { area: 'src/store/engine/tables', types: domain('model'), packages: storagePackages },
-  {
-    area: 'src/store/files',
-    imports: [...domain('model'), 'src/store/engine'],
-    packages: storagePackages,
-  },
+  { area: 'src/store/files', imports: [...domain('model'), 'src/store/engine'], packages: storagePackages },
   // Prepares a PostgreSQL database that nodes share, as the files around SQLite do.
   {
     area: 'src/store/postgres',
@@ -128,11 +120,7 @@ export const importRules: readonly ImportRule[] = [
 
   // Texts know no provider, the kit knows no particular provider, and providers do not know the delivery service.
   { area: 'src/delivery/text', imports: domain('model'), packages: neutralPackages },
-  {
-    area: 'src/delivery/kit',
-    imports: [...domain('model'), 'src/delivery/text'],
-    packages: neutralPackages,
-  },
+  { area: 'src/delivery/kit', imports: [...domain('model'), 'src/delivery/text'], packages: neutralPackages },
   {
     area: 'src/delivery/providers',
     imports: [...domain('model'), 'src/delivery/kit', 'src/delivery/text'],
@@ -156,11 +144,7 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/log', types: domain('model'), packages: neutralPackages },
   // Certificates: from files, or by ACME. It serves nothing itself.
   { area: 'src/tls', types: [...domain('model'), 'src/log'], packages: /^(jose|node:[\w/]+)$/ },
-  {
-    area: 'src/metrics',
-    types: domain('accounts', 'model', 'store'),
-    packages: neutralPackages,
-  },
+  { area: 'src/metrics', types: domain('accounts', 'model', 'store'), packages: neutralPackages },
   // The settings of providers, alerts, guard and retention are checked against what these accept.
   {
     area: 'src/config',
@@ -187,11 +171,7 @@ export const importRules: readonly ImportRule[] = [
     packages: /^elysia$/,
   },
   // The OpenAPI document describes the routes from their schemas, and their errors from the domain's.
-  {
-    area: 'src/http/openapi',
-    imports: [...domain('model'), 'src/http'],
-    packages: httpLayerPackages,
-  },
+  { area: 'src/http/openapi', imports: [...domain('model'), 'src/http'], packages: httpLayerPackages },
   {
     area: 'src/http/routes',
     imports: [

@@ -30,6 +30,7 @@ import {
 import type { ReadIdempotency } from '../idempotency.ts'
 import { logEntry, presentLogEntry } from './logs.ts'
 import { otpDeliverRoute } from './otp-deliver.ts'
+import { otpSessionRoutes } from './otp-sessions.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
 import { environments, failureReasons } from '../../shared/otp-values.ts'
 
@@ -72,6 +73,7 @@ export function otpRoutes(services: {
   otp: OtpService
   relay: OtpRelay
   clock: Clock
+  publicUrl(): string
 }) {
   const { otp, clock } = services
 
@@ -195,6 +197,7 @@ export function otpRoutes(services: {
   return new Elysia({ prefix: '/v1/otp' })
     .use(otpOperationRoutes(services))
     .use(otpDeliverRoute(services))
+    .use(otpSessionRoutes(services))
     .use(consoleRoutes)
     .use(sharedRoutes)
     .use(eventRoutes)

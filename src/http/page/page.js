@@ -1,0 +1,129 @@
+// The page works without this script. With it, forms are sent and their answers shown without a reload.
+const byId = (id) => document.getElementById(id)
+let asked
+
+/** Shows the answer of the server, which is a whole page, in the place of this one. */
+function show(text, path) {
+  const next = new DOMParser().parseFromString(text, 'text/html')
+  document.title = next.title
+  byId('page').replaceWith(document.adoptNode(next.getElementById('page')))
+  // Empty and filled again: screen readers announce an alert when its content changes.
+  const alert = document.querySelector('[role=alert]')
+  const notice = [...alert.childNodes]
+  alert.replaceChildren()
+  setTimeout(() => alert.replaceChildren(...notice))
+  history.replaceState(null, '', path)
+  start()
+  const focus = document.querySelector('[autofocus]') ?? document.querySelector('h1')
+  if (focus.tagName === 'H1') focus.tabIndex = -1
+  focus.focus()
+}
+
+async function load(path, options) {
+  const page = byId('page')
+  page.setAttribute('aria-busy', 'true')
+  try {
+    const response = await fetch(path, { ...options, headers: { 'otpd-page': '1' } })
+    const location = response.headers.get('otpd-location')
+    if (location) window.location.replace(location)
+    else show(await response.text(), response.url.replace(window.location.origin, ''))
+  } catch {
+    page.removeAttribute('aria-busy')
+    if (options) post(asked)
+    else window.location.assign(path)
+  }
+}
+
+/** Sends a form as a browser does without this script, when the answer could not be fetched. */
+function post({ form, button }) {
+  const action = document.createElement('input')
+  Object.assign(action, { type: 'hidden', name: button.name, value: button.value })
+  form.append(action)
+  form.submit()
+}
+
+document.addEventListener('submit', (event) => {
+  event.preventDefault()
+  if (byId('page').ariaBusy === 'true') return
+  asked = { form: event.target, button: event.submitter }
+  const body = new URLSearchParams(new FormData(event.target, event.submitter))
+  load(window.location.pathname, { method: 'POST', body })
+})
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('a[href*="?step="]')
+  if (!link) return
+  event.preventDefault()
+  load(link.getAttribute('href'))
+})
+
+/** Formats the digits of a number as its country writes them. */
+function format(input, mask) {
+  const digits = input.value.replace(/\D/g, '')
+  const isPlain = /[^\d\s().-]/.test(input.value) || !mask || digits === ''
+  if (isPlain || input.selectionStart !== input.value.length) return
+  let at = 0
+  let text = ''
+  for (const place of mask) {
+    if (at === digits.length) break
+    if (place === '#') text += digits[at++]
+    else if (!/\d/.test(place)) text += text === '' && place !== '(' ? '' : place
+    else if (digits[at] === place) text += digits[at++]
+  }
+  input.value = at === digits.length ? text : digits
+}
+
+function countDown() {
+  for (const button of document.querySelectorAll('[data-wait]')) {
+    const seconds = Number(button.dataset.wait)
+    button.dataset.text ??= button.textContent
+    button.disabled = seconds > 0
+    const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+    button.textContent = seconds > 0 ? `${button.dataset.text} (${time})` : button.dataset.text
+    if (seconds > 0) button.dataset.wait = seconds - 1
+  }
+}
+setInterval(countDown, 1000)
+
+/** Solves the proof of work that the server asks for, and sends the form again. */
+async function work(field) {
+  const { salt, challenge, maxnumber, ...rest } = JSON.parse(field.dataset.work)
+  const encoder = new TextEncoder()
+  for (let number = 0; number <= maxnumber; number++) {
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(salt + number)))
+    if (Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('') !== challenge) continue
+    field.value = btoa(JSON.stringify({ ...rest, salt, challenge, number }))
+    field.form.requestSubmit(field.form.querySelector('.primary'))
+    return
+  }
+}
+
+/** Fills the code of a message in, if the browser reads it (WebOTP). */
+async function readMessage(input) {
+  if (!('OTPCredential' in window)) return
+  try {
+    const { code } = await navigator.credentials.get({ otp: { transport: ['sms'] } })
+    if (!input.isConnected) return
+    input.value = code
+    input.form.requestSubmit(input.form.querySelector('.primary'))
+  } catch {}
+}
+
+function start() {
+  const phone = byId('phone')
+  const country = byId('country')
+  const apply = () => format(phone, country.selectedOptions[0]?.dataset.m)
+  phone?.addEventListener('input', (event) => {
+    if (!event.inputType?.startsWith('delete')) apply()
+  })
+  country?.addEventListener('change', apply)
+  const code = byId('code')
+  code?.addEventListener('input', () => {
+    code.value = code.value.replace(/[\s-]/g, '').slice(0, 6)
+  })
+  if (code) readMessage(code)
+  const field = document.querySelector('[data-work]')
+  if (field && window.crypto.subtle) work(field)
+  countDown()
+}
+start()

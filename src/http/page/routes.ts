@@ -1,0 +1,211 @@
+import { Elysia } from 'elysia'
+import type { AppAuth } from '../../domain/apps/authentication.ts'
+import type { Clock } from '../../domain/model/clock.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import type { Keys } from '../../domain/model/keys.ts'
+import type { Random } from '../../domain/model/random.ts'
+import { isOpenSession, sessionReturnUrl, sessionStatus } from '../../domain/model/session.ts'
+import type { OtpService } from '../../domain/otp/otp.ts'
+import type { OpenedSession, SessionVisit } from '../../domain/otp/sessions.ts'
+import { channels, type Channel } from '../../shared/otp-values.ts'
+import type { IncomingRequest, ReadClient } from '../client.ts'
+import { httpStatusByCode } from '../errors.ts'
+import { readText } from '../json-body.ts'
+import { withTrace } from '../require-application.ts'
+import { guessCountry, listCountries } from './countries.ts'
+import { markup } from './markup.ts'
+import { createResponses, leave, redirectTo } from './responses.ts'
+import { readDigits, readPhone } from './typed.ts'
+import { chooseLanguage, type Language } from './language.ts'
+import { codeErrorOf, codeErrors, codeNotice, endedNotice, phoneNotice, type CodeError } from './notices.ts'
+import { codeStep, livingRequest, phoneStep, type Notice, type PageChallenge } from './view.ts'
+import { createVisitor, formToken, isFormToken, isOwnPost, readVisitor, type Visitor } from './visitor.ts'
+
+export type PageServices = {
+  appAuth: Pick<AppAuth, 'findActive'>
+  clock: Clock
+  keys: Pick<Keys, 'page'>
+  otp: Pick<OtpService, 'sessions' | 'resend'>
+  publicUrl(): string
+  random: Random
+  readClient: ReadClient
+}
+
+/** A request for the page of an open session. */
+type Call = {
+  incoming: IncomingRequest
+  opened: OpenedSession
+  visit: SessionVisit
+  visitor: Visitor
+  language: Language
+  path: string
+  now: number
+}
+
+type Context = IncomingRequest & { params: { token: string } }
+
+/**
+ * The ready page: two steps as plain HTML forms. Its script shows the same answers without a reload. What a step does are the
+ * operations of the API; the page adds only who asks: the address of the connection, and the device of its cookie.
+ */
+export function pageRoutes(services: PageServices) {
+  const { sessions, resend } = services.otp
+  const { respond, endPage } = createResponses(services)
+  const hidden = { detail: { hide: true } }
+
+  return new Elysia({ prefix: '/verify' })
+    .get('/:token', (context) => answer(context, show), hidden)
+    .post('/:token', (context) => answer(context, act), { ...hidden, parse: 'none' })
+
+  /** Opens the session, and answers for one that has ended. */
+  async function answer(context: Context, respond: (call: Call) => Promise<Response>): Promise<Response> {
+    const { request, params } = context
+    const { headers } = request
+    const opened = await sessions.open(params.token)
+    const now = services.clock.now()
+    const language = chooseLanguage(headers.get('accept-language'), {
+      session: opened?.session.locale ?? null,
+      application: opened?.application.defaultLocale ?? null,
+    })
+    if (!opened) return endPage(language, 404, language.texts.badLink)
+    const { session, page, application } = opened
+    const isOpen = isOpenSession(session, now)
+    if (!isOpen && sessionStatus(session, now) !== 'expired') return leave(request, sessionReturnUrl(session))
+    if (!isOpen || !page.enabled)
+      return endPage(
+        language,
+        isOpen ? 403 : 410,
+        isOpen ? language.texts.failed : language.texts.badLink,
+        opened,
+      )
+    const active = await services.appAuth.findActive(application.id).catch(asRefusal)
+    if (active instanceof ServiceError) return endPage(language, 403, language.texts.failed, opened)
+    const visitor =
+      readVisitor(services.keys, headers.get('cookie')) ?? createVisitor(services.keys, services.random)
+    return respond({
+      incoming: context,
+      opened,
+      visit: { application: withTrace(active, request), session },
+      visitor,
+      language,
+      path: `/verify/${params.token}`,
+      now,
+    })
+  }
+
+  /** Shows the step that the session is in. */
+  async function show(call: Call): Promise<Response> {
+    const { opened, language, now, incoming } = call
+    const query = new URL(incoming.request.url).searchParams
+    const request = livingRequest(opened, now)
+    const error = codeErrors.find((one) => one === query.get('error'))
+    const wait = Number(/^\d{1,6}$/.exec(query.get('wait') ?? '')?.[0] ?? 60)
+    const notice = error && codeNotice(language, error, request, wait)
+    if (!request) return showPhoneStep(call, 200, { notice: notice ?? endedNotice(language, opened.request) })
+    if (query.get('step') === 'phone') return showPhoneStep(call, 200, {})
+    return respond(language, 200, codeStep({ ...formView(call, notice), request }), { ...call, notice })
+  }
+
+  /** Does what a form asks for. */
+  async function act(call: Call): Promise<Response> {
+    const { incoming, visitor, opened, language } = call
+    const { request } = incoming
+    if (!isOwnPost(request.headers, services.publicUrl()))
+      return endPage(language, 403, language.texts.failed)
+    const fields = new URLSearchParams(await readText(request))
+    const isOwnForm = isFormToken(services.keys, visitor, opened.session.id, fields.get('token') ?? '')
+    // Also without cookies: the page is shown again, which sets one.
+    if (!isOwnForm) return redirectTo(call, '?error=failed')
+    const [action, channel] = (fields.get('action') ?? '').split(':')
+    if (action === 'send') return send(call, fields)
+    if (action === 'cancel') return run(call, () => sessions.cancel(call.visit))
+    if (action === 'verify')
+      return run(call, () => sessions.verify(call.visit, readDigits(fields.get('code'))))
+    return run(call, () =>
+      sendAgain(
+        call,
+        channels.find((one) => one === channel),
+      ),
+    )
+  }
+
+  /** Sends a code. A phone that is refused is shown again, so that it can be corrected. */
+  async function send(call: Call, fields: URLSearchParams): Promise<Response> {
+    const { visit, visitor, incoming, language } = call
+    const ip = services.readClient(incoming).origin.ip
+    const country = fields.get('country') ?? undefined
+    const phone = readPhone(fields.get('phone'))
+    const challenge = fields.get('challenge') || undefined
+    try {
+      await sessions.send(visit, {
+        phone,
+        ...(phone.startsWith('+') ? {} : { country }),
+        locale: language.locale,
+        deviceId: visitor.deviceId,
+        ...(ip !== null && { clientIp: ip }),
+        challenge,
+      })
+    } catch (thrown) {
+      const error = asRefusal(thrown)
+      if (error.reason === 'SESSION_CLOSED') return redirectTo(call, '')
+      const work =
+        error.code === 'CHALLENGE_REQUIRED' && error.metadata?.['kind'] === 'altcha' && error.metadata
+      return showPhoneStep(call, httpStatusByCode[error.code], {
+        notice: work ? { text: language.texts.checking } : phoneNotice(language, error),
+        typed: { phone: fields.get('phone') ?? '', country },
+        challenge: work || undefined,
+      })
+    }
+    return redirectTo(call, '')
+  }
+
+  async function sendAgain({ visit, opened, now }: Call, channel: Channel | undefined): Promise<void> {
+    const request = livingRequest(opened, now)
+    await resend(visit.application, { requestId: request?.id ?? '', channel })
+  }
+
+  /** Runs an operation, and shows the page of what it has become. */
+  async function run(call: Call, work: () => Promise<unknown>): Promise<Response> {
+    try {
+      await work()
+    } catch (thrown) {
+      const error = asRefusal(thrown)
+      const name: CodeError = codeErrorOf(error)
+      const wait = error.retryAfterSeconds === undefined ? '' : `&wait=${error.retryAfterSeconds}`
+      return redirectTo(call, error.reason === 'SESSION_CLOSED' ? '' : `?error=${name}${wait}`)
+    }
+    return redirectTo(call, '')
+  }
+
+  function showPhoneStep(
+    call: Call,
+    status: number,
+    shown: {
+      notice?: Notice | undefined
+      typed?: { phone: string; country: string | undefined }
+      challenge?: PageChallenge | undefined
+    },
+  ): Response {
+    const { opened, language, incoming } = call
+    const { countries: only, defaultCountry } = opened.application
+    const acceptLanguage = incoming.request.headers.get('accept-language')
+    const { locale } = language
+    const countries = listCountries(locale, only)
+    const guessed = guessCountry(countries, { defaultCountry, acceptLanguage, locale })
+    const { notice, challenge, typed = { phone: '', country: guessed } } = shown
+    const needsScript = challenge && markup`<noscript><p>${language.texts.needsScript}</p></noscript>`
+    const step = phoneStep({ ...formView(call, notice), countries, typed, challenge })
+    return respond(language, status, markup`${needsScript}${step}`, { ...call, notice })
+  }
+
+  function formView({ language, opened, now, path, visitor }: Call, notice: Notice | undefined) {
+    const { id } = opened.session
+    return { language, opened, now, path, notice, formToken: formToken(services.keys, visitor, id) }
+  }
+}
+
+/** @throws anything that is no refusal */
+function asRefusal(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown
+  throw thrown
+}
