@@ -29,6 +29,7 @@ import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { addUpgradeCommand } from './commands/upgrade.ts'
 import { addUserCommands } from './commands/user.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
@@ -176,6 +177,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['migrate'], register: addMigrateCommands },
       { names: ['backup'], register: addBackupCommands },
       { names: ['restore'], register: addRestoreCommand },
+      { names: ['upgrade'], register: addUpgradeCommand },
       { names: ['provider'], register: addProviderCommands },
       { names: ['guard'], register: addGuardCommands },
       { names: ['alerts'], register: addAlertsCommands },

@@ -10,4 +10,6 @@ export const build = {
   date: process.env.OTPD_BUILD_DATE || null,
   /** Machine that it was built for, like `linux-x64-musl`. */
   target: process.env.OTPD_BUILD_TARGET || null,
+  /** Public key that signs releases; null in a build without one. */
+  releaseKey: process.env.OTPD_BUILD_RELEASE_KEY || null,
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 /** Purposes that are part of a signature, so that none made for another purpose is taken. */
-const signatureNamespaces = { SHA256SUMS: 'otpd-release', latest: 'otpd-latest' }
+export const signatureNamespaces = { SHA256SUMS: 'otpd-release', latest: 'otpd-latest' }
 
 /**
  * Signs a file as `FILE.sig` with ssh-keygen. An Ed25519 key gives the same signature each time.

@@ -1,6 +1,6 @@
 import type { CommandCase } from './command-case.ts'
 
-/** A call of each command on backups, in an order in which one follows from another. */
+/** A call of each command on backups and of `otpd upgrade`, in an order in which one follows from another. */
 export const backupCases: [string, () => CommandCase][] = [
   [
     'backup',
@@ -20,6 +20,16 @@ export const backupCases: [string, () => CommandCase][] = [
       stdout: /^✓ .*copy\.db is whole/,
       json: 'own',
       hasSteps: true,
+      isWide: true,
+    }),
+  ],
+  [
+    'upgrade',
+    () => ({
+      args: ['--check', '--from', 'releases'],
+      exitCode: 5,
+      stderr: /There is no release in .*releases: latest is not there\./,
+      json: 'own',
       isWide: true,
     }),
   ],

@@ -353,7 +353,7 @@ export const importRules: readonly ImportRule[] = [
     area: 'cli/commands',
     imports: [
       ...cliBase,
-      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'webhooks'),
+      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'upgrade', 'webhooks'),
     ],
     types: [
       'src/config/config.ts',
@@ -383,6 +383,7 @@ export const importRules: readonly ImportRule[] = [
   // The build is the one program that runs it.
   { area: 'cli/build.ts', imports: ['cli/guides/render.ts', 'cli/release'], packages: anyPackage },
   { area: 'cli/release', packages: anyPackage },
+  { area: 'cli/upgrade', imports: [...cliBase, 'cli/release/signature.ts'], packages: anyPackage },
   { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
   { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },

@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import type { Context, RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { addHostFlags, type HostFlags } from '../host/commands.ts'
+import { loadServerConfig } from '../host/config.ts'
+import { findRunning, type RunningServer } from '../host/running.ts'
+import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { findInstallation } from '../upgrade/installation.ts'
+import { downloadProgram, readLatest, type SignaturePolicy } from '../upgrade/release.ts'
+import { replaceProgram, writeNewProgram } from '../upgrade/replace.ts'
+import { findService } from '../upgrade/service.ts'
+import { openReleaseSource, type ReleaseSource } from '../upgrade/source.ts'
+import { backUp, checkData, versionOf, type ServerPlace } from '../upgrade/steps.ts'
+import { build, version } from '../version.ts'
+
+type UpgradeFlags = HostFlags & { check?: true; from?: string; allowUnsigned?: true; backup: boolean }
+
+/** Registers `otpd upgrade`. */
+export function addUpgradeCommand(program: Command, runCommand: RunCommand) {
+  addHostFlags(
+    program
+      .command('upgrade')
+      .description(
+        'replace this program by the newest release: checks its signature, backs up the data, and restarts the service',
+      )
+      .option('--check', 'only say whether there is a newer release; exit code 8 if there is')
+      .option('--from <place>', 'folder of releases: a URL, or a path (OTPD_DOWNLOAD_URL)')
+      .option('--allow-unsigned', 'take a release whose signature cannot be checked')
+      .option('--no-backup', 'without a backup of the data first'),
+  )
+    .addHelpText(
+      'after',
+      examples('otpd upgrade --check', 'otpd upgrade', 'otpd upgrade --from /mnt/otpd-releases'),
+    )
+    .action((flags: UpgradeFlags, command: Command) =>
+      runCommand(command, async (context) => {
+        const { io, output } = context
+        const from = flags.from ?? io.env['OTPD_DOWNLOAD_URL']
+        if (!from)
+          throw usageError(
+            'There is no folder of releases.',
+            'Name one with --from URL, or in OTPD_DOWNLOAD_URL.',
+          )
+        const source = openReleaseSource(from, io.workingDirectory)
+        const policy = { key: build.releaseKey, allowUnsigned: flags.allowUnsigned === true }
+        if (!flags.check) return upgrade(context, source, policy, flags)
+        const latest = await readLatest(source, policy)
+        const isNewer = Bun.semver.order(latest, version) > 0
+        output.printResult(JSON.stringify({ data: { version, latest, isNewer } }), () =>
+          isNewer
+            ? `otpd ${printable(latest)} can be installed; this is ${version}.`
+            : `otpd ${version} is the newest.`,
+        )
+        if (isNewer) output.suggestNext('otpd upgrade')
+        return isNewer ? exitCodes.negative : exitCodes.done
+      }),
+    )
+}
+
+/** Replaces the program. Until the last step, a rename, the old one stays as it is and goes on serving. */
+async function upgrade(
+  context: Context,
+  source: ReleaseSource,
+  policy: SignaturePolicy,
+  flags: UpgradeFlags,
+) {
+  const { output } = context
+  if (build.target === null)
+    throw new CliError(exitCodes.refused, 'MANAGED_ELSEWHERE', 'This otpd runs from its sources.', {
+      hints: ['Upgrade it there: git pull'],
+    })
+  const installation = findInstallation(process.execPath)
+  const latest = await readLatest(source, policy)
+  const order = Bun.semver.order(latest, version)
+  if (order < 0)
+    throw new CliError(
+      exitCodes.refused,
+      'RELEASE_OLDER',
+      `The newest release in ${source.place} is ${latest}, and this is ${version}.`,
+      { hints: ['Nothing was changed. install.sh --version installs an older one.'] },
+    )
+  if (order === 0) {
+    output.printResult(
+      JSON.stringify({ data: { version, latest, isUpgraded: false } }),
+      () => `otpd ${version} is the newest.`,
+    )
+    return exitCodes.done
+  }
+  const program = await downloadProgram(source, { version: latest, target: build.target, policy })
+  const { place, running } = await findServer(flags)
+  const newPath = writeNewProgram(installation, program)
+  try {
+    if (versionOf(newPath) !== latest)
+      throw new CliError(
+        exitCodes.refused,
+        'RELEASE_DAMAGED',
+        'The new program does not run on this machine.',
+        {
+          hints: ['Nothing was changed.'],
+        },
+      )
+    const pending = place === null ? [] : checkData(newPath, place)
+    const backup = place !== null && flags.backup ? backUp(installation.path, place) : null
+    const kept = replaceProgram(installation, newPath, version)
+    const { path } = installation
+    const isServing = restart(context, { path, kept, running })
+    const data = {
+      version: latest,
+      replaced: version,
+      isUpgraded: true,
+      path,
+      kept,
+      backup,
+      pending,
+      isServing,
+    }
+    output.printResult(JSON.stringify({ data }), () =>
+      [
+        `${output.paint.green('✓')} otpd ${latest} installed as ${printable(path)}`,
+        formatFacts(
+          [
+            ['Replaced', `${version}, kept as ${printable(kept)}`],
+            ['Backup', backup === null ? null : printable(backup)],
+            ['Migrations', pending.length === 0 ? null : pending.map(printable).join(', ')],
+            ['Server', isServing === null ? null : isServing ? 'restarted, and ready' : 'not ready'],
+          ],
+          output.paint,
+        ),
+      ].join('\n'),
+    )
+    return isServing === false ? exitCodes.negative : exitCodes.done
+  } finally {
+    rmSync(newPath, { force: true })
+  }
+}
+
+/**
+ * Finds the server of this machine and its data.
+ *
+ * @returns `place` null if there is no database to check: none yet, or one that this shell has no settings for
+ */
+async function findServer(
+  flags: UpgradeFlags,
+): Promise<{ place: ServerPlace | null; running: RunningServer | null }> {
+  const loaded = await loadServerConfig(flags, 'host command')
+  const { config } = loaded
+  const running = await findRunning(loaded, () => {})
+  const dataDir = config?.dataDir ?? null
+  if (dataDir === null || !existsSync(join(dataDir, 'otpd.db'))) return { place: null, running }
+  const configFile = running?.config.configFile ?? config?.configFile ?? null
+  const configFlags = configFile === null ? [] : ['--config', configFile]
+  return { place: { flags: ['--data-dir', dataDir, ...configFlags], dataDir }, running }
+}
+
+/** @returns whether the server is ready again; null if none was restarted */
+function restart(
+  { output }: Context,
+  { path, kept, running }: { path: string; kept: string; running: RunningServer | null },
+): boolean | null {
+  const goBack = `To go back: mv ${shellWord(kept)} ${shellWord(path)}, then restart; after a migration, restore the backup first (otpd docs upgrading)`
+  const service = findService(path)
+  if (!service) {
+    if (running !== null)
+      output.note(`The server (process ${running.pid}) still runs the old program: restart it.`)
+    output.note(goBack)
+    return null
+  }
+  const failure = service.restart()
+  const health = ['health', '--wait', '10m', '--quiet', ...(running ? ['--server', running.url] : [])]
+  const isReady = failure === null && spawnSync(path, health, { stdio: 'ignore' }).status === 0
+  if (!isReady)
+    output.warn(
+      `${service.unit} is not ready${failure ? `: ${failure}` : ''}. Look at its log: journalctl -u otpd`,
+    )
+  output.note(goBack)
+  return isReady
+}

@@ -1,0 +1,73 @@
+import {
+  closeSync,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { CliError, exitCodes } from '../terminal/errors.ts'
+import type { Installation } from './installation.ts'
+
+/**
+ * Writes the new program next to the old one, where it can be tried.
+ *
+ * @returns its path @throws CliError FILE_NOT_WRITABLE, such as on a full disk; nothing is left
+ */
+export function writeNewProgram({ path }: Installation, program: Uint8Array): string {
+  const newPath = join(dirname(path), `.otpd-${process.pid}.new`)
+  try {
+    const file = openSync(newPath, 'wx', 0o755)
+    try {
+      writeFileSync(file, program)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    return newPath
+  } catch (error) {
+    rmSync(newPath, { force: true })
+    throw notWritten(newPath, error)
+  }
+}
+
+/**
+ * Puts the new program in the place of the old one, which is kept as `otpd-VERSION` as install.sh keeps it. The rename is
+ * atomic: a running server keeps its file, and no process sees an incomplete one.
+ *
+ * @returns path of the old program @throws CliError FILE_NOT_WRITABLE; the old one is still in its place
+ */
+export function replaceProgram(
+  { path, keptFolder }: Installation,
+  newPath: string,
+  oldVersion: string,
+): string {
+  const kept = join(keptFolder, `otpd-${oldVersion}`)
+  const unfinished = join(keptFolder, '.new')
+  try {
+    mkdirSync(keptFolder, { recursive: true })
+    copyFileSync(path, unfinished)
+    renameSync(unfinished, kept)
+    renameSync(newPath, path)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    rmSync(newPath, { force: true })
+    throw notWritten(path, error)
+  }
+  for (const name of readdirSync(keptFolder))
+    if (/^otpd-\d/.test(name) && join(keptFolder, name) !== kept)
+      rmSync(join(keptFolder, name), { force: true })
+  return kept
+}
+
+const notWritten = (path: string, error: unknown) =>
+  new CliError(
+    exitCodes.refused,
+    'FILE_NOT_WRITABLE',
+    `${path} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+    { hints: ['The program was not changed. Make room on the disk, and try again.'], cause: error },
+  )
