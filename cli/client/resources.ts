@@ -20,10 +20,13 @@ export type User = ResponseData<'GET', '/v1/users'>[number]
 export type DeveloperProfile = ResponseData<'GET', '/v1/developer/me'>
 export type Summary = ResponseData<'GET', '/v1/analytics/summary'>
 export type DayCounts = ResponseData<'GET', '/v1/analytics/timeseries'>[number]
-export type BreakdownRow = ResponseData<'GET', '/v1/analytics/breakdown'>[number]
 /** Fields that servers up to 0.2.0 do not send: a newer console shows what they do. */
 type MissingBefore<T, Name extends keyof T> = Omit<T, Name> & Partial<Pick<T, Name>>
 
+export type BreakdownRow = MissingBefore<
+  ResponseData<'GET', '/v1/analytics/breakdown'>[number],
+  'blocked' | 'medianSeconds' | 'currency' | 'cost' | 'estimatedCost' | 'costPerVerified' | 'unpriced'
+>
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
 export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'pool'>
 export type GuardListRule = ResponseData<'GET', '/v1/guard/rules'>[number]

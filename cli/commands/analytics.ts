@@ -6,17 +6,20 @@ import { examples } from '../help.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Output } from '../terminal/output.ts'
 import { findApplication } from '../client/find.ts'
-import type { BreakdownRow, DayCounts, Summary } from '../client/resources.ts'
+import { fetchCosts } from '../client/costs.ts'
+import type { DayCounts, Summary } from '../client/resources.ts'
 import { sparkline } from '../terminal/sparkline.ts'
-import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { formatFacts } from '../terminal/text.ts'
+import { breakdownText, costsCsv, costsText, formatNumber, toCsv } from './analytics-tables.ts'
 import { environmentOption } from './environment-option.ts'
 import type { Environment } from '../../src/shared/otp-values.ts'
 
-type View = 'summary' | 'timeseries'
+type View = 'summary' | 'timeseries' | 'costs'
 type Range = '7d' | '30d' | '90d'
 type Key = (typeof keys)[number]
-type Options = { range?: Range; app?: string; by?: Key; env?: Environment; watch?: true; csv?: true }
+type Options = { range?: Range; app?: string; by?: Key; env?: Environment; watch?: true; csv?: true } & Filter
+/** One country, channel or provider that a breakdown is restricted to. */
+type Filter = { country?: string; channel?: string; provider?: string }
 
 const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
 const keys = ['application', 'country', 'channel', 'provider'] as const
@@ -29,15 +32,18 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('analytics')
     .addArgument(
-      new Argument('[view]', 'summary (all time) or timeseries (day by day); default: a chart').choices([
-        'summary',
-        'timeseries',
-      ]),
+      new Argument(
+        '[view]',
+        'summary (all time), timeseries (day by day) or costs (by country and provider); default: a chart',
+      ).choices(['summary', 'timeseries', 'costs']),
     )
-    .description('count codes sent, verified and failed, by UTC day')
+    .description('count codes sent, verified and failed, and what they cost')
     .addOption(new Option('--range <days>', `${ranges.join(', ')} (default ${rangeDefault})`).choices(ranges))
     .option('--app <id|name>', 'only codes of this application')
     .addOption(new Option('--by <key>', `one line for each ${keys.join(', ')}`).choices(keys))
+    .option('--country <iso>', 'with --by: only this country')
+    .option('--channel <name>', 'with --by: only this channel')
+    .option('--provider <name>', 'with --by: only this provider')
     .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')
     .option('-w, --watch', 'redraw every 5 seconds, until Ctrl-C')
@@ -46,6 +52,8 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
       examples(
         'otpd analytics',
         'otpd analytics --by country --range 7d',
+        'otpd analytics --by provider --country US',
+        'otpd analytics costs --csv',
         'otpd analytics --app web',
         'otpd analytics summary --json',
         'otpd analytics timeseries --range 30d --csv',
@@ -64,9 +72,15 @@ async function printOnce({ connect, output }: Context, view: View | undefined, o
   const { api } = connect()
   const scope = await readScope(api, options)
   if (options.by !== undefined) {
-    const { body, data } = await fetchBreakdown(api, options.by, scope)
+    const { body, data } = await fetchBreakdown(api, options.by, scope, options)
     return output.printResult(body, () =>
       options.csv === true ? toCsv(data) : breakdownText(options.by ?? '', data, output),
+    )
+  }
+  if (view === 'costs') {
+    const rows = await fetchCosts(api, scope)
+    return output.printResult(JSON.stringify({ data: rows }), () =>
+      options.csv === true ? costsCsv(rows) : costsText(rows, output),
     )
   }
   if (view === undefined && !output.json && options.csv !== true) {
@@ -97,7 +111,9 @@ async function printRepeatedly(
   const scope = await readScope(api, options)
   const { by } = options
   const draw = async () => {
-    if (by !== undefined) return breakdownText(by, (await fetchBreakdown(api, by, scope)).data, output)
+    if (by !== undefined)
+      return breakdownText(by, (await fetchBreakdown(api, by, scope, options)).data, output)
+    if (view === 'costs') return costsText(await fetchCosts(api, scope), output)
     if (view === 'summary') return summaryText((await fetchSummary(api, scope)).data, output)
     if (view === 'timeseries') return daysText((await fetchDays(api, scope)).data, output)
     return await chartText(api, scope, output)
@@ -129,7 +145,12 @@ async function printRepeatedly(
 }
 
 /** Refuses options that the view would ignore. */
-function refuseUnused(view: View | undefined, { range, app, by }: Options) {
+function refuseUnused(view: View | undefined, { range, app, by, ...options }: Options) {
+  const filter = (['country', 'channel', 'provider'] as const).find((name) => options[name] !== undefined)
+  if (filter !== undefined && by === undefined)
+    throw usageError(`--${filter} applies to --by only.`, `Use: otpd analytics --by KEY --${filter} …`)
+  if (view === 'costs' && app !== undefined)
+    throw usageError('--app does not apply to costs.', 'Use: otpd analytics --by application')
   if (by !== undefined && view !== undefined) throw usageError(`--by does not apply to ${view}.`)
   if (by !== undefined && app !== undefined)
     throw usageError('--by and --app cannot be combined.', 'Use --by application.')
@@ -154,10 +175,15 @@ const fetchDays = (api: Api, scope: Scope) =>
 const fetchSummary = (api: Api, { environment }: Scope) =>
   api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })
 
-const fetchBreakdown = (api: Api, by: Key, { range, environment }: Scope) =>
-  api.asDeveloper('GET', '/v1/analytics/breakdown', { query: { by, range, environment } })
-
-const formatNumber = (value: number) => value.toLocaleString('en-US')
+const fetchBreakdown = (
+  api: Api,
+  by: Key,
+  { range, environment }: Scope,
+  { country, channel, provider }: Filter,
+) =>
+  api.asDeveloper('GET', '/v1/analytics/breakdown', {
+    query: { by, range, environment, country, channel, provider },
+  })
 
 const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
   days.reduce((sum, day) => sum + day[key], 0)
@@ -228,40 +254,4 @@ function daysText(days: DayCounts[], { formatTable }: Output) {
     percentText(day.verified, day.sent) ?? '',
   ])
   return formatTable(['DAY (UTC)', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
-}
-
-function breakdownText(by: string, rows: BreakdownRow[], { formatTable }: Output) {
-  if (rows.length === 0) return 'No codes in this time.'
-  const count = (value: number | null) => (value === null ? '-' : formatNumber(value))
-  return formatTable(
-    [
-      by.toUpperCase(),
-      kept('SENT'),
-      optional('DELIVERED'),
-      optional('UNDELIVERED'),
-      kept('VERIFIED'),
-      kept('FAILED'),
-      kept('CONVERSION'),
-    ],
-    rows.map(({ key, name, sent, delivered, undelivered, verified, failed, conversion }) => [
-      printable(name ?? key ?? 'unknown'),
-      formatNumber(sent),
-      count(delivered),
-      count(undelivered),
-      formatNumber(verified),
-      formatNumber(failed),
-      conversion === null ? '-' : `${Math.round(conversion)}%`,
-    ]),
-  )
-}
-
-/** Formats CSV (RFC 4180). */
-const toCsv = (rows: Record<string, string | number | null>[]) =>
-  [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
-    .map((cells) => cells.map(toCsvCell).join(','))
-    .join('\n')
-
-function toCsvCell(value: string | number | null) {
-  const text = String(value ?? '')
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

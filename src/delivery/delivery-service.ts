@@ -8,6 +8,7 @@ import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { isLoopbackAddress } from '../shared/loopback.ts'
 import type { OpenState } from './circuit-breaker.ts'
+import { createCosts } from './costs.ts'
 import { createDispatcher, type Report } from './dispatcher.ts'
 import { createReporter } from './reporter.ts'
 import { createProviderPool } from './provider-pool.ts'
@@ -40,6 +41,9 @@ export type DeliveryServiceNeeds = {
   world?: World | undefined
 }
 
+/** A callback, with the prices of its receipts in the installation's currency. */
+type ReadCallback = Exclude<CallbackResult, { kind: 'receipts' }> | { kind: 'receipts'; receipts: Receipt[] }
+
 export type DeliveryService = ReturnType<typeof createDeliveryService>
 
 /**
@@ -62,7 +66,13 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
   } = needs
   const onConnection = (name: string, state: ConnectionState) => dispatcher.recordConnection(name, state)
   const http = createProviderHttp({ version, world, ...(ca !== undefined && { ca }) })
-  const pool = createProviderPool({ kinds, provider: { http, clock: wall, world }, onReceipt, onConnection })
+  const costs = createCosts(report)
+  const pool = createProviderPool({
+    kinds,
+    provider: { http, clock: wall, world },
+    onReceipt: (name, receipt) => onReceipt(name, costs.withPrice(name, receipt)),
+    onConnection,
+  })
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])
   let localProviders = new Set<string>()
@@ -76,12 +86,14 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     onProviderTried: needs.onProviderTried,
     dispatchMs: needs.dispatchMs,
     timers: world.timers,
+    costs,
     candidatesFor: ({ request, channels }) =>
       routing.routesFor(toDestination(request)).candidatesFor(channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),
   })
 
-  async function configure({ providers, routes }: DeliverySettings): Promise<void> {
+  async function configure({ providers, routes, currency }: DeliverySettings): Promise<void> {
+    costs.configure(currency)
     localProviders = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
     const poolUpdated = pool.configure(providers)
     const handles = providers.flatMap(({ name }) => pool.find(name) ?? [])
@@ -144,8 +156,10 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
      * Reads a request to a provider's callback URL; undefined if there is no such provider or it takes no
      * callbacks.
      */
-    async readCallback(name: string, callback: Callback): Promise<CallbackResult | undefined> {
-      return pool.find(name)?.provider.readCallback?.(callback, wall.now())
+    async readCallback(name: string, callback: Callback): Promise<ReadCallback | undefined> {
+      const result = await pool.find(name)?.provider.readCallback?.(callback, wall.now())
+      if (result?.kind !== 'receipts') return result
+      return { kind: 'receipts', receipts: result.receipts.map((one) => costs.withPrice(name, one)) }
     },
 
     /** Graceful shutdown. @param withinMs time for messages in flight */

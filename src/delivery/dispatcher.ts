@@ -8,7 +8,9 @@ import {
   type Candidate,
 } from '../domain/model/delivery.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { MessageCost } from '../domain/model/price.ts'
 import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
+import type { Costs } from './costs.ts'
 import type { ProviderPool, ProviderHandle } from './provider-pool.ts'
 import {
   accepted,
@@ -43,6 +45,7 @@ export type DispatcherNeeds = {
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   dispatchMs?: number | undefined
   timers: Timers
+  costs: Pick<Costs, 'costOf'>
   /** Called when a provider's circuit opens, and with undefined when it closes. */
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
@@ -63,6 +66,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
     onProviderTried,
     dispatchMs = dispatchMsDefault,
     timers,
+    costs,
   } = needs
   const shutdown = new AbortController()
   const inFlight = new Set<Promise<unknown>>()
@@ -96,15 +100,18 @@ export function createDispatcher(needs: DispatcherNeeds) {
         waitMs = Math.min(waitMs, busyRetryMs)
         continue
       }
-      const outcome = await tryProvider(handle, candidate, job, signal).finally(leave)
+      const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(leave)
       const attempt = toTry(candidate, outcome, now, clock.now())
       tries.push(attempt)
       if (outcome.kind !== 'accepted') {
         const { developerId, id: requestId } = job.request
         handle.refusals.add(developerId, { ...attempt, requestId })
       }
-      if (outcome.kind === 'accepted') return { ...outcome, candidate, tries }
-      if (outcome.kind === 'uncertain') return { ...outcome, candidate, tries }
+      if (outcome.kind === 'accepted') {
+        const { kind, messageId } = outcome
+        return { kind, messageId, candidate, cost, tries }
+      }
+      if (outcome.kind === 'uncertain') return { ...outcome, candidate, cost, tries }
       lastFailure = outcome.failure
       excludeCandidates(outcome.failure, candidate, candidates, excluded)
       // 0 cancels any longer wait: the caller's backoff alone decides.
@@ -123,7 +130,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
     candidate: Candidate,
     job: DeliveryJob,
     signal: AbortSignal,
-  ): Promise<SendOutcome> {
+  ): Promise<{ outcome: SendOutcome; cost: MessageCost | undefined }> {
     const { name, provider, breaker } = handle
     const startedAt = clock.now()
     const message = buildMessage(candidate, job, startedAt)
@@ -143,7 +150,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
       report('warn', `message ${outcome.kind}`, { ...logFields, ...cause })
     }
     if (transition) reportCircuitChange(name, transition, breaker.openState(now), now)
-    return outcome
+    const cost = outcome.kind === 'refused' ? undefined : costs.costOf(handle, message, outcome)
+    return { outcome, cost }
   }
 
   function reportCircuitChange(

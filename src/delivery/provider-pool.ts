@@ -1,10 +1,11 @@
 import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.ts'
-import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
+import type { ProviderSettings } from '../domain/model/delivery.ts'
+import { createPriceFinder, type FindPrice } from '../domain/model/price.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import { withFailoverOnBlock } from './failover-on-block.ts'
 import { createRecentRefusals, type RecentRefusals } from './recent-refusals.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
-import type { ConnectionState, Provider } from './kit/provider.ts'
+import type { ConnectionState, Provider, Receipt } from './kit/provider.ts'
 
 /** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
 const inFlightPerProviderMax = 400
@@ -22,13 +23,15 @@ export type ProviderHandle = {
   readonly refusals: RecentRefusals
   /** Whether it hears how the requests of its messages ended. */
   readonly feedback: boolean
+  /** Finds what one of its messages costs; a reload replaces it. */
+  findPrice: FindPrice
 }
 
 export type ProviderPool = ReturnType<typeof createProviderPool>
 
 /**
- * The operator's providers. On a reload, a provider whose settings have not changed keeps its connections and
- * its circuit; a removed or changed one is closed after its last message in flight.
+ * The operator's providers. On a reload, a provider whose settings have not changed, but for its prices, keeps its
+ * connections and its circuit; a removed or changed one is closed after its last message in flight.
  *
  * @param needs.onReceipt called by providers that receive delivery receipts over their own connection (SMPP)
  */
@@ -58,7 +61,7 @@ export function createProviderPool(needs: {
     const places = createFairPlaces(inFlightPerProviderMax, 1)
     const refusals = createRecentRefusals()
     const base = { name, kind: providerKind, provider, breaker, places, refusals, feedback }
-    return { ...base, inFlight: 0, settings }
+    return { ...base, inFlight: 0, settings, findPrice: unknownPrice }
   }
 
   async function closeIfIdle(handle: ProviderHandle) {
@@ -71,13 +74,12 @@ export function createProviderPool(needs: {
     /** Replaces the providers. The settings must have been validated. */
     async configure(providers: readonly ProviderSettings[]): Promise<void> {
       const nextHandles: typeof handles = new Map()
-      for (const provider of providers) {
+      for (const { prices, ...provider } of providers) {
         const serialized = JSON.stringify(provider)
         const existing = handles.get(provider.name)
-        nextHandles.set(
-          provider.name,
-          existing?.settings === serialized ? existing : openProvider(provider, serialized),
-        )
+        const handle = existing?.settings === serialized ? existing : openProvider(provider, serialized)
+        handle.findPrice = prices ? createPriceFinder(prices) : unknownPrice
+        nextHandles.set(provider.name, handle)
       }
       const removed = [...handles.values()].filter((handle) => nextHandles.get(handle.name) !== handle)
       handles = nextHandles
@@ -113,3 +115,5 @@ export function createProviderPool(needs: {
     },
   }
 }
+
+const unknownPrice: FindPrice = () => null

@@ -6,6 +6,7 @@ import { recordAudit } from '../domain/accounts/audit.ts'
 import { serverOrigin } from '../domain/model/audit.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import { useCostCurrency } from '../domain/log/cost-currency.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
 import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
 import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
@@ -152,6 +153,11 @@ export function createMessaging(needs: MessagingNeeds) {
     return result
   }
 
+  async function configure(settings: DeliverySettings): Promise<void> {
+    await useCostCurrency({ store, clock }, settings.currency)
+    await service.configure(settings)
+  }
+
   return {
     delivery,
     attempts,
@@ -171,7 +177,7 @@ export function createMessaging(needs: MessagingNeeds) {
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
       await store.write((tx) => tx.providerCircuits.clear(node.name))
-      await service.configure(settings)
+      await configure(settings)
       await worker.start()
       outcomes.start()
       outcomesPoll = world.timers.setInterval(() => {
@@ -180,7 +186,7 @@ export function createMessaging(needs: MessagingNeeds) {
     },
 
     /** Replaces providers and routes with validated settings; deliveries in progress finish with the old ones. */
-    reload: service.configure,
+    reload: configure,
 
     /**
      * Stops the worker and closes the providers.

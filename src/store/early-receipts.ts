@@ -40,11 +40,12 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
         status: receipt.status,
         failure: receipt.failure && JSON.stringify(receipt.failure),
         receivedAt: now,
+        charge: receipt.charge ?? null,
       }
-      const { status, failure, receivedAt } = values
+      const { status, failure, receivedAt, charge } = values
       await rows.put(values, {
         target: [receipts.provider, receipts.messageId, receipts.requestId],
-        set: { status, failure, receivedAt },
+        set: { status, failure, receivedAt, charge },
         setWhere: status === 'sent' ? eq(receipts.status, 'sent') : undefined,
       })
     },
@@ -52,13 +53,14 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
     async find(key, since) {
       const [row] = await find({ ...toKey(key), since })
       if (!row) return undefined
-      const { messageId, requestId, status, failure } = row
+      const { messageId, requestId, status, failure, charge } = row
       return {
         messageId: messageId === '' ? null : messageId,
         requestId: requestId === '' ? null : requestId,
         status,
         // `put` is the only writer.
         failure: failure === null ? null : (JSON.parse(failure) as Receipt['failure']),
+        ...(charge !== null && { charge }),
       }
     },
 

@@ -44,6 +44,8 @@ export const toMessage = (row: Row): Message => ({
   leaseOwner: row.leaseOwner,
   leaseUntil: row.leaseUntil,
   reportDueAt: row.reportDueAt,
+  estimatedPrice: row.estimatedPrice,
+  chargedPrice: row.chargedPrice,
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
 })
@@ -52,6 +54,7 @@ export const toMessage = (row: Row): Message => ({
 const insertMessages = insertInto('otp_deliveries', [
   'request_id', 'message', 'channels', 'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts',
   'next_attempt_at', 'lease_owner', 'lease_until', 'created_at', 'updated_at', 'report_due_at',
+  'estimated_price', 'charged_price',
 ])
 
 const toValues = (message: Message): Value[] => [
@@ -70,12 +73,14 @@ const toValues = (message: Message): Value[] => [
   message.createdAt,
   message.updatedAt,
   message.reportDueAt,
+  message.estimatedPrice,
+  message.chargedPrice,
 ]
 
 // prettier-ignore
 const updateMessages = updateTable('otp_deliveries', [
   'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
-  'report_due_at', 'updated_at',
+  'report_due_at', 'estimated_price', 'charged_price', 'updated_at',
 ], ['request_id', 'message'])
 
 const toChangedValues = (message: Message): Value[] => [
@@ -89,6 +94,8 @@ const toChangedValues = (message: Message): Value[] => [
   message.leaseOwner,
   message.leaseUntil,
   message.reportDueAt,
+  message.estimatedPrice,
+  message.chargedPrice,
   message.updatedAt,
   message.requestId,
   message.message,

@@ -27,10 +27,28 @@ describeEachDatabase('the breakdown of requests', (database) => {
         { key: unknown, counts: { sent: 5 } },
       ])
     })
-    const none = { requests: 0, sent: 0, delivered: 0, undelivered: 0, verified: 0, failed: 0 }
+    const none = {
+      requests: 0,
+      sent: 0,
+      delivered: 0,
+      undelivered: 0,
+      verified: 0,
+      failed: 0,
+      cost: 0,
+      estimatedCost: 0,
+      unpriced: 0,
+      blocked: 0,
+      verified5s: 0,
+      verified10s: 0,
+      verified20s: 0,
+      verified30s: 0,
+      verified60s: 0,
+      verified120s: 0,
+      verifiedLater: 0,
+    }
     const rows = (await read()).toSorted((a, b) => a.day - b.day || a.sent - b.sent)
     expect(rows).toEqual([
-      { ...key, requests: 2, sent: 2, delivered: 1, undelivered: 1, verified: 1, failed: -1 },
+      { ...key, ...none, requests: 2, sent: 2, delivered: 1, undelivered: 1, verified: 1, failed: -1 },
       { ...key, ...none, country: '', channel: '', provider: '', sent: 5 },
       { ...key, ...none, day: 20_001, sent: 1 },
     ])

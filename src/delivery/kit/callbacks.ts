@@ -1,3 +1,4 @@
+import { readAmount, type Charge } from '../../domain/model/price.ts'
 import type { Callback, CallbackResult, Failure, OutgoingMessage, Receipt } from './provider.ts'
 
 /**
@@ -28,6 +29,23 @@ export const receiptResult = (
   status: Receipt['status'],
   failure: Failure | null = null,
 ): CallbackResult => ({ kind: 'receipts', receipts: [{ ...ids, status, failure }] })
+
+/** Adds what a provider charges for a message to the result of its callback. @param amount as the provider writes it */
+export function withCharge(
+  result: CallbackResult,
+  amount: unknown,
+  currency: string | undefined,
+): CallbackResult {
+  const charge = readCharge(amount, currency)
+  if (result.kind !== 'receipts' || charge === undefined) return result
+  return { kind: 'receipts', receipts: result.receipts.map((receipt) => ({ ...receipt, charge })) }
+}
+
+/** Reads a price; undefined if there is none. @param amount as the provider writes it */
+export function readCharge(amount: unknown, currency: string | undefined): Charge | undefined {
+  const price = readAmount(amount)
+  return price === undefined || currency === undefined ? undefined : { amount: price, currency }
+}
 
 /** A valid callback that reports nothing about delivery. */
 export const noReceipt: CallbackResult = { kind: 'receipts', receipts: [] }

@@ -39,13 +39,17 @@
  * 9. **Documentation.** The table of kinds in the guide is generated from the descriptions of the fields.
  */
 
-import type { Failure, Receipt } from '../../domain/model/delivery.ts'
+import type { Failure, Receipt as DomainReceipt } from '../../domain/model/delivery.ts'
 import type { OutcomeReport, ReportResult } from '../../domain/model/outcome-report.ts'
+import type { Charge } from '../../domain/model/price.ts'
 import type { Channel } from '../../domain/model/request.ts'
 import type { AccountCheck } from './account-check.ts'
 
 export type { OutcomeReport, ReportResult } from '../../domain/model/outcome-report.ts'
-export type { Failure, FailureClass, Receipt } from '../../domain/model/delivery.ts'
+export type { Failure, FailureClass } from '../../domain/model/delivery.ts'
+
+/** A delivery receipt as a provider writes it, with the price of the message if it names one. */
+export type Receipt = Omit<DomainReceipt, 'charge'> & { charge?: Charge | undefined }
 
 /** One message to one phone number. */
 export type OutgoingMessage = {
@@ -81,6 +85,8 @@ export type SendOutcome =
   | {
       kind: 'accepted'
       messageId: string | null
+      /** Price of the whole message, if the response names it. */
+      charge?: Charge | undefined
       /** Channel that a provider chose that chooses itself; for the operator's log. */
       via?: string
     }
@@ -149,12 +155,14 @@ export const refused = (failure: Failure): SendOutcome => ({ kind: 'refused', fa
 /**
  * The provider took the message.
  *
+ * @param charge price of the whole message, if the response names it
  * @param messageId its id at the provider, to match receipts. One that cannot be stored counts as none: the message is
  *   sent, and must not be sent again because of it.
  */
-export const accepted = (messageId: string | null): SendOutcome => ({
+export const accepted = (messageId: string | null, charge?: Charge): SendOutcome => ({
   kind: 'accepted',
   messageId: messageId !== null && storableId.test(messageId) ? messageId : null,
+  ...(charge && { charge }),
 })
 
 /** Without control characters (PostgreSQL refuses NUL) and unpaired surrogates. Real ids have up to about 70 characters. */

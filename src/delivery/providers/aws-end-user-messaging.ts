@@ -1,7 +1,7 @@
 import { awsHost, postToAws, type AwsAccount } from './aws.ts'
 import { failedCallEvents, voiceReasons } from './aws-voice.ts'
 import { readAccountCheck, type AccountCheck } from '../kit/account-check.ts'
-import { noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { noReceipt, receiptResult, unreadable, withCharge } from '../kit/callbacks.ts'
 import {
   createFailure,
   findFailure,
@@ -10,12 +10,12 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { listAt, parseJson, textAt } from '../kit/json.ts'
+import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import type { ProviderNeeds } from '../kit/provider-kinds.ts'
 import { accepted, refused } from '../kit/provider.ts'
-import type { CallbackResult, OutcomeReport, ReportResult, SendOutcome } from '../kit/provider.ts'
+import type { CallbackResult, OutcomeReport, Receipt, ReportResult, SendOutcome } from '../kit/provider.ts'
 
 /** Calls operations of `PinpointSMSVoiceV2`, which the kinds `aws-sms` and `aws-notify` share. */
 export function createEndUserMessaging(
@@ -168,6 +168,16 @@ export function readEvent(text: string, codes: CodeTable = {}): CallbackResult {
   const messageId = textAt(event, 'messageId')
   if (type === undefined || messageId === undefined) return unreadable
   const ids = { messageId, requestId: textAt(event, 'context', 'requestId') ?? null }
+  return withCharge(readEventType(type, ids, codes), readPrice(event), 'USD')
+}
+
+/** Price of all parts with the fee of the carrier. AWS names no currency: it bills in US dollars. */
+function readPrice(event: unknown): unknown {
+  const [price, fee] = [valueAt(event, 'totalMessagePrice'), valueAt(event, 'totalCarrierFee')]
+  return typeof price === 'number' ? price + (typeof fee === 'number' ? fee : 0) : undefined
+}
+
+function readEventType(type: string, ids: Pick<Receipt, 'messageId' | 'requestId'>, codes: CodeTable) {
   if (type === 'TEXT_DELIVERED' || type === 'VOICE_COMPLETED') return receiptResult(ids, 'delivered')
   // These say only that the carrier accepted the message, even if the event is final.
   if (type === 'TEXT_SUCCESSFUL' || type === 'TEXT_SENT') return receiptResult(ids, 'sent')

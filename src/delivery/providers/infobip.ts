@@ -1,5 +1,5 @@
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
-import { noReceipt, unreadable } from '../kit/callbacks.ts'
+import { noReceipt, readCharge, unreadable } from '../kit/callbacks.ts'
 import {
   createFailure,
   findFailure,
@@ -228,7 +228,8 @@ function readReceipt(result: unknown): Receipt | undefined {
   const messageId = textAt(result, 'messageId') ?? null
   const requestId = textAt(result, 'callbackData') ?? null
   if (messageId === null && requestId === null) return undefined
-  const ids = { messageId, requestId }
+  const charge = readCharge(readPrice(result), textAt(result, 'price', 'currency'))
+  const ids = { messageId, requestId, ...(charge && { charge }) }
   switch (textAt(result, 'status', 'groupId')) {
     case statusGroups.pending:
       return { ...ids, status: 'sent', failure: null }
@@ -244,6 +245,13 @@ function readReceipt(result: unknown): Receipt | undefined {
     default:
       return undefined
   }
+}
+
+/** Price of all parts of a message: `pricePerMessage` is that of one. */
+function readPrice(result: unknown): unknown {
+  const price = valueAt(result, 'price', 'pricePerMessage')
+  const parts = valueAt(result, 'smsCount') ?? valueAt(result, 'messageCount')
+  return typeof price === 'number' && typeof parts === 'number' ? price * Math.max(1, parts) : price
 }
 
 /** Derives the failure from a message's `error` and `status`. */

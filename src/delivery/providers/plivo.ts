@@ -8,6 +8,7 @@ import {
   receiptResult,
   requestIdFromUrl,
   unreadable,
+  withCharge,
 } from '../kit/callbacks.ts'
 import {
   createFailure,
@@ -20,7 +21,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Callback, type Provider } from '../kit/provider.ts'
+import { accepted, refused, type Callback, type Provider, type Receipt } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
@@ -120,14 +121,19 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
       const status = form.get('Status')
       const messageId = form.get('MessageUUID')
       if (status === null || messageId === null) return unreadable
-      const ids = { messageId, requestId: requestIdFromUrl(callback) }
-      if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
-      if (status === 'sent') return receiptResult(ids, 'sent')
-      if (status !== 'undelivered' && status !== 'failed' && status !== 'rejected') return noReceipt
-      const code = form.get('ErrorCode') ?? status
-      return receiptResult(ids, 'undelivered', findFailure(codes, code) ?? createFailure('unknown', code))
+      const receipt = readStatus(status, form, { messageId, requestId: requestIdFromUrl(callback) })
+      // For all parts, and without a currency: Plivo bills in US dollars.
+      return withCharge(receipt, form.get('TotalAmount'), 'USD')
     },
   }
+}
+
+function readStatus(status: string, form: URLSearchParams, ids: Pick<Receipt, 'messageId' | 'requestId'>) {
+  if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+  if (status === 'sent') return receiptResult(ids, 'sent')
+  if (status !== 'undelivered' && status !== 'failed' && status !== 'rejected') return noReceipt
+  const code = form.get('ErrorCode') ?? status
+  return receiptResult(ids, 'undelivered', findFailure(codes, code) ?? createFailure('unknown', code))
 }
 
 /** Errors are sentences without a code, so only the status counts. */

@@ -7,6 +7,7 @@ import {
   receiptResult,
   requestIdFromUrl,
   unreadable,
+  withCharge,
 } from '../kit/callbacks.ts'
 import {
   createFailure,
@@ -169,9 +170,9 @@ function readCallback(callback: Callback): CallbackResult {
   if (type !== 'message.sent' && type !== 'message.finalized') return noReceipt
   const payload = valueAt(event, 'data', 'payload')
   const messageId = textAt(payload, 'id')
-  return messageId === undefined
-    ? unreadable
-    : readReceipt(payload, { messageId, requestId: requestIdFromUrl(callback) })
+  if (messageId === undefined) return unreadable
+  const receipt = readReceipt(payload, { messageId, requestId: requestIdFromUrl(callback) })
+  return withCharge(receipt, valueAt(payload, 'cost', 'amount'), textAt(payload, 'cost', 'currency'))
 }
 
 function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'requestId'>): CallbackResult {

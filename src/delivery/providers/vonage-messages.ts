@@ -1,6 +1,6 @@
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { isVonageSigned } from './vonage-signature.ts'
-import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { forged, noReceipt, receiptResult, unreadable, withCharge } from '../kit/callbacks.ts'
 import {
   createFailure,
   findFailure,
@@ -13,7 +13,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Failure, type Provider } from '../kit/provider.ts'
+import { accepted, refused, type Failure, type Provider, type Receipt } from '../kit/provider.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -118,17 +118,18 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
       const status = textAt(body, 'status')
       const messageId = textAt(body, 'message_uuid')
       if (status === undefined || messageId === undefined) return unreadable
-      const ids = { messageId, requestId: textAt(body, 'client_ref') ?? null }
-      if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
-      if (status === 'submitted') return receiptResult(ids, 'sent')
-      if (status !== 'rejected' && status !== 'undeliverable') return noReceipt
-      return receiptResult(
-        ids,
-        'undelivered',
-        readFailure(valueAt(body, 'error')) ?? createFailure('unknown', status),
-      )
+      const receipt = readStatus(status, body, { messageId, requestId: textAt(body, 'client_ref') ?? null })
+      return withCharge(receipt, valueAt(body, 'usage', 'price'), textAt(body, 'usage', 'currency'))
     },
   }
+}
+
+function readStatus(status: string, body: unknown, ids: Pick<Receipt, 'messageId' | 'requestId'>) {
+  if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+  if (status === 'submitted') return receiptResult(ids, 'sent')
+  if (status !== 'rejected' && status !== 'undeliverable') return noReceipt
+  const failure = readFailure(valueAt(body, 'error')) ?? createFailure('unknown', status)
+  return receiptResult(ids, 'undelivered', failure)
 }
 
 function readResponse(response: HttpResponse) {

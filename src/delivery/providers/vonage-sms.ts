@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
-import { forged, parseForm, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import type { Charge } from '../../domain/model/price.ts'
+import { forged, parseForm, noReceipt, readCharge, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
   createFailure,
   findFailure,
@@ -9,7 +10,7 @@ import {
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
-import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
+import { amountAt, listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult } from '../kit/outcome-reports.ts'
@@ -179,9 +180,18 @@ function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   const [first] = sortPartsAcceptedFirst(body)
   const code = textAt(first, 'status')
-  if (code === '0') return accepted(textAt(first, 'message-id') ?? null)
+  if (code === '0') return accepted(textAt(first, 'message-id') ?? null, readPartsCharge(body))
   if (code === undefined) return uncertain(`HTTP ${response.status}`)
   return refused(findFailure(sendCodes, code) ?? createFailure('unknown', code))
+}
+
+/** Vonage prices each part, in euros. Receipts have the price of one part, so that they say nothing more. */
+function readPartsCharge(body: unknown): Charge | undefined {
+  const charges = listAt(body, 'messages')
+    .filter((part) => textAt(part, 'status') === '0')
+    .map((part) => readCharge(valueAt(part, 'message-price'), 'EUR')?.amount ?? NaN)
+  const amount = charges.reduce((sum, price) => sum + price, 0)
+  return Number.isNaN(amount) ? undefined : { amount, currency: 'EUR' }
 }
 
 function sortPartsAcceptedFirst(body: unknown): unknown[] {

@@ -5,7 +5,15 @@ import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
 import type { BreakdownDimension } from '../model/breakdown.ts'
-import type { BreakdownRange, BreakdownRow, DayCounts } from '../store/analytics.ts'
+import { medianSeconds } from '../model/verification-time.ts'
+import type {
+  BreakdownFilter,
+  BreakdownRange,
+  BreakdownRow,
+  CostCount,
+  DayCounts,
+} from '../store/analytics.ts'
+import { keysOf } from '../../shared/fields.ts'
 
 const activeDays = 30
 
@@ -34,11 +42,22 @@ export type Summary = {
 }
 
 /** Sums of one application, country, channel or provider. The key is null for requests that have none. */
-export type BreakdownItem = BreakdownRow & {
+export type BreakdownItem = Omit<BreakdownRow, CostCount> & {
   /** Name for people; null if there is none. */
   name: string | null
   /** Percentage of the messages sent whose code was verified, 0 to 100; 0 without messages. */
   conversion: number
+  /** Null if otpd counts no costs. */
+  costs: ItemCosts | null
+  /** From the last send until the code was entered; null without verifications whose time was counted. */
+  medianSeconds: number | null
+}
+
+export type ItemCosts = Record<CostCount, number> & {
+  /** ISO 4217. */
+  currency: string
+  /** Rounded to millionths; null without verified codes. */
+  costPerVerified: number | null
 }
 
 const breakdownRowsMax = 200
@@ -80,10 +99,10 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
   async function sumUp(
     developerId: string,
     by: BreakdownDimension,
-    range: BreakdownRange,
+    range: BreakdownRange & { costsFrom: number; filter: BreakdownFilter },
   ): Promise<BreakdownRow[]> {
     const past = { ...range, lastDay: range.lastDay - 2 }
-    const key = [developerId, by, range.environment, past.firstDay, past.lastDay].join(' ')
+    const key = JSON.stringify([developerId, by, past])
     const sums = pastSums.get(key) ?? analytics.breakdown(developerId, by, past)
     pastSums.delete(key)
     pastSums.set(key, sums)
@@ -155,10 +174,15 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
     async breakdown(
       developer: Developer,
       by: BreakdownDimension,
-      environment: Environment | undefined,
-      days: number,
+      {
+        environment,
+        days,
+        ...filter
+      }: BreakdownFilter & { environment?: Environment | undefined; days: number },
     ): Promise<BreakdownItem[]> {
-      const rows = await sumUp(developer.id, by, { environment, ...lastDays(days) })
+      const currency = await analytics.costCurrency()
+      const range = { environment, ...lastDays(days), costsFrom: currency?.since ?? 0, filter }
+      const rows = await sumUp(developer.id, by, range)
       const most = rows
         .toSorted(
           (a, b) => b.sent - a.sent || b.requests - a.requests || ((a.key ?? '') < (b.key ?? '') ? -1 : 1),
@@ -171,6 +195,8 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
         ...row,
         name: row.key === null ? null : (nameOf.get(row.key) ?? null),
         conversion: percentage(row.verified, row.sent),
+        costs: currency ? toCosts(row, currency.currency) : null,
+        medianSeconds: medianSeconds(row),
       }))
     },
   }
@@ -183,18 +209,23 @@ function addRows(some: readonly BreakdownRow[], others: readonly BreakdownRow[])
   const rows = new Map(some.map((row) => [row.key, row]))
   for (const row of others) {
     const sums = rows.get(row.key)
-    rows.set(row.key, sums ? { ...row, ...addCounts(sums, row) } : row)
+    rows.set(row.key, sums ? addCounts(sums, row) : row)
   }
   return [...rows.values()]
 }
 
-const addCounts = (a: BreakdownRow, b: BreakdownRow) => ({
-  requests: a.requests + b.requests,
-  sent: a.sent + b.sent,
-  delivered: a.delivered + b.delivered,
-  undelivered: a.undelivered + b.undelivered,
-  verified: a.verified + b.verified,
-  failed: a.failed + b.failed,
+const addCounts = ({ key, ...a }: BreakdownRow, b: BreakdownRow): BreakdownRow => {
+  const sums = { key, ...a }
+  for (const name of keysOf(a)) sums[name] += b[name]
+  return sums
+}
+
+const toCosts = ({ cost, estimatedCost, unpriced, verified }: BreakdownRow, currency: string): ItemCosts => ({
+  currency,
+  cost,
+  estimatedCost,
+  unpriced,
+  costPerVerified: verified === 0 ? null : Math.round(cost / verified),
 })
 
 /** A code can be sent more than once, and verified where the message was counted on another day. */

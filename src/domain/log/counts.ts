@@ -1,6 +1,7 @@
 import { inboxProvider } from '../model/delivery.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { BreakdownChanges, CountChanges, CountName } from '../store/analytics.ts'
+import type { MessageCost } from '../model/price.ts'
+import type { BreakdownChanges, CostCount, CountChanges, CountName } from '../store/analytics.ts'
 import type { Change } from '../store/operation.ts'
 import { utcDay } from './analytics.ts'
 import type { Environment } from '../../shared/otp-values.ts'
@@ -39,6 +40,18 @@ export function breakdownChange(
 ): Change {
   const route = environment === 'test' ? { channel: null, provider: null } : { channel, provider }
   return { kind: 'breakdown', key: { developerId, appId, day: utcDay(now), country, ...route }, counts }
+}
+
+/** Counts what a message costs. */
+export function costCounts({ estimatedPrice, chargedPrice }: MessageCost): { [N in CostCount]?: number } {
+  if (chargedPrice !== null) return { cost: chargedPrice }
+  return estimatedPrice === null ? { unpriced: 1 } : { cost: estimatedPrice, estimatedCost: estimatedPrice }
+}
+
+/** Replaces what was counted for a message, now that its provider has named the price. */
+export function chargeCounts(before: MessageCost, chargedPrice: number): { [N in CostCount]?: number } {
+  const { cost = 0, estimatedCost = 0, unpriced = 0 } = costCounts(before)
+  return { cost: chargedPrice - cost, estimatedCost: -estimatedCost, unpriced: -unpriced }
 }
 
 /** Counts a new request, and its message if it stays in the inbox. A provider's message counts once it was handed over. */

@@ -1,6 +1,6 @@
 import type { OutcomeReport, ReportResult } from './outcome-report.ts'
 import type { MessageSettings } from './message-settings.ts'
-import type { PriceList } from './price.ts'
+import type { MessageCost, Price, PriceList } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import { isVirtualPhone } from './phone.ts'
 
@@ -51,6 +51,8 @@ export type Receipt = {
   requestId: string | null
   status: 'sent' | 'delivered' | 'undelivered'
   failure: Failure | null
+  /** Price of the message, in the installation's currency; absent if the provider does not name it. */
+  charge?: Price
 }
 
 export type Destination = Pick<OtpRequest, 'environment' | 'phone' | 'country' | 'appId'> & {
@@ -150,10 +152,12 @@ export type DeliveryTry = {
  * - `uncertain`: a provider may have accepted it, so no other one may get it for now.
  * - `refused`: every candidate refused it permanently, or there is none.
  * - `deferred`: no provider has it; another attempt may succeed after `waitMs`.
+ *
+ * The cost is absent if otpd counts no costs.
  */
 export type DispatchResult =
-  | { kind: 'accepted'; candidate: Candidate; messageId: string | null }
-  | { kind: 'uncertain'; candidate: Candidate; failure: Failure }
+  | { kind: 'accepted'; candidate: Candidate; messageId: string | null; cost?: MessageCost | undefined }
+  | { kind: 'uncertain'; candidate: Candidate; failure: Failure; cost?: MessageCost | undefined }
   | { kind: 'refused'; failure: Failure }
   | { kind: 'deferred'; failure: Failure | null; excluded: string[]; waitMs: number }
 

@@ -1,5 +1,6 @@
 import type { PlaceUse } from './fair-places.ts'
 import type { Candidate, FailureClass } from './delivery.ts'
+import type { MessageCost } from './price.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { Channel, DeliveryStatus, OtpRequest } from './request.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -46,28 +47,29 @@ export type ClaimedMessage = MessageKey & { attempt: number; owner: string }
 /** A claimed message, with the developer who has a place for it. */
 export type PlacedMessage = ClaimedMessage & PlaceUse
 
-export type Message = MessageKey & {
-  /** Channels that it may take, in order. */
-  channels: Channel[]
-  status: MessageStatus
-  /** Provider that has, or may have, the message. */
-  provider: string | null
-  /** The provider's id of the message. */
-  messageId: string | null
-  /** Failure of the last refused attempt or receipt. */
-  failure: FailureClass | null
-  /** Candidates that must not be tried again, as `candidateKey` formats them. */
-  excluded: readonly string[]
-  attempts: number
-  /** Null if no attempt follows. */
-  nextAttemptAt: number | null
-  leaseOwner: string | null
-  leaseUntil: number | null
-  /** When its provider hears next how the request ended; null if it need not, or has heard it. */
-  reportDueAt: number | null
-  createdAt: number
-  updatedAt: number
-}
+export type Message = MessageKey &
+  MessageCost & {
+    /** Channels that it may take, in order. */
+    channels: Channel[]
+    status: MessageStatus
+    /** Provider that has, or may have, the message. */
+    provider: string | null
+    /** The provider's id of the message. */
+    messageId: string | null
+    /** Failure of the last refused attempt or receipt. */
+    failure: FailureClass | null
+    /** Candidates that must not be tried again, as `candidateKey` formats them. */
+    excluded: readonly string[]
+    attempts: number
+    /** Null if no attempt follows. */
+    nextAttemptAt: number | null
+    leaseOwner: string | null
+    leaseUntil: number | null
+    /** When its provider hears next how the request ended; null if it need not, or has heard it. */
+    reportDueAt: number | null
+    createdAt: number
+    updatedAt: number
+  }
 
 export type LoadedMessage = {
   message: Message
@@ -78,7 +80,14 @@ export type LoadedMessage = {
 
 export type MessageOutcome = Pick<
   Message,
-  'status' | 'provider' | 'messageId' | 'failure' | 'nextAttemptAt' | 'excluded' | 'reportDueAt'
+  | 'status'
+  | 'provider'
+  | 'messageId'
+  | 'failure'
+  | 'nextAttemptAt'
+  | 'excluded'
+  | 'reportDueAt'
+  | keyof MessageCost
 >
 
 /**

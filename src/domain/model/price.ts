@@ -14,6 +14,15 @@ export type PriceList = {
   prefixes: Readonly<Record<string, Price>>
 }
 
+/** Price that a provider names for one of its messages, in a currency of its own (ISO 4217). */
+export type Charge = { amount: Price; currency: string }
+
+/** Cost of a message that a provider has: what it named, otherwise the estimate by its prices. Null: unknown. */
+export type MessageCost = { estimatedPrice: Price | null; chargedPrice: Price | null }
+
+/** Cost of a message that no provider has, or whose price is unknown. */
+export const noCost: MessageCost = { estimatedPrice: null, chargedPrice: null }
+
 /** Finds the price of a message to a number in E.164; null if the list has none. */
 export type FindPrice = (phone: string, country: string | null) => Price | null
 
@@ -23,6 +32,13 @@ const millionths = 1_000_000
 export function parsePrice(text: string): Price | undefined {
   const [, whole, decimals = ''] = /^(\d{1,7})(?:\.(\d{1,6}))?$/.exec(text) ?? []
   return whole === undefined ? undefined : Number(whole) * millionths + Number(decimals.padEnd(6, '0'))
+}
+
+/** Reads the amount of a charge, which providers write as a number or as text; undefined if it is none, or negative. */
+export function readAmount(value: unknown): Price | undefined {
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value))
+  const amount = isNumber ? Math.round(Number(value) * millionths) : NaN
+  return amount >= 0 && Number.isSafeInteger(amount) ? amount : undefined
 }
 
 /** Writes a price or a sum of prices as a decimal number, without trailing zeros. */

@@ -12,6 +12,7 @@ import {
   type PlacedMessage,
 } from '../model/message.ts'
 import { closableNeeds, readClosable } from './lifecycle.ts'
+import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
 import type { FairPlaces } from '../model/fair-places.ts'
@@ -156,6 +157,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         leaseOwner: owner,
         leaseUntil: now + messageLeaseMs,
         reportDueAt: null,
+        ...noCost,
         createdAt: now,
         updatedAt: now,
       }

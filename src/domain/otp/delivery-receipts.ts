@@ -5,10 +5,11 @@ import {
   type Delivery,
   type Receipt,
 } from '../model/delivery.ts'
-import { breakdownChange } from '../log/counts.ts'
+import { breakdownChange, chargeCounts } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
+import { noCost } from '../model/price.ts'
 import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
@@ -121,10 +122,18 @@ function applyReceipt(
   now: number,
 ): Decision<boolean> {
   const { status, failure } = receipt
+  if (message.provider !== provider) return { result: false, changes: [] }
+  const { priced, costs } = applyCharge({ request, message }, provider, receipt)
   const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
-  if (!isNews || message.provider !== provider) return { result: false, changes: [] }
+  if (!isNews)
+    return {
+      result: false,
+      changes: costs.length > 0 ? [...costs, { kind: 'message', message: priced, isNew: false }] : [],
+    }
+  if (failure?.class === 'blocked_by_carrier')
+    costs.push(breakdownChange({ ...request, provider }, { blocked: 1 }, now))
   const received: Message = {
-    ...message,
+    ...priced,
     status,
     messageId: message.messageId ?? receipt.messageId,
     failure: failure?.class ?? null,
@@ -147,13 +156,18 @@ function applyReceipt(
       excluded,
       nextAttemptAt: now,
       reportDueAt: null,
+      ...noCost,
     }
     return {
       result: true,
-      changes: [{ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued')],
+      changes: [...costs, { kind: 'message', message: reopened, isNew: false }, ...withRequest('queued')],
     }
   }
-  const changes: Change[] = [{ kind: 'message', message: received, isNew: false }, ...withRequest(status)]
+  const changes: Change[] = [
+    ...costs,
+    { kind: 'message', message: received, isNew: false },
+    ...withRequest(status),
+  ]
   if (status === 'sent') return { result: false, changes }
   const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
   changes.push(
@@ -161,6 +175,25 @@ function applyReceipt(
     eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
   )
   return { result: false, changes }
+}
+
+/**
+ * Replaces the estimated price of a message by what its provider charges, in the counts of the day on which it was sent. A
+ * repeated charge changes nothing.
+ */
+function applyCharge(
+  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
+  provider: string,
+  { charge }: Receipt,
+): { priced: Message; costs: Change[] } {
+  if (charge === undefined || charge === message.chargedPrice) return { priced: message, costs: [] }
+  const [onlyChannel, ...others] = message.channels
+  const channel = onlyChannel !== undefined && others.length === 0 ? onlyChannel : request.channel
+  const counts = chargeCounts(message, charge)
+  return {
+    priced: { ...message, chargedPrice: charge },
+    costs: [breakdownChange({ ...request, channel, provider }, counts, message.updatedAt)],
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { breakdownChange } from '../log/counts.ts'
+import { breakdownChange, costCounts } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import {
@@ -12,9 +12,11 @@ import {
   type MessageOutcome,
 } from '../model/message.ts'
 import { closeRequest, type ClosableRequest } from './lifecycle.ts'
+import { noCost } from '../model/price.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Change, Decision } from '../store/operation.ts'
+import { pick } from '../../shared/fields.ts'
 
 /** Facts of the end of an attempt. */
 export type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
@@ -46,12 +48,17 @@ export function settle(
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
   const isAnonymous = !isPlainPhone(request.phone)
-  const tries = (dispatchResult?.tries ?? []).map((attempt): Change => ({
-    kind: 'try',
-    requestId: request.id,
-    // The number was erased meanwhile, to which the provider's id of the message leads.
-    attempt: isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt,
-  }))
+  const tries = (dispatchResult?.tries ?? []).flatMap((attempt): Change[] => [
+    {
+      kind: 'try',
+      requestId: request.id,
+      // The number was erased meanwhile, to which the provider's id of the message leads.
+      attempt: isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt,
+    },
+    ...(attempt.error === 'blocked_by_carrier'
+      ? [breakdownChange({ ...request, ...pick(attempt, ['channel', 'provider']) }, { blocked: 1 }, now)]
+      : []),
+  ])
   // Another sender has the lease by now.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }
   const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
@@ -61,11 +68,13 @@ export function settle(
   const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
   const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
-    const { candidate } = dispatchResult
+    const { candidate, cost } = dispatchResult
     const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
     const updated = withDelivery(request, claim, { deliveryStatus, candidate }, now)
     if (updated) changes.push({ kind: 'request', request: updated, isNew: false })
-    changes.push(breakdownChange({ ...request, ...candidate }, { sent: 1 }, now))
+    changes.push(
+      breakdownChange({ ...request, ...candidate }, { sent: 1, ...(cost && costCounts(cost)) }, now),
+    )
     return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
@@ -135,6 +144,7 @@ function toMessageOutcome(
     failure: null,
     nextAttemptAt: null,
     excluded: excludedBefore,
+    ...noCost,
   }
   switch (dispatchResult?.kind) {
     case undefined:
@@ -145,6 +155,7 @@ function toMessageOutcome(
         status: 'sent',
         provider: dispatchResult.candidate.provider,
         messageId: dispatchResult.messageId,
+        ...dispatchResult.cost,
       }
     case 'uncertain':
       return {
@@ -152,6 +163,7 @@ function toMessageOutcome(
         status: 'unknown',
         provider: dispatchResult.candidate.provider,
         failure: dispatchResult.failure.class,
+        ...dispatchResult.cost,
       }
     case 'refused':
       return { ...baseOutcome, status: 'refused', failure: dispatchResult.failure.class }

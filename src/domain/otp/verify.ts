@@ -3,6 +3,7 @@ import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { ServiceError } from '../model/errors.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { timeBucket } from '../model/verification-time.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import { namesOf } from '../guard/facts.ts'
@@ -222,7 +223,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     if (removedFromDay !== undefined) changes.push(countChange(verified, { active: -1 }, removedFromDay))
     changes.push(
       countChange(verified, counts, utcDay(now)),
-      breakdownChange(verified, { verified: 1 }, now),
+      breakdownChange(verified, { verified: 1, [timeBucket(now - request.sentAt)]: 1 }, now),
       eventChange(newId, 'otp.verified', verified, subscribers, now),
     )
     return { result: verified, changes }

@@ -1,4 +1,5 @@
 import type { BreakdownDimension } from '../model/breakdown.ts'
+import type { TimeBucket } from '../model/verification-time.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
@@ -22,21 +23,42 @@ export type BreakdownKey = {
   provider: string | null
 }
 
+/** Counts of the breakdown. `blocked` messages are those that the fraud filter of a provider stopped. */
+export type BreakdownCount =
+  | 'requests'
+  | 'sent'
+  | 'delivered'
+  | 'undelivered'
+  | 'verified'
+  | 'failed'
+  | 'blocked'
+  | CostCount
+  | TimeBucket
+
+/**
+ * `cost` in millionths of the currency, the part of it that is only estimated, and the number of sent messages whose price
+ * is unknown.
+ */
+export type CostCount = 'cost' | 'estimatedCost' | 'unpriced'
+
 /** Increments of one row of the breakdown. */
-export type BreakdownChanges = {
-  requests?: number
-  sent?: number
-  delivered?: number
-  undelivered?: number
-  verified?: number
-  failed?: number
-}
+export type BreakdownChanges = { [N in BreakdownCount]?: number }
 
 /** Live messages of a country on a day, of all developers. */
 export type CountryDay = { country: string; day: number; sent: number; verified: number }
 
 /** UTC days, both ends included, and an environment; undefined is both. */
 export type BreakdownRange = { firstDay: number; lastDay: number; environment: Environment | undefined }
+
+/** Restricts sums to one country, channel or provider. */
+export type BreakdownFilter = {
+  country?: string | undefined
+  channel?: string | undefined
+  provider?: string | undefined
+}
+
+/** ISO 4217 code, and the first UTC day (days since the epoch) whose costs are in no other currency. */
+export type CostCurrency = { currency: string; since: number }
 
 /** Sums of one value of a dimension. The key is null for requests that have none. */
 export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>
@@ -63,8 +85,15 @@ export type AnalyticsStore = {
     appId: string,
     range: BreakdownRange & { country?: string | undefined; channel?: string | undefined },
   ): Promise<DayCounts[]>
-  /** Sums up the breakdown by one of its dimensions. */
-  breakdown(developerId: string, by: BreakdownDimension, range: BreakdownRange): Promise<BreakdownRow[]>
+  /** Sums up the breakdown by one of its dimensions, without costs of days before `costsFrom`. */
+  breakdown(
+    developerId: string,
+    by: BreakdownDimension,
+    range: BreakdownRange & { costsFrom: number; filter?: BreakdownFilter },
+  ): Promise<BreakdownRow[]>
+  /** Reads the currency of costs; undefined if none were ever counted. */
+  costCurrency(): Promise<CostCurrency | undefined>
+  setCostCurrency(currency: CostCurrency): Promise<void>
   /** Names applications that exist. */
   applicationNames(developerId: string, appIds: readonly string[]): Promise<Map<string, string>>
   countApplications(developerId: string, environment: Environment | undefined): Promise<number>

@@ -3,6 +3,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
 import { breakdownDimensions } from '../../domain/model/breakdown.ts'
+import { formatPrice } from '../../domain/model/price.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { consoleErrors, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
@@ -42,9 +43,30 @@ const breakdownItem = object(
     conversion: Type.Integer({
       description: 'Percentage of sent that was verified, rounded; 0 if nothing was sent.',
     }),
+    blocked: Type.Integer({ description: "Messages that a provider's fraud filter blocked." }),
+    medianSeconds: nullable(
+      Type.Integer({
+        description:
+          'Seconds from the last send until the code was entered, for half of the verified requests; 120 means 120 or more, null that there are none. Estimated from counts.',
+      }),
+    ),
+    currency: nullable(
+      Type.String({ description: 'ISO 4217 code of the costs; null if the operator has set no currency.' }),
+    ),
+    cost: nullable(Type.String({ description: 'Price of the messages sent, as decimal number.' })),
+    estimatedCost: nullable(
+      Type.String({ description: 'Part of the cost that is estimated: no provider has named the price.' }),
+    ),
+    costPerVerified: nullable(
+      Type.String({ description: 'Cost divided by verified; null if nothing was verified.' }),
+    ),
+    unpriced: nullable(Type.Integer({ description: 'Messages sent whose price is unknown.' })),
   },
   'BreakdownItem',
 )
+
+const filterQuery = (description: string, maxLength: number) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description }))
 
 /** Routes for totals, daily counts and the breakdown. */
 export function analyticsRoutes(services: {
@@ -146,8 +168,8 @@ export function analyticsRoutes(services: {
     .get(
       '/breakdown',
       async ({ developer, query }) => {
-        const { by, range = '30d', environment } = query
-        const items = await analytics.breakdown(developer, by, environment, ranges[range])
+        const { by, range = '30d', ...filter } = query
+        const items = await analytics.breakdown(developer, by, { ...filter, days: ranges[range] })
         return { data: items.map(presentItem) }
       },
       {
@@ -155,6 +177,9 @@ export function analyticsRoutes(services: {
           by: { ...oneOf(breakdownDimensions), description: 'What to list the counts by.' },
           range: rangeQuery,
           environment: environmentQuery,
+          country: filterQuery('Only this country, as ISO code.', 3),
+          channel: filterQuery('Only this channel.', 16),
+          provider: filterQuery('Only this provider.', 32),
         }),
         response: { 200: data(Type.Array(breakdownItem)), ...consoleErrors },
         detail: {
@@ -168,6 +193,8 @@ export function analyticsRoutes(services: {
     )
 }
 
+const presentPrice = (price: number | null | undefined) => (price == null ? null : formatPrice(price))
+
 const presentItem = (item: BreakdownItem): Static<typeof breakdownItem> => ({
   key: item.key,
   name: item.name,
@@ -177,4 +204,11 @@ const presentItem = (item: BreakdownItem): Static<typeof breakdownItem> => ({
   verified: item.verified,
   failed: item.failed,
   conversion: item.conversion,
+  blocked: item.blocked,
+  medianSeconds: item.medianSeconds,
+  currency: item.costs?.currency ?? null,
+  cost: presentPrice(item.costs?.cost),
+  estimatedCost: presentPrice(item.costs?.estimatedCost),
+  costPerVerified: presentPrice(item.costs?.costPerVerified),
+  unpriced: item.costs && Math.max(0, item.costs.unpriced),
 })

@@ -123,6 +123,85 @@ describe('a sparkline', () => {
   test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('··'))
 })
 
+describe('analytics costs', () => {
+  const money = { currency: 'EUR', estimatedCost: '1', unpriced: 2, blocked: 0, medianSeconds: 12 }
+  const row = (key: string, name: string, sent: number, cost: string, costPerVerified: string | null) => ({
+    key,
+    name,
+    sent,
+    delivered: sent,
+    undelivered: 0,
+    verified: sent / 2,
+    failed: 0,
+    conversion: 50,
+    ...money,
+    cost,
+    costPerVerified,
+  })
+  const respondCosts = ({ path }: { path: string }) =>
+    path.includes('by=provider')
+      ? pageResponse(row('main', 'main', 30, '3', '0.2'), row('spare', 'spare', 10, '9', '1.8'), {
+          ...row('x', 'x', 1, '0', null),
+          key: null,
+        })
+      : path.includes('provider=main')
+        ? pageResponse(
+            row('DE', 'Germany', 20, '2.0345', '0.20345'),
+            row('US', 'United States', 10, '0.079', '0.0158'),
+          )
+        : pageResponse(row('DE', 'Germany', 10, '1234.5', null))
+
+  test('lists what each country costs by provider, the dearest first, and the sum', async () => {
+    cli.respond = respondCosts
+    const { stdout } = await cli.home.otpd(['analytics', 'costs', '--range', '7d'])
+    expect(cli.server.requests.map(({ path }) => path).toSorted()).toEqual([
+      '/v1/analytics/breakdown?range=7d&by=country&provider=main',
+      '/v1/analytics/breakdown?range=7d&by=country&provider=spare',
+      '/v1/analytics/breakdown?range=7d&by=provider',
+    ])
+    expect(stdout.split('\n').map((line) => line.trimEnd().replaceAll(/ {2,}/g, ' | '))).toEqual([
+      'COUNTRY | PROVIDER | SENT | VERIFIED | CONVERSION | COST (EUR) | PER VERIFIED | MEDIAN',
+      'Germany | spare | 10 | 5 | 50% | 1,234.50 | - | 12 s',
+      'Germany | main | 20 | 10 | 50% | 2.03 | 0.2035 | 12 s',
+      'United States | main | 10 | 5 | 50% | 0.079 | 0.0158 | 12 s',
+      '',
+      'Total: 1,236.61 EUR for 40 messages, 61.83 per verified code',
+      'Estimated by your prices: 3.00 EUR',
+      'Without a price: 6 messages, which are not in the cost',
+      '',
+    ])
+  })
+
+  test('as CSV have a line for each country and provider', async () => {
+    cli.respond = respondCosts
+    const { stdout } = await cli.home.otpd(['analytics', 'costs', '--csv'])
+    expect(stdout.split('\n').slice(0, 2)).toEqual([
+      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,blocked,medianSeconds,cost,costPerVerified',
+      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,12,1234.5,',
+    ])
+    const json = await cli.home.otpd(['analytics', 'costs', '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      data: [{ key: 'DE', provider: 'spare', cost: '1234.5' }, {}, {}],
+    })
+  })
+
+  test('without a currency say what the operator does', async () => {
+    cli.respond = () => pageResponse({ ...row('DE', 'Germany', 2, '0', null), cost: null, currency: null })
+    expect((await cli.home.otpd(['analytics', 'costs'])).stdout).toContain(
+      'The operator sets prices.currency',
+    )
+    cli.respond = () => pageResponse()
+    expect((await cli.home.otpd(['analytics', 'costs'])).stdout).toContain('No codes were sent')
+  })
+
+  test.each([60, 80])('fit a terminal of %i columns', async (columns) => {
+    cli.respond = respondCosts
+    const { stdout } = await cli.home.otpd(['analytics', 'costs'], { columns })
+    for (const line of Bun.stripANSI(stdout).split('\n').slice(0, 4))
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
+  })
+})
+
 describe('analytics --by', () => {
   const counts = { delivered: 0, undelivered: 1, verified: 600, failed: 0, conversion: 50 }
   const rows = [
@@ -134,17 +213,40 @@ describe('analytics --by', () => {
     cli.respond = () => pageResponse(...rows)
     const { stdout } = await cli.home.otpd(['analytics', '--by', 'country', '--range', '7d', '--env', 'live'])
     expect(cli.server.requests[0]?.path).toBe('/v1/analytics/breakdown?by=country&range=7d&environment=live')
-    expect(stdout).toMatch(/^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION\n/)
-    expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50%\nunknown +3 /)
+    expect(stdout).toMatch(
+      /^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION +MEDIAN +BLOCKED\n/,
+    )
+    expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50% .*\nunknown +3 /)
     const csv = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
     expect(csv.stdout.split('\n')[1]).toBe('DE,"Germany, ""DE""",1200,0,1,600,0,50')
   })
 
-  test.each(['summary --by country', '--by country --app web', 'summary --app web'])(
-    'refuses %s, which would be ignored',
-    async (args) => {
-      expect((await cli.home.otpd(['analytics', ...args.split(' ')])).exitCode).toBe(2)
-      expect(cli.server.requests).toEqual([])
-    },
-  )
+  test('is restricted to one country, channel or provider', async () => {
+    cli.respond = () => pageResponse(...rows)
+    await cli.home.otpd([
+      'analytics',
+      '--by',
+      'provider',
+      '--country',
+      'DE',
+      '--channel',
+      'sms',
+      '--provider',
+      'main',
+    ])
+    expect(cli.server.requests[0]?.path).toBe(
+      '/v1/analytics/breakdown?by=provider&range=30d&country=DE&channel=sms&provider=main',
+    )
+  })
+
+  test.each([
+    'summary --by country',
+    '--by country --app web',
+    'summary --app web',
+    'costs --app web',
+    '--country DE',
+  ])('refuses %s, which would be ignored', async (args) => {
+    expect((await cli.home.otpd(['analytics', ...args.split(' ')])).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
+  })
 })

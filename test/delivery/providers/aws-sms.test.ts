@@ -156,6 +156,9 @@ describe('a receipt by an SNS topic', () => {
     messageType: 'TRANSACTIONAL',
     messageStatus: 'STATUS',
     context: { requestId: 'otp_1' },
+    totalMessageParts: 1,
+    totalMessagePrice: 0.00581,
+    totalCarrierFee: 0.00302,
   })
   const snsEnvelope = (message: string, changes: Record<string, string> = {}) => ({
     Type: 'Notification',
@@ -209,6 +212,7 @@ describe('a receipt by an SNS topic', () => {
           requestId: 'otp_1',
           status: expected === 'sent' ? 'sent' : 'delivered',
           failure: null,
+          charge: { amount: 8_830, currency: 'USD' },
         },
       ],
     })

@@ -89,8 +89,9 @@ describe('a receipt', () => {
     MessageUUID: 'db3ce55a-7f1d',
     Status: 'delivered',
     To: '31612345678',
+    TotalAmount: '0.0070',
     TotalRate: '0.0035',
-    Units: '1',
+    Units: '2',
   }
 
   /** Signs as Plivo's own libraries: URL with its query, a dot if it has one, the fields, the nonce. */
@@ -123,6 +124,7 @@ describe('a receipt', () => {
           requestId: 'otp_1',
           status: expected === 'sent' ? 'sent' : 'delivered',
           failure: null,
+          charge: { amount: 7_000, currency: 'USD' },
         },
       ],
     })

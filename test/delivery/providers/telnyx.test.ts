@@ -103,7 +103,11 @@ describe('receipts of Telnyx', () => {
   const now = () => String(api.nowSeconds())
   const event = (type: string, status: string, errors: unknown[] = []) =>
     JSON.stringify({
-      data: { event_type: type, id: 'evt', payload: { id: 'msg-1', to: [{ status }], errors } },
+      data: {
+        event_type: type,
+        id: 'evt',
+        payload: { id: 'msg-1', to: [{ status }], errors, cost: { amount: 0.0051, currency: 'USD' } },
+      },
     })
 
   test.each([
@@ -119,6 +123,7 @@ describe('receipts of Telnyx', () => {
           requestId: 'otp_7',
           status: expected as 'sent' | 'delivered',
           failure: null,
+          charge: { amount: 5_100, currency: 'USD' },
         },
       ],
     })

@@ -118,7 +118,14 @@ describe('a receipt', () => {
   ])('of %s is %s', async (status, expected) => {
     expect(await readCallback(provider, receiptCallback({ ...receipt, status }))).toEqual({
       kind: 'receipts',
-      receipts: [{ ...ids, status: expected === 'sent' ? 'sent' : 'delivered', failure: null }],
+      receipts: [
+        {
+          ...ids,
+          status: expected === 'sent' ? 'sent' : 'delivered',
+          failure: null,
+          charge: { amount: 33_300, currency: 'EUR' },
+        },
+      ],
     })
   })
 

@@ -36,7 +36,11 @@ const refusal = (status: string) => ({ 'message-count': '1', messages: [{ status
 describe('a message', () => {
   test('is posted as Vonage documents it, with its lifetime and its reference', async () => {
     server.setResponse(200, acceptedBody)
-    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
+    expect(await sendTo(provider)).toEqual({
+      kind: 'accepted',
+      messageId: '0A0000000123ABCD1',
+      charge: { amount: 33_300, currency: 'EUR' },
+    })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/sms/json'])
     expect(call.headers['content-type']).toBe('application/x-www-form-urlencoded')
@@ -66,8 +70,26 @@ describe('a message', () => {
       'message-count': '2',
       messages: [...refusal('1').messages, ...acceptedBody.messages],
     })
-    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
+    expect(await sendTo(provider)).toEqual({
+      kind: 'accepted',
+      messageId: '0A0000000123ABCD1',
+      charge: { amount: 33_300, currency: 'EUR' },
+    })
     server.takeCall()
+  })
+
+  test('costs what its accepted parts cost together, if each has a price', async () => {
+    const [part] = acceptedBody.messages
+    const sendParts = async (...prices: unknown[]) => {
+      const messages = prices.map((price) => ({ ...part, 'message-price': price }))
+      server.setResponse(200, { 'message-count': String(messages.length), messages })
+      const outcome = await sendTo(provider)
+      server.takeCall()
+      return outcome.kind === 'accepted' ? outcome.charge : outcome
+    }
+    expect(await sendParts('0.0333', '0.0333')).toEqual({ amount: 66_600, currency: 'EUR' })
+    for (const price of ['-1', 'free', null, undefined])
+      expect(await sendParts('0.0333', price)).toBeUndefined()
   })
 
   test.each([[''], ['<html>'], [{ messages: [] }], [{ 'message-count': '1' }]])(

@@ -59,6 +59,8 @@ export function defineOtpTables(c: ColumnKit) {
       createdAt: c.timestampMs('created_at').notNull(),
       updatedAt: c.timestampMs('updated_at').notNull(),
       reportDueAt: c.timestampMs('report_due_at'),
+      estimatedPrice: c.timestampMs('estimated_price'),
+      chargedPrice: c.timestampMs('charged_price'),
     },
     (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
   )
@@ -83,6 +85,7 @@ export function defineOtpTables(c: ColumnKit) {
       status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
       failure: c.text('failure'),
       receivedAt: c.timestampMs('received_at').notNull(),
+      charge: c.timestampMs('charge'),
     },
     (t) => [c.primaryKey({ columns: [t.provider, t.messageId, t.requestId] })],
   )

@@ -1,0 +1,104 @@
+import { formatMoney, sumCosts, type CostRow } from '../client/costs.ts'
+import type { BreakdownRow } from '../client/resources.ts'
+import type { Output } from '../terminal/output.ts'
+import { kept, optional, type Heading } from '../terminal/table.ts'
+import { printable } from '../terminal/text.ts'
+
+export const formatNumber = (value: number) => value.toLocaleString('en-US')
+
+const countText = (value: number | null | undefined) => (value == null ? '-' : formatNumber(value))
+const nameOf = ({ name, key }: BreakdownRow) => printable(name ?? key ?? 'unknown')
+
+/** Formats counts by one key, with their costs if the operator has set a currency. */
+export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }: Output) {
+  if (rows.length === 0) return 'No codes in this time.'
+  const currency = rows[0]?.currency ?? null
+  const headings: Heading[] = [
+    by.toUpperCase(),
+    kept('SENT'),
+    optional('DELIVERED'),
+    optional('UNDELIVERED'),
+    kept('VERIFIED'),
+    kept('FAILED'),
+    kept('CONVERSION'),
+    ...(currency === null ? [] : [kept(`COST (${currency})`), kept('PER VERIFIED')]),
+    optional('MEDIAN'),
+    optional('BLOCKED'),
+  ]
+  const cells = rows.map((row) => [
+    nameOf(row),
+    formatNumber(row.sent),
+    countText(row.delivered),
+    countText(row.undelivered),
+    formatNumber(row.verified),
+    formatNumber(row.failed),
+    row.conversion === null ? '-' : `${Math.round(row.conversion)}%`,
+    ...(currency === null ? [] : [formatMoney(row.cost), formatMoney(row.costPerVerified)]),
+    medianText(row),
+    countText(row.blocked),
+  ])
+  return formatTable(headings, cells)
+}
+
+/** Formats the costs by country and provider, and their sum. */
+export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
+  if (rows.length === 0) return 'No codes were sent through a provider in this time.'
+  const currency = rows[0]?.currency ?? null
+  if (currency === null)
+    return 'No costs are counted. The operator sets prices.currency, and the prices of each provider: otpd docs costs'
+  const cells = rows.map((row) => [
+    nameOf(row),
+    printable(row.provider),
+    formatNumber(row.sent),
+    formatNumber(row.verified),
+    `${Math.round(row.conversion)}%`,
+    formatMoney(row.cost),
+    formatMoney(row.costPerVerified),
+    medianText(row),
+  ])
+  const total = sumCosts(rows)
+  const table = formatTable(
+    [
+      'COUNTRY',
+      'PROVIDER',
+      kept('SENT'),
+      kept('VERIFIED'),
+      optional('CONVERSION'),
+      kept(`COST (${currency})`),
+      kept('PER VERIFIED'),
+      optional('MEDIAN'),
+    ],
+    cells,
+  )
+  const perVerified =
+    total.costPerVerified === null ? '' : `, ${formatMoney(total.costPerVerified)} per verified code`
+  const notes = [
+    `Total: ${formatMoney(total.cost)} ${currency} for ${formatNumber(total.sent)} messages${perVerified}`,
+    ...(total.estimatedCost > 0
+      ? [`Estimated by your prices: ${formatMoney(total.estimatedCost)} ${currency}`]
+      : []),
+    ...(total.unpriced > 0
+      ? [`Without a price: ${formatNumber(total.unpriced)} messages, which are not in the cost`]
+      : []),
+  ]
+  return `${table}\n\n${notes.map((line, index) => (index === 0 ? paint.bold(line) : paint.dim(line))).join('\n')}`
+}
+
+/** Seconds until a code was entered; the last class of times has no end. */
+const medianText = ({ medianSeconds }: BreakdownRow) =>
+  medianSeconds == null ? '-' : medianSeconds >= 120 ? '2 min+' : `${medianSeconds} s`
+
+/** Formats CSV (RFC 4180). */
+export const toCsv = (rows: Record<string, string | number | null>[]) =>
+  [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
+    .map((cells) => cells.map(toCsvCell).join(','))
+    .join('\n')
+
+/** Formats the costs as CSV: the provider follows the country. */
+export const costsCsv = (rows: CostRow[]) =>
+  toCsv(rows.map(({ key, name, provider, ...counts }) => ({ country: key, name, provider, ...counts })))
+
+function toCsvCell(value: string | number | null) {
+  const text = String(value ?? '')
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

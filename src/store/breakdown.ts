@@ -1,0 +1,230 @@
+import { and, eq, gte, ne, sql, type SQL } from 'drizzle-orm'
+import type { AnalyticsStore, BreakdownCount, BreakdownRange } from '../domain/store/analytics.ts'
+import { keysOf } from '../shared/fields.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
+import { addOnConflict, insertInto } from './engine/row-writes.ts'
+
+/** Columns of the counts of the breakdown. */
+const breakdownColumns = {
+  requests: 'requests',
+  sent: 'sent',
+  delivered: 'delivered',
+  undelivered: 'undelivered',
+  verified: 'verified',
+  failed: 'failed',
+  cost: 'cost',
+  estimatedCost: 'estimated_cost',
+  unpriced: 'unpriced',
+  blocked: 'blocked',
+  verified5s: 'verified_5s',
+  verified10s: 'verified_10s',
+  verified20s: 'verified_20s',
+  verified30s: 'verified_30s',
+  verified60s: 'verified_60s',
+  verified120s: 'verified_120s',
+  verifiedLater: 'verified_later',
+} as const satisfies Record<BreakdownCount, string>
+const breakdownNames = keysOf(breakdownColumns)
+const breakdownColumnNames = Object.values(breakdownColumns)
+const breakdownKeyNames = ['day', 'developer_id', 'app_id', 'country', 'channel', 'provider']
+const addBreakdowns = insertInto('breakdown_counts', [...breakdownKeyNames, ...breakdownColumnNames], {
+  onConflict: addOnConflict('breakdown_counts', breakdownKeyNames, breakdownColumnNames),
+})
+
+/** Costs of days before `costsFrom` are in another currency. */
+const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>(['cost', 'estimatedCost', 'unpriced'])
+
+/** Name in `meta` of the currency of costs, and of the first day whose costs are in no other. */
+const costCurrencyName = 'cost_currency'
+
+type BreakdownStore = Pick<
+  AnalyticsStore,
+  | 'addBreakdown'
+  | 'deleteBreakdown'
+  | 'countryDays'
+  | 'daysOfApplication'
+  | 'breakdown'
+  | 'costCurrency'
+  | 'setCostCurrency'
+>
+
+export const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
+
+/** Stores daily counters by application, country, channel and provider. */
+export function createBreakdownStore(database: Database, executor: QueryExecutor): BreakdownStore {
+  const { breakdownCounts: breakdown, meta } = database.tables
+  const breakdownKey = [
+    breakdown.day,
+    breakdown.developerId,
+    breakdown.appId,
+    breakdown.country,
+    breakdown.channel,
+    breakdown.provider,
+  ]
+  const addBreakdown = database.writeRows(executor, addBreakdowns)
+  const findCurrency = database.prepare(() =>
+    executor
+      .select({ value: meta.value })
+      .from(meta)
+      .where(eq(meta.name, textParam('name'))),
+  )
+  // The key begins with the day, so that each day is a place of its own.
+  const isOwnBreakdown = ({ developerId, firstDay, lastDay, environment }: FilterPlaceholders<RangeFilter>) =>
+    and(
+      sql`${breakdown.day} in (
+        with recursive range (day) as (
+          select ${firstDay} union all select day + 1 from range where day < ${lastDay}
+        ) select day from range)`,
+      eq(breakdown.developerId, developerId),
+      // Only requests of test applications have no channel.
+      environment && sql`case ${breakdown.channel} when '' then 'test' else 'live' end = ${environment}`,
+    )
+  const sumsFrom = (costsFrom: SQL) =>
+    Object.fromEntries(
+      breakdownNames.map((name) => [
+        name,
+        sumOrZero(
+          costNames.has(name)
+            ? sql`case when ${breakdown.day} >= ${costsFrom} then ${breakdown[name]} else 0 end`
+            : sql`${breakdown[name]}`,
+        ),
+      ]),
+    ) as Record<BreakdownCount, ReturnType<typeof sumOrZero>>
+  const listDaysOfApplication = prepareFiltered(
+    database,
+    ({ appId, country, channel, ...range }: FilterPlaceholders<ApplicationRangeFilter>) =>
+      executor
+        .select({
+          day: breakdown.day,
+          sent: sumOrZero(sql`${breakdown.sent}`),
+          verified: sumOrZero(sql`${breakdown.verified}`),
+          failed: sumOrZero(sql`${breakdown.failed}`),
+        })
+        .from(breakdown)
+        .where(
+          and(
+            isOwnBreakdown(range),
+            eq(breakdown.appId, appId),
+            country && eq(breakdown.country, country),
+            channel && eq(breakdown.channel, channel),
+          ),
+        )
+        .groupBy(breakdown.day),
+  )
+  const sumUp = (column: (typeof breakdownKey)[number]) =>
+    prepareFiltered(
+      database,
+      ({ costsFrom, country, channel, provider, ...range }: FilterPlaceholders<SumFilter>) =>
+        executor
+          .select({ key: sql<string>`${column}`.mapWith(column), ...sumsFrom(sql`${costsFrom}`) })
+          .from(breakdown)
+          .where(
+            and(
+              isOwnBreakdown(range),
+              country && eq(breakdown.country, country),
+              channel && eq(breakdown.channel, channel),
+              provider && eq(breakdown.provider, provider),
+            ),
+          )
+          .groupBy(column),
+    )
+  const sums = {
+    application: sumUp(breakdown.appId),
+    country: sumUp(breakdown.country),
+    channel: sumUp(breakdown.channel),
+    provider: sumUp(breakdown.provider),
+  }
+
+  return {
+    addBreakdown: (rows) =>
+      addBreakdown(
+        rows.map(({ key, counts }) => [
+          key.day,
+          database.shortId(key.developerId),
+          database.shortId(key.appId),
+          key.country ?? '',
+          key.channel ?? '',
+          key.provider ?? '',
+          ...breakdownNames.map((name) => counts[name] ?? 0),
+        ]),
+      ),
+
+    async deleteBreakdown(beforeDay, batchSize) {
+      const names = sql.join(
+        breakdownKey.map(({ name }) => sql.identifier(name)),
+        sql`, `,
+      )
+      const oldest = sql`select ${names} from breakdown_counts where day < ${beforeDay} order by ${names} limit ${batchSize}`
+      const deleted = await executor
+        .delete(breakdown)
+        .where(sql`(${names}) in (${oldest})`)
+        .returning({ day: breakdown.day })
+      return deleted.length > 0
+    },
+
+    countryDays: (firstDay) => listCountryDays(database, executor, firstDay),
+
+    daysOfApplication: async (developerId, appId, range) =>
+      listDaysOfApplication({
+        country: undefined,
+        channel: undefined,
+        ...range,
+        developerId: database.shortId(developerId),
+        appId: database.shortId(appId),
+      }),
+
+    async costCurrency() {
+      const [row] = await findCurrency({ name: costCurrencyName })
+      const [currency = '', since = ''] = row?.value.split(' ') ?? []
+      return row && { currency, since: Number(since) }
+    },
+
+    async setCostCurrency({ currency, since }) {
+      const value = `${currency} ${since}`
+      await executor
+        .insert(meta)
+        .values({ name: costCurrencyName, value })
+        .onConflictDoUpdate({ target: meta.name, set: { value } })
+    },
+
+    async breakdown(developerId, by, { filter, ...range }) {
+      const all = { country: undefined, channel: undefined, provider: undefined, ...filter }
+      const rows = await sums[by]({ ...range, ...all, developerId: database.shortId(developerId) })
+      return rows.map((row) => ({ ...row, key: row.key === '' ? null : String(row.key) }))
+    },
+  }
+}
+
+/** Sums up live messages by country and day. Messages of test applications have no provider. */
+function listCountryDays(
+  { tables: { breakdownCounts: counts } }: Database,
+  executor: QueryExecutor,
+  firstDay: number,
+) {
+  const { country, day, provider } = counts
+  const isLive = and(gte(day, firstDay), ne(country, ''), ne(provider, ''))
+  return executor
+    .select({
+      country,
+      day,
+      sent: sumOrZero(sql`${counts.sent}`),
+      verified: sumOrZero(sql`${counts.verified}`),
+    })
+    .from(counts)
+    .where(isLive)
+    .groupBy(country, day)
+}
+
+type RangeFilter = BreakdownRange & { developerId: string | number }
+
+type SumFilter = RangeFilter & { costsFrom: number } & Record<
+    'country' | 'channel' | 'provider',
+    string | undefined
+  >
+
+type ApplicationRangeFilter = RangeFilter & {
+  appId: string | number
+  country: string | undefined
+  channel: string | undefined
+}
