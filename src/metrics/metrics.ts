@@ -3,6 +3,7 @@ import type { ServiceError } from '../domain/model/errors.ts'
 import type { TokenErrorResponse, IdentityProvider } from '../domain/accounts/identity-provider.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
+import { addInvariantMetrics } from './invariants.ts'
 import { addProcessMetrics } from './process.ts'
 
 export { serveMetrics } from './listener.ts'
@@ -17,6 +18,8 @@ export type Backups = { last(): { at: number; bytes: number } | null; areSchedul
 
 /** Names of a certificate, and its end in milliseconds since the epoch. */
 type Certificate = { names: readonly string[]; notAfter: number }
+
+type MetricsNeeds = { version: string; backlog(): Promise<Backlog>; backups?: Backups; now(): number }
 
 /** Where gauges of delivery are read for each scrape. */
 type Sources = {
@@ -37,12 +40,7 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIO
  * @param needs.backups called for each scrape; undefined where otpd makes no backups
  * @param needs.now milliseconds since the epoch
  */
-export function createMetrics(needs: {
-  version: string
-  backlog(): Promise<Backlog>
-  backups?: Backups
-  now(): number
-}) {
+export function createMetrics({ backups, ...needs }: MetricsNeeds) {
   const registry = new Registry()
   const registers = [registry]
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
@@ -132,7 +130,6 @@ export function createMetrics(needs: {
     return work.finally(() => queues.dec({ queue }))
   }
   for (const queue of ['writes', 'logins', 'webhooks', 'messages']) queues.set({ queue }, 0)
-  const { backups } = needs
   const backupGauges = backups && {
     at: new Gauge({
       name: 'otpd_backup_last_success_timestamp_seconds',
@@ -201,6 +198,8 @@ export function createMetrics(needs: {
       guardAlerts.inc({ country })
     },
 
+    recordBroken: addInvariantMetrics(registry),
+
     recordChallenge(outcome: 'passed' | 'failed' | 'unavailable'): void {
       challenges.inc({ outcome })
     },
@@ -211,9 +210,7 @@ export function createMetrics(needs: {
     },
 
     /** Sets where the certificate of HTTPS is read; its names are a closed list. */
-    watchCertificate(read: () => Certificate | undefined): void {
-      readCertificate = read
-    },
+    watchCertificate: (read: () => Certificate | undefined): void => void (readCertificate = read),
 
     recordRenewal(outcome: 'renewed' | 'failed'): void {
       renewals.inc({ outcome })
@@ -224,14 +221,10 @@ export function createMetrics(needs: {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
     },
 
-    recordCircuitOpened(provider: string): void {
-      opened.inc({ provider })
-    },
+    recordCircuitOpened: (provider: string): void => opened.inc({ provider }),
 
     /** Sets where circuits and waiting messages are read. */
-    watchDelivery(read: Sources): void {
-      sources = read
-    },
+    watchDelivery: (read: Sources): void => void (sources = read),
 
     /** Wraps a store to count the writes that wait or are under way. */
     instrumentWrites: (store: Store): Store => ({

@@ -2,6 +2,8 @@ import type { Log } from '../log/log.ts'
 import { ForeignCommitError } from '../store/engine/errors.ts'
 import { MigrationError } from '../store/engine/migrate.ts'
 import { StartRefused } from '../store/files/data-dir.ts'
+import { systemWorld } from '../world/system.ts'
+import type { Invariant, World } from '../world/world.ts'
 
 /** Logs why the server must exit. */
 export function logFault(log: Log, error: unknown) {
@@ -18,3 +20,15 @@ export function logFault(log: Log, error: unknown) {
   else
     log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
 }
+
+/**
+ * Creates the world of a server that runs on Bun: it logs and counts an invariant that does not hold, and goes on. For those
+ * who rely on it, a wrong counter is better than no service.
+ */
+export const createServerWorld = (log: Log, count: (invariant: Invariant) => void): World => ({
+  ...systemWorld,
+  onBroken(invariant, detail) {
+    log.error('an invariant does not hold: this is a fault of otpd, please report it', { invariant, detail })
+    count(invariant)
+  },
+})

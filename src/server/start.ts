@@ -8,8 +8,8 @@ import type { Log } from '../log/log.ts'
 import { startAlerts } from './alerts.ts'
 import { startBackups } from './backup-schedule.ts'
 import { soleNodeName, startLeadership, type Node } from './leadership.ts'
-import { logFault } from './log-fault.ts'
-import { createServerMetrics, startMetricsListener, watchDelivery } from './metrics.ts'
+import { createServerWorld, logFault } from './log-fault.ts'
+import { createServerMetrics, type ServerMetrics, startMetricsListener, watchDelivery } from './metrics.ts'
 import { createCodeReporter, type DevLine } from './dev-lines.ts'
 import { createChallengeReporter } from './report-challenges.ts'
 import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
@@ -28,7 +28,6 @@ import { watchEvents } from './watch-events.ts'
 import { startWorkers } from './workers.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
-import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
@@ -62,7 +61,7 @@ export type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock
-  /** The system's by default. */
+  /** By default the system's, which logs and counts a broken invariant. */
   world?: World
   /** Called in development mode with each request and each code in an inbox. */
   onDevLine?: (line: DevLine) => void
@@ -85,8 +84,10 @@ const setupTokenCheckMs = 2_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
-  const { version, settings = [], mustBeNew = false, onStep = () => {}, world = systemWorld } = needs
+  const { version, settings = [], mustBeNew = false, onStep = () => {} } = needs
   let { log } = needs
+  let metrics: ServerMetrics
+  const world = needs.world ?? createServerWorld(log, (invariant) => metrics?.recordBroken(invariant))
   // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const nodeClock = needs.clock ?? systemClock(world.now, world.monotonic, world.uptimeSeconds)
   const wall = needs.clock ?? { now: world.now }
@@ -128,7 +129,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const leadership = await startLeadership(node, { store: rawStore, clock, log, cleanups, world })
     const { dataDir } = storage
     const sources = { store: rawStore, clock, version, leadership, dataDir }
-    const metrics = await createServerMetrics(config, sources)
+    metrics = await createServerMetrics(config, sources)
     const store = metrics?.instrumentWrites(rawStore) ?? rawStore
     const services = createServices({
       config,

@@ -15,6 +15,7 @@ import { compareKeys } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { limiterKey, limitKey, type LoadQueries } from './load-queries.ts'
 import type { StoredRows } from './stored-rows.ts'
+import type { World } from '../world/world.ts'
 
 /**
  * Creates the rows of PostgreSQL. Those that the calls of a group need are locked and read together, table by table in the
@@ -26,6 +27,7 @@ export function createLoadedRows(
   queries: LoadQueries,
   tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
   clock: Clock | undefined,
+  { onBroken }: Pick<World, 'onBroken'>,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
   const sessions = createTable(queries.sessions)
@@ -67,7 +69,10 @@ export function createLoadedRows(
 
   /** Returns a row that was loaded. @throws while calls decide, for one that no need named: an error of the operation */
   function get<V>(table: Loaded<V>, key: string): V | undefined {
-    if (isDeciding && !table.has(key)) throw new Error('an operation reads a row that it did not name')
+    if (isDeciding && !table.has(key)) {
+      onBroken('rows_named_before_decision', 'an operation reads a row that it did not name')
+      throw new Error('an operation reads a row that it did not name')
+    }
     return table.get(key)
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../domain/model/clock.ts'
+import { attemptsMax } from '../domain/model/code.ts'
 import { GuardFault } from '../domain/model/guard.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
@@ -94,7 +95,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       ruleCache,
     })
     const stored = database.isConcurrent
-      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock)
+      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock, database.world)
       : createStoredRows(tables)
     const unit = createUnitOfWork(stored, tables)
     const changes = {
@@ -137,6 +138,9 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     decide(tx, operation) {
       const { unit } = boundTo(tx)
       const { result, changes } = operation.decide(unit.rows)
+      for (const change of changes)
+        if (change.kind === 'request' && change.request.attempts > attemptsMax)
+          database.world.onBroken('attempts_within_limit', change.request.id)
       unit.add(changes)
       return result
     },

@@ -46,6 +46,9 @@ export const systemWorld: World = {
   spawn: (command) => Bun.spawn([...command], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' }),
   setPriority,
   startThread: (module, data) => new Worker(module, { workerData: data }),
+  onBroken(invariant, detail) {
+    throw new Error(`the invariant ${invariant} does not hold: ${detail}`)
+  },
   onExit(call) {
     process.on('exit', call)
     return () => void process.off('exit', call)

@@ -53,6 +53,23 @@ export type SpawnedProcess = Pick<Bun.Subprocess<'ignore', 'pipe', 'pipe'>, 'pid
 export type Thread = Pick<Worker, 'on' | 'terminate' | 'unref'>
 
 /**
+ * Conditions that always hold, whatever callers, disks and crashes do: if one does not, the code is wrong.
+ *
+ * - `attempts_within_limit`: no code has more attempts than its limit.
+ * - `limiter_follows_rows`: a batch of admissions continues the rows from which the limiter's memory was read.
+ * - `lists_follow_changes`: the same for the lists; and after entries were moved, those left in memory are in the rows that
+ *   are kept.
+ * - `rows_named_before_decision`: the rows that a batch decides on were loaded, and locked, before.
+ */
+export const invariants = [
+  'attempts_within_limit',
+  'limiter_follows_rows',
+  'lists_follow_changes',
+  'rows_named_before_decision',
+] as const
+export type Invariant = (typeof invariants)[number]
+
+/**
  * Everything that a server takes from outside of its own code: time, chance, network, disk flushes, processes and
  * threads. The server gets it as a dependency: the simulator in `test/sim` passes one in which a seed decides.
  *
@@ -90,6 +107,8 @@ export type World = {
   /** Sets the scheduling priority of a process. @throws the error of the system */
   setPriority(pid: number, priority: number): void
   startThread(module: URL, data: unknown): Thread
+  /** Called when an invariant does not hold. The system's throws, so that tests and commands end; a server goes on. */
+  onBroken(invariant: Invariant, detail: string): void
   /** Calls before the process exits. @returns cancels that */
   onExit(call: () => void): () => void
 }

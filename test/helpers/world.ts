@@ -8,6 +8,14 @@ import type { World } from '../../src/world/world.ts'
 export const testWorld: World = {
   ...systemWorld,
   flush: () => Promise.resolve(),
+  onBroken(invariant, detail) {
+    const error = new Error(`the invariant ${invariant} does not hold: ${detail}`)
+    // A test fails also if what it calls catches the error.
+    setImmediate(() => {
+      throw error
+    })
+    throw error
+  },
   hashPassword: (password) =>
     Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 }),
 }

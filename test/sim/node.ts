@@ -45,6 +45,7 @@ export type NodeNeeds = {
   onFlushFailed(): void
   addresses: ReadonlyMap<string, string>
   onLog(line: string): void
+  onBroken(invariant: string, detail: string): void
 }
 
 /** Starts the whole server in a process of the simulated world. @throws the error of the start */
@@ -152,6 +153,7 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
       const thread = { on: () => thread, unref: () => {}, terminate: () => {} }
       return thread as unknown as ReturnType<World['startThread']>
     },
+    onBroken: (invariant, detail) => needs.onBroken(invariant, detail),
     onExit: () => () => {},
   }
 

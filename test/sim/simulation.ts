@@ -107,6 +107,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       onFlushFailed: () => void (brokenGeneration = number),
       addresses: new Map([[receiverHost, '93.184.216.34']]),
       onLog: logOf,
+      onBroken: (invariant, detail) => onViolation({ rule: `invariant ${invariant}`, detail }),
     })
     node = started
     trace(`started ${generation}`)

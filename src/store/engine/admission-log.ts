@@ -14,6 +14,7 @@ import {
 } from './admission-window.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
+import type { World } from '../../world/world.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
 const pruneEvery = 32
@@ -38,7 +39,11 @@ export type AdmissionLog = ReturnType<typeof createAdmissionLog>
  *
  * @param toNumber converts the id of a subject to its short id, 0 if there is none
  */
-export function createAdmissionLog(connection: SqliteConnection, toNumber: (subject: string) => number) {
+export function createAdmissionLog(
+  connection: SqliteConnection,
+  toNumber: (subject: string) => number,
+  { onBroken }: Pick<World, 'onBroken'>,
+) {
   const windows = new Map<number, Window>()
   let pending = new Map<number, PendingWindow>()
   let changes: Change[] = []
@@ -149,6 +154,8 @@ export function createAdmissionLog(connection: SqliteConnection, toNumber: (subj
       for (const { key, at } of changes)
         entries.push(at === undefined ? -key : key, at === undefined ? 0 : at - base)
       writtenSeq = Number(statements().append.run(base, JSON.stringify(entries)).lastInsertRowid)
+      if (writtenSeq !== replayedSeq + 1)
+        onBroken('limiter_follows_rows', `row ${writtenSeq} follows row ${replayedSeq} of the memory`)
       if (batches++ % pruneEvery === 0) statements().prune.run(expiredUntil, prunedRows)
     },
 

@@ -11,6 +11,7 @@ import {
 } from './list-pages.ts'
 import { createRecentLists } from './recent-lists.ts'
 import type { TransactionParticipant } from './transaction-participant.ts'
+import type { World } from '../../world/world.ts'
 
 /** Numbers of the lists that gain or lose a row: see list-numbers.ts. */
 export type ListChange = { readonly add: readonly number[]; readonly remove: readonly number[] }
@@ -60,6 +61,7 @@ type Entry = [owner: ListOwner, key: ListKey, add: readonly number[], remove: re
 export function createLists(
   connection: SqliteConnection,
   write: (<T>(body: () => Promise<T>) => Promise<T>) | undefined,
+  { onBroken }: Pick<World, 'onBroken'>,
   { recentMax, sliceRows } = listLimitsDefault,
 ) {
   // Prepared at the first use: a host command may open a database that has not been migrated.
@@ -145,8 +147,30 @@ export function createLists(
       for (const [owner, list, key] of moved) recent.remove(owner, list, key)
       lists = lists.slice(done)
     }
-    if (lists.length === 0) await write(async () => void statements().deleteChanges.run(until))
+    if (lists.length > 0) return
+    await write(async () => {
+      checkLeft(until)
+      statements().deleteChanges.run(until)
+    })
   })
+
+  /** Checks that a start would find the entries that are left in memory: in the changes that are kept. */
+  function checkLeft(until: number) {
+    catchUp()
+    const kept = createRecentLists()
+    for (const [, changes] of statements().changesAfter.values(until - 1))
+      for (const [owner, key, add, remove] of JSON.parse(String(changes)) as Entry[]) {
+        for (const list of add) kept.add(owner, list, key)
+        for (const list of remove) kept.remove(owner, list, key)
+      }
+    for (const [owner, list] of recent.all())
+      for (const key of recent.page(owner, list, {}, Infinity))
+        if (kept.add(owner, list, key))
+          onBroken(
+            'lists_follow_changes',
+            `list ${list} of ${owner} has ${key}, which no change after ${until} adds`,
+          )
+  }
 
   const lists: Lists = {
     change(change, owner, key) {
@@ -172,6 +196,8 @@ export function createLists(
     beforeCommit() {
       if (entries.length === 0) return
       ownSeq = Number(statements().insertChanges.run(JSON.stringify(entries)).lastInsertRowid)
+      if (ownSeq !== lastSeq + 1)
+        onBroken('lists_follow_changes', `row ${ownSeq} follows row ${lastSeq} of the memory`)
     },
     onCommit() {
       if (entries.length === 0) return

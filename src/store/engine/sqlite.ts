@@ -58,10 +58,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const tx = drizzle(writer) as unknown as QueryExecutor
   const read = drizzle({ client: reader.client }) as unknown as QueryExecutor
   const ids = createShortIds(reader.client.prepare, writer)
-  const admissions = createAdmissionLog(writer, ids.toNumber)
+  const admissions = createAdmissionLog(writer, ids.toNumber, world)
   const configuration = createEpoch()
   const log = createEpoch()
-  const lists = createLists(writer, (body) => queue.write(body), options.listLimits)
+  const lists = createLists(writer, (body) => queue.write(body), world, options.listLimits)
   const phoneIndex = createPhoneIndex(
     reader.client.prepare,
     writer,
@@ -137,10 +137,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
 export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const reader = openReader(connection)
   const ids = createShortIds(reader.client.prepare, connection)
-  const admissions = createAdmissionLog(connection, ids.toNumber)
+  const admissions = createAdmissionLog(connection, ids.toNumber, systemWorld)
   const configuration = createEpoch()
   const log = createEpoch()
-  const { lists } = createLists(reader.client, undefined)
+  const { lists } = createLists(reader.client, undefined, systemWorld)
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
   const participants = [admissions, configuration, log, phoneIndex].map(({ participant }) => participant)
   const foreignCommits = watchForeignCommits(connection, participants, () => {})

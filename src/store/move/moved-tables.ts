@@ -5,6 +5,7 @@ import { sqliteColumns } from '../engine/tables/columns.ts'
 import { createShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
 import { createAdmissionLog } from '../engine/admission-log.ts'
+import { systemWorld } from '../../world/system.ts'
 import { storedPolicies } from '../../domain/model/rate-limit.ts'
 
 /** A table to move, and its rows as PostgreSQL has them. */
@@ -97,7 +98,7 @@ function describeAdmissions(
   connection: SqliteConnection,
   ids: { toId(number: number): string; toNumber(id: string): number },
 ): MovedTable {
-  const log = createAdmissionLog(connection, ids.toNumber)
+  const log = createAdmissionLog(connection, ids.toNumber, systemWorld)
   const rows = () =>
     log
       .listCommitted()
