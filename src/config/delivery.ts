@@ -30,7 +30,7 @@ export function readDelivery(
   /** Includes providers with problems, so that a route to one of them is not reported as well. */
   const names = new Map<string, ProviderKind | undefined>()
   const providers: ProviderSettings[] = []
-  let firstPrice: string | undefined
+  const priced = new Map<string, string>()
   for (const table of collectTables(reader, entries, 'providers')) {
     const name = readName(table)
     const kind = readKind(table)
@@ -42,7 +42,8 @@ export function readDelivery(
     const failoverOnBlock = readSwitch(table, 'failoverOnBlock', name ?? '?')
     const feedback = readSwitch(table, 'feedback', name ?? '?')
     const prices = readPrices(reader, input, table, name ?? '?')
-    firstPrice ??= [...table.keys].find(([key]) => isPriceKey(key))?.[1].source
+    const firstPrice = [...table.keys].find(([key]) => isPriceKey(key))?.[1].source
+    if (firstPrice !== undefined) priced.set(name ?? '?', firstPrice)
     if (name !== undefined && kind && values) {
       const common = {
         ...(failoverOnBlock && { failoverOnBlock }),
@@ -52,8 +53,8 @@ export function readDelivery(
       providers.push({ name, kind: kind.kind, values, ...common })
     }
   }
-  const routes = readRoutes(reader, collectTables(reader, entries, 'routes'), names)
-  const currency = readCurrency(reader, firstPrice)
+  const routes = readRoutes(reader, collectTables(reader, entries, 'routes'), names, new Set(priced.keys()))
+  const currency = readCurrency(reader, [...priced.values()][0])
   return { providers, routes, ...(currency !== null && { currency }) }
 
   function readName({ source, keys }: ConfigTable): string | undefined {

@@ -1,22 +1,32 @@
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { inboxProvider, type Route } from '../domain/model/delivery.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
+import { strategies, type Strategy } from '../domain/model/route-choice.ts'
 import type { Reader } from './reader.ts'
 import { fileKeys } from './settings.ts'
 import { suggest } from '../shared/suggestion.ts'
 import { providerNamePattern, type ConfigTable } from './tables.ts'
 
-const routeKeys: readonly string[] = ['channel', 'countries', 'prefixes', 'applications', 'providers']
+const routeKeys: readonly string[] = [
+  'channel',
+  'countries',
+  'prefixes',
+  'applications',
+  'providers',
+  'strategy',
+]
 
 /**
  * Reads the `[[routes]]` tables in file order, which is the order in which routes and channels are tried.
  *
  * @param providerKinds kinds by provider name; undefined for a provider whose kind is invalid
+ * @param priced names of the providers with prices, and of those whose prices have a problem of their own
  */
 export function readRoutes(
   reader: Reader,
   tables: readonly ConfigTable[],
   providerKinds: ReadonlyMap<string, ProviderKind | undefined>,
+  priced: ReadonlySet<string>,
 ): Route[] {
   const { report } = reader
   return tables.flatMap(readRoute)
@@ -52,12 +62,41 @@ export function readRoutes(
       providers: readList('providers', providerNamePattern, '["main", "spare"]'),
     }
     checkProviders(route.providers, keySource('providers'), channel)
+    const strategy = keys.has('strategy')
+      ? readStrategy(keys.get('strategy')?.value, keySource('strategy'))
+      : undefined
+    if (strategy) checkPrices(strategy, route.providers, keySource('strategy'))
     if (reader.problems.length > problemsBefore) return []
     for (const [key, value] of Object.entries(route)) {
       if (value.length > 0)
         reader.values.push({ setting: `routes.${index + 1}.${key}`, value, origin: source })
     }
-    return [route]
+    if (!strategy) return [route]
+    reader.values.push({ setting: `routes.${index + 1}.strategy`, value: strategy, origin: source })
+    return [{ ...route, strategy }]
+  }
+
+  function readStrategy(value: unknown, source: string): Strategy | undefined {
+    const strategy = strategies.find((name) => name === value)
+    if (!strategy)
+      report(
+        source,
+        'The route has no valid strategy.',
+        (typeof value === 'string' ? suggest(value, strategies) : undefined) ??
+          `Use one of ${strategies.join(', ')}.`,
+      )
+    return strategy
+  }
+
+  /** Strategies that weigh prices need those of every provider: one without would look like the dearest. */
+  function checkPrices(strategy: Strategy, providerNames: readonly string[], source: string) {
+    if (strategy !== 'cost' && strategy !== 'balanced') return
+    for (const name of providerNames.filter((one) => providerKinds.has(one) && !priced.has(one)))
+      report(
+        source,
+        `The strategy ${strategy} needs prices, and the provider ${name} has none.`,
+        `Add price = { default = "0.05" } to it, or use the strategy conversion.`,
+      )
   }
 
   function checkProviders(providerNames: readonly string[], source: string, channel: Channel | undefined) {

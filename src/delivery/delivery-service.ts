@@ -1,9 +1,5 @@
-import {
-  toDestination,
-  type Delivery,
-  type DeliverySettings,
-  type Receipt,
-} from '../domain/model/delivery.ts'
+import { type Delivery, type DeliverySettings, type Receipt } from '../domain/model/delivery.ts'
+import type { ChooseProviders } from '../domain/model/route-choice.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { isLoopbackAddress } from '../shared/loopback.ts'
@@ -16,7 +12,7 @@ import { createProviderHttp } from './kit/http-client.ts'
 import { providerKinds } from './providers/all-provider-kinds.ts'
 import type { ProviderKind } from './kit/provider-kinds.ts'
 import type { Callback, CallbackResult, ConnectionState } from './kit/provider.ts'
-import { createRouting, defaultRoutes } from './routing.ts'
+import { createRouting, defaultRoutes, type Choosing } from './routing.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
@@ -39,6 +35,8 @@ export type DeliveryServiceNeeds = {
   onReceipt(provider: string, receipt: Receipt): void
   onCircuitChange(provider: string, openState: OpenState | undefined): void
   world?: World | undefined
+  /** Chooses for routes with a strategy; without it, all are tried in their order. */
+  choose?: ChooseProviders | undefined
 }
 
 /** A callback, with the prices of its receipts in the installation's currency. */
@@ -87,10 +85,17 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     dispatchMs: needs.dispatchMs,
     timers: world.timers,
     costs,
-    candidatesFor: ({ request, channels }) =>
-      routing.routesFor(toDestination(request)).candidatesFor(channels),
+    plan: (job) => routing.plan(job),
     callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),
   })
+
+  const choosing: Choosing | undefined = needs.choose && {
+    choose: needs.choose,
+    describe: (name, { phone, country }) => ({
+      price: pool.find(name)?.findPrice(phone, country) ?? null,
+      isOpen: pool.find(name)?.breaker.openState(clock.now()) !== undefined,
+    }),
+  }
 
   async function configure({ providers, routes, currency }: DeliverySettings): Promise<void> {
     costs.configure(currency)
@@ -111,7 +116,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
         })
       }
     }
-    routing = createRouting(routes.length > 0 ? routes : defaults)
+    routing = createRouting(routes.length > 0 ? routes : defaults, choosing)
     await poolUpdated
   }
 

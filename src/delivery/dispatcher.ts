@@ -12,6 +12,7 @@ import type { MessageCost } from '../domain/model/price.ts'
 import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
 import type { Costs } from './costs.ts'
 import type { ProviderPool, ProviderHandle } from './provider-pool.ts'
+import type { DispatchPlan } from './routing.ts'
 import {
   accepted,
   uncertain,
@@ -37,7 +38,7 @@ export type DispatcherNeeds = {
   pool: ProviderPool
   clock: Clock
   messages: MessageRenderer
-  candidatesFor(job: DeliveryJob): Candidate[]
+  plan(job: DeliveryJob): DispatchPlan
   /** URL for the provider's delivery receipts; null if the provider could not reach it. */
   callbackUrl(provider: string): string | null
   report: Report
@@ -59,7 +60,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
     pool,
     clock,
     messages,
-    candidatesFor,
+    plan,
     callbackUrl,
     report,
     onCircuitChange,
@@ -71,7 +72,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
   const shutdown = new AbortController()
   const inFlight = new Set<Promise<unknown>>()
 
-  async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<Dispatched> {
+  async function tryCandidates({ candidates, choices }: DispatchPlan, job: DeliveryJob): Promise<Dispatched> {
+    const choicesLeft = new Map(choices.map((choice) => [choice.channel, choice]))
     const withinMs = Math.min(dispatchMs, job.withinMs ?? dispatchMs)
     const signal = AbortSignal.any([timers.timeoutSignal(withinMs), shutdown.signal])
     // Also by the clock: a process that was paused may notice a failed send before the signal.
@@ -101,7 +103,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
         continue
       }
       const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(leave)
-      const attempt = toTry(candidate, outcome, now, clock.now())
+      const choice = choicesLeft.get(candidate.channel)
+      choicesLeft.delete(candidate.channel)
+      const attempt = { ...toTry(candidate, outcome, now, clock.now()), ...(choice && { choice }) }
       tries.push(attempt)
       if (outcome.kind !== 'accepted') {
         const { developerId, id: requestId } = job.request
@@ -210,7 +214,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
      * or composed, so before the provider in question has it.
      */
     async dispatch(job: DeliveryJob): Promise<Dispatched> {
-      const dispatching = tryCandidates(candidatesFor(job), job)
+      const dispatching = tryCandidates(plan(job), job)
       inFlight.add(dispatching)
       return dispatching.finally(() => inFlight.delete(dispatching))
     },

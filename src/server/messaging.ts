@@ -8,8 +8,10 @@ import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { useCostCurrency } from '../domain/log/cost-currency.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
+import { createRouteLearning } from '../domain/routing/learning.ts'
 import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
 import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
+import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
@@ -64,8 +66,21 @@ export function createMessaging(needs: MessagingNeeds) {
   const failed = new Set<string>()
   const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
 
+  const learning = createRouteLearning({
+    store,
+    clock,
+    isShared: !node.isSole,
+    randomNumber: () => world.randomNumber(),
+  })
+  const sharing = createCoalescingRunner(async () => {
+    await learning
+      .share()
+      .catch((error: unknown) => report('error', 'statistics of routes could not be shared', { error }))
+    return false
+  })
   const service = createDeliveryService({
     clock,
+    choose: learning.choose,
     wall: needs.wall,
     version,
     templates,
@@ -114,6 +129,8 @@ export function createMessaging(needs: MessagingNeeds) {
     applyEarlyReceipt: (key, provider, messageId) => receipts.applyEarly(key, provider, messageId),
     onError,
     onUndeliverable: needs.onUndeliverable,
+    onAccepted: (request, { provider, channel, at }) =>
+      learning.recordSent(request, { provider, channel, country: request.country }, at),
   })
   const worker = createDeliveryWorker({
     attempts,
@@ -131,6 +148,7 @@ export function createMessaging(needs: MessagingNeeds) {
     onLost: (facts) => report('info', 'outcome not reported', facts),
   })
   let outcomesPoll: ReturnType<typeof world.timers.setInterval> | undefined
+  let sharingPoll: typeof outcomesPoll
   const receipts = createDeliveryReceipts({
     store,
     clock,
@@ -166,8 +184,12 @@ export function createMessaging(needs: MessagingNeeds) {
     sendDue: worker.sendDue,
     reportDue: outcomes.reportDue,
 
-    /** Has the outcome of a request reported to its provider, if that takes reports. */
-    onEnded({ id, provider }: Pick<OtpRequest, 'id' | 'provider'>): void {
+    learning,
+
+    /** Counts the outcome of a request, and has it reported to its provider, if that takes reports. */
+    onEnded(request: OtpRequest): void {
+      learning.recordEnd(request)
+      const { id, provider } = request
       if (provider !== null && delivery.takesReports(provider)) outcomes.reportSoon(id)
     },
     listProviders: service.listProviders,
@@ -177,8 +199,10 @@ export function createMessaging(needs: MessagingNeeds) {
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
       await store.write((tx) => tx.providerCircuits.clear(node.name))
+      await learning.start()
       await configure(settings)
       await worker.start()
+      sharingPoll = world.timers.setInterval(sharing.wake, sharingMs)
       outcomes.start()
       outcomesPoll = world.timers.setInterval(() => {
         if (service.listProviders().some(({ name }) => delivery.takesReports(name))) outcomes.wake()
@@ -195,14 +219,20 @@ export function createMessaging(needs: MessagingNeeds) {
      */
     async stop(withinMs: number): Promise<void> {
       world.timers.clearInterval(outcomesPoll)
+      world.timers.clearInterval(sharingPoll)
       await Promise.all([worker.stop(), outcomes.stop(), service.close(withinMs)])
       await circuitWrites
+      sharing.wake()
+      await sharing.running()
     },
   }
 }
 
 /** How often reports that are due by their time are looked for; those of verified codes are made at once. */
 const outcomesPollMs = 5_000
+
+/** How often nodes exchange how many codes of each provider were verified. */
+const sharingMs = 3_000
 
 /** The server itself, in the audit trail of the installation. */
 const operator = { developerId: null, actorId: null, origin: serverOrigin }

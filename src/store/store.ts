@@ -42,6 +42,7 @@ import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRelayedMessageStore } from './relayed-messages.ts'
 import { createRetentionStore } from './retention.ts'
+import { createRouteStatisticsStore } from './route-statistics.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createTotpSecretStore } from './totp-secrets.ts'
@@ -289,6 +290,7 @@ function bindStores(
     providerCircuits: createProviderCircuitStore(database, executor),
     relayedMessages: createRelayedMessageStore(database, executor, sealing),
     retention: createRetentionStore(database, executor, sealing),
+    routeStatistics: createRouteStatisticsStore(database, executor),
     sealing: createSealingStore(database, executor, sealing, keys),
     setupTokens: createSetupTokenStore(database, executor),
     signingKeys: createSigningKeyStore(database, executor),

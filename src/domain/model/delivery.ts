@@ -2,6 +2,7 @@ import type { OutcomeReport, ReportResult } from './outcome-report.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { MessageCost, Price, PriceList } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
+import type { RouteChoice, Strategy } from './route-choice.ts'
 import { isVirtualPhone } from './phone.ts'
 
 /** Provider of messages that never leave otpd and go to a developer's inbox instead. */
@@ -82,8 +83,10 @@ export type Route = {
   prefixes: readonly string[]
   /** Application ids. */
   applications: readonly string[]
-  /** Provider names in the order in which they are tried; or `inbox` alone. */
+  /** Provider names in the order in which they are tried, unless a strategy chooses; or `inbox` alone. */
   providers: readonly string[]
+  /** Default: `order`. */
+  strategy?: Strategy
 }
 
 export type DeliverySettings = {
@@ -123,6 +126,8 @@ export type DeliveryJob = {
   attempt: number
   /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: readonly string[]
+  /** Candidates that already had a message with this code; a strategy prefers others. */
+  tried?: readonly string[]
   /** Deadline over all providers; default: that of the dispatcher. */
   withinMs?: number | undefined
   /** W3C trace context of the call that the attempt belongs to; absent in a retry. */
@@ -143,6 +148,8 @@ export type DeliveryTry = {
   /** Text of the refusal, see `Failure`; null if there is none. */
   reply: string | null
   latencyMs: number
+  /** Decision of the route's strategy that led to this attempt; absent without one, and in attempts that follow it. */
+  choice?: RouteChoice
 }
 
 /**

@@ -2,6 +2,7 @@ import type { LogType } from '../../shared/event-kinds.ts'
 import { attemptsMax } from './code.ts'
 import type { DeliveryTry, FailureClass } from './delivery.ts'
 import type { RefusedSends } from './refused-sends.ts'
+import type { ChoiceReason, ConsideredProvider, LearningStrategy, RouteChoice } from './route-choice.ts'
 import type { Channel, OtpRequest, OtpStatus } from './request.ts'
 
 // The history of a request is a text in its own row, to which each change of the request appends: the row is written
@@ -87,7 +88,8 @@ export function formatEntry(
 export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: DeliveryTry): string {
   const { at, channel, provider, outcome, error, latencyMs, messageId, reply } = one
   const fields = [at - createdAt, latencyMs, channel, escape(provider), error ?? '', escape(messageId ?? '')]
-  if (reply !== null) fields.push(escape(reply))
+  if (reply !== null || one.choice) fields.push(escape(reply ?? ''))
+  if (one.choice) fields.push(escape(formatChoice(one.choice)))
   return `${tryCode}${outcomeCodes[outcome]},${fields.join(',')}\n`
 }
 
@@ -160,7 +162,11 @@ function parseRefusals(line: number, fields: string[], createdAt: number): Histo
 }
 
 function parseTry(line: number, outcomeCode: string, fields: string[], createdAt: number): HistoryEntry[] {
-  const [delta, latencyMs, channel, provider = '', error = '', messageId = '', reply = ''] = fields
+  const [delta, latencyMs, channelName, provider = '', error = '', messageId = '', reply = '', choiceText] =
+    fields
+  // Written by `formatTry`.
+  const channel = channelName as Channel
+  const choice = choiceText === undefined ? undefined : parseChoice(channel, decodeURIComponent(choiceText))
   const outcome = outcomes.get(outcomeCode)
   if (outcome === undefined) return []
   return [
@@ -168,16 +174,42 @@ function parseTry(line: number, outcomeCode: string, fields: string[], createdAt
       line,
       type: 'delivery.attempted',
       at: createdAt + Number(delta),
-      // Both were written by `formatTry`.
-      channel: channel as Channel,
+      channel,
       provider: decodeURIComponent(provider),
       messageId: messageId === '' ? null : decodeURIComponent(messageId),
       outcome,
       error: error === '' ? null : (error as FailureClass),
       reply: reply === '' ? null : decodeURIComponent(reply),
       latencyMs: Number(latencyMs),
+      ...(choice && { choice }),
     },
   ]
+}
+
+/** Writes the decision of a strategy: `cost best cheap:5000:600:41 good:9000:850:500`, the conversion in thousandths. */
+const formatChoice = ({ strategy, reason, considered }: RouteChoice) =>
+  [strategy, reason, ...considered.map(formatConsidered)].join(' ')
+
+const formatConsidered = ({ provider, price, conversion, samples }: ConsideredProvider) =>
+  [provider, price ?? '', Math.round(conversion * 1000), Math.round(samples)].join(':')
+
+function parseChoice(channel: Channel, text: string): RouteChoice {
+  const [strategy, reason, ...providers] = text.split(' ')
+  return {
+    channel,
+    // Both were written by `formatChoice`.
+    strategy: strategy as LearningStrategy,
+    reason: reason as ChoiceReason,
+    considered: providers.map((fields) => {
+      const [provider = '', price = '', conversion, samples] = fields.split(':')
+      return {
+        provider,
+        price: price === '' ? null : Number(price),
+        conversion: Number(conversion) / 1000,
+        samples: Number(samples),
+      }
+    }),
+  }
 }
 
 /** Removes the providers' ids of messages, which lead to a phone number, and what providers said. */

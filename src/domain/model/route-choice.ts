@@ -11,10 +11,11 @@ import type { Channel } from './request.ts'
  */
 export const strategies = ['order', 'cost', 'conversion', 'balanced'] as const
 
-export type Strategy = (typeof strategies)[number]
+/** Strategies that learn from outcomes. */
+export const learningStrategies = ['cost', 'conversion', 'balanced'] as const
 
-/** A strategy that learns from outcomes. */
-export type LearningStrategy = Exclude<Strategy, 'order'>
+export type Strategy = (typeof strategies)[number]
+export type LearningStrategy = (typeof learningStrategies)[number]
 
 /** A provider on a channel to a country: the unit that statistics are kept for. `country` is null if it is unknown. */
 export type RouteCell = { provider: string; channel: Channel; country: string | null }
@@ -51,7 +52,9 @@ export type ConsideredProvider = {
  * - `others_silent`: codes of the better ones have not been verified lately.
  * - `others_open`: the circuits of the better ones are open.
  */
-export type ChoiceReason = 'best' | 'explored' | 'untried' | 'others_silent' | 'others_open'
+export const choiceReasons = ['best', 'explored', 'untried', 'others_silent', 'others_open'] as const
+
+export type ChoiceReason = (typeof choiceReasons)[number]
 
 /** The decision of a strategy. `considered` is in the order in which the providers are tried. */
 export type RouteChoice = {
@@ -60,3 +63,24 @@ export type RouteChoice = {
   reason: ChoiceReason
   considered: readonly ConsideredProvider[]
 }
+
+/** A provider that may be chosen. */
+export type ChoiceCandidate = {
+  provider: string
+  /** Null if there is no price for the number. */
+  price: Price | null
+  isOpen: boolean
+  /** Whether it already had a message of this code. */
+  wasTried: boolean
+}
+
+export type ChoiceQuestion = {
+  strategy: LearningStrategy
+  channel: Channel
+  country: string | null
+  /** In the order of the configuration, which decides between equal ones. */
+  candidates: readonly ChoiceCandidate[]
+}
+
+/** Orders the providers of a route by its strategy. */
+export type ChooseProviders = (question: ChoiceQuestion) => RouteChoice

@@ -1,4 +1,4 @@
-import { inboxProvider, type Delivery } from '../model/delivery.ts'
+import { candidateKey, inboxProvider, type Delivery, type DeliveryTry } from '../model/delivery.ts'
 import type { Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -15,6 +15,7 @@ import { closableNeeds, readClosable } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
+import { parseHistory } from '../model/request-history.ts'
 import type { FairPlaces } from '../model/fair-places.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
@@ -37,6 +38,8 @@ export type DeliveryNeeds = {
    * Called after commit with a request that failed because none of its messages can arrive. Never rejects.
    */
   onUndeliverable(request: OtpRequest): Promise<void>
+  /** Called after commit with a message that a provider accepted, and its request as it was before. */
+  onAccepted?: ((request: OtpRequest, attempt: DeliveryTry) => void) | undefined
   /** Called with unexpected errors; the message is retried. */
   onError(error: unknown): void
 }
@@ -85,6 +88,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           channels: message.channels,
           attempt: claim.attempt,
           excluded: message.excluded,
+          tried: listTried(request),
           traceparent: pendingResult?.traceparent,
         })
     const settled = await store.decide({
@@ -103,6 +107,8 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
       },
     })
     const { rejected, failedRequest, accepted } = settled
+    const lastTry = dispatchResult?.tries.at(-1)
+    if (accepted && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (accepted) await needs.applyEarlyReceipt(claim, accepted.provider, accepted.messageId)
     if (failedRequest) await onUndeliverable(failedRequest)
     return rejected
@@ -187,3 +193,9 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     releaseAllLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
   }
 }
+
+/** Lists the candidates that have, or may have, had a message of a request. */
+const listTried = (request: OtpRequest) =>
+  parseHistory(request).flatMap((entry) =>
+    entry.type === 'delivery.attempted' && entry.outcome !== 'refused' ? candidateKey(entry) : [],
+  )

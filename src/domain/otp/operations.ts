@@ -43,6 +43,6 @@ export type OtpNeeds = {
   guard: Guard
   challenges: Challenges
   recordRefusedSend: RecordRefusedSend
-  /** Called after commit with a request that a call verified or canceled. */
+  /** Called after commit with a request that was verified or canceled, or that the sweeper found expired. */
   onEnded(request: OtpRequest): void
 }

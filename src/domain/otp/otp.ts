@@ -8,7 +8,7 @@ import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
 import { closableNeeds, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
-import type { OtpRequest } from '../model/request.ts'
+import { isExpired, type OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
 import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
@@ -146,15 +146,17 @@ export function createOtpService(needs: OtpNeeds) {
     return request
   }
 
-  function expire(id: string): Promise<void> {
-    return store.decide({
+  async function expire(id: string): Promise<void> {
+    const expired = await store.decide({
       needs: () => ({ request: id }),
       further: (rows) => closableNeeds(rows, id),
-      decide(rows): Decision<void> {
+      decide(rows): Decision<OtpRequest | undefined> {
         const closable = readClosable(rows, id)
-        const closed = closable && refuseIfClosed(newId, closable, rows.now(clock))
-        return { result: undefined, changes: closed?.changes ?? [] }
+        const now = rows.now(clock)
+        if (!closable || !isExpired(closable.request, now)) return { result: undefined, changes: [] }
+        return closeRequest(newId, closable, { status: 'expired' }, now)
       },
     })
+    if (expired) needs.onEnded(expired)
   }
 }

@@ -1,6 +1,6 @@
-import type { Price } from '../model/price.ts'
-import type { Channel } from '../model/request.ts'
 import type {
+  ChoiceCandidate,
+  ChoiceQuestion,
   ChoiceReason,
   ConsideredProvider,
   ConversionEstimate,
@@ -16,25 +16,14 @@ const exploredMax = 0.1
 /** Outcomes that are assumed for the uncertainty of an estimate in addition to those that it has. */
 const assumedSamples = 10
 
-/** A provider that may be chosen. */
-export type ChoiceCandidate = {
-  provider: string
-  /** Null if there is no price for the number. */
-  price: Price | null
-  isOpen: boolean
-  /** Whether it already had a message of this code. */
-  wasTried: boolean
+type Rated = {
+  candidate: ChoiceCandidate
+  estimate: ConversionEstimate
+  /** Logarithm of its price. */
+  logPrice: number
+  score: number
+  rank: number
 }
-
-export type ChoiceQuestion = {
-  strategy: LearningStrategy
-  channel: Channel
-  country: string | null
-  /** In the order of the configuration, which decides between equal ones. */
-  candidates: readonly ChoiceCandidate[]
-}
-
-type Rated = ChoiceCandidate & ConversionEstimate & { priceNumber: number; score: number; rank: number }
 
 /**
  * Weights of conversion and price in the score of a provider, which is a logarithm: with 1 and 1 the highest score has the
@@ -53,33 +42,30 @@ const weights: Readonly<Record<LearningStrategy, { conversion: number; price: nu
  * message of this code. A first message goes to another provider than the best in 2 to 10 of 100 cases: in 2 to any, in
  * 8 to the winner of a Thompson sampling, which is the best one again if the estimates are certain.
  *
- * @param estimate expected conversion of a provider
+ * @param estimateCell expected conversion of a provider
  * @param random returns a number in [0, 1)
  */
 export function chooseProviders(
   { strategy, channel, country, candidates }: ChoiceQuestion,
-  estimate: (cell: RouteCell) => ConversionEstimate,
+  estimateCell: (cell: RouteCell) => ConversionEstimate,
   random: () => number,
 ): RouteChoice {
-  const dearest = Math.max(1, ...candidates.map(({ price }) => price ?? 1))
   const weight = weights[strategy]
+  // One without a price is taken for as dear as the dearest, a free one for almost free.
+  let dearest = 1
+  for (const { price } of candidates) dearest = Math.max(dearest, price ?? 1)
   const rated = candidates.map((candidate): Rated => {
-    const estimated = estimate({ provider: candidate.provider, channel, country })
-    // One without a price is taken for as dear as the dearest, a free one for almost free.
-    const priceNumber = candidate.price === null ? dearest : Math.max(1, candidate.price)
-    const score = weight.conversion * Math.log(estimated.conversion) - weight.price * Math.log(priceNumber)
-    return { ...candidate, ...estimated, priceNumber, score, rank: rankOf(candidate, estimated) }
+    const estimate = estimateCell({ provider: candidate.provider, channel, country })
+    const logPrice = Math.log(Math.max(1, candidate.price ?? dearest))
+    const score = weight.conversion * Math.log(estimate.conversion) - weight.price * logPrice
+    return { candidate, estimate, logPrice, score, rank: rankOf(candidate, estimate) }
   })
   rated.sort((a, b) => a.rank - b.rank || b.score - a.score)
-  const explored = rated.some(({ wasTried }) => wasTried) ? 0 : explore(rated, weight, random)
-  const [chosen] = explored > 0 ? rated.splice(explored, 1) : []
-  if (chosen) rated.unshift(chosen)
-  return {
-    channel,
-    strategy,
-    reason: chosen ? 'explored' : reasonFor(rated),
-    considered: rated.map(toConsidered),
-  }
+  const isFirstMessage = !candidates.some(({ wasTried }) => wasTried)
+  const explored = isFirstMessage ? explore(rated, weight, random) : 0
+  const reason = explored > 0 ? 'explored' : reasonFor(rated)
+  if (explored > 0) rated.unshift(...rated.splice(explored, 1))
+  return { channel, strategy, reason, considered: rated.map(toConsidered) }
 }
 
 const rankOf = ({ isOpen, wasTried }: ChoiceCandidate, { isSilent }: ConversionEstimate) =>
@@ -93,16 +79,16 @@ function explore(
 ): number {
   const share = random()
   if (share >= exploredMax) return 0
-  const available = rated.findLastIndex(({ isOpen }) => !isOpen) + 1
+  const available = rated.findLastIndex(({ candidate }) => !candidate.isOpen) + 1
   if (available < 2) return 0
   if (share < exploredMin) return 1 + Math.floor(random() * (available - 1))
   let winner = 0
   let highest = -Infinity
   for (let index = 0; index < available; index++) {
-    const candidate = rated[index]
-    if (!candidate || candidate.isSilent) continue
-    const drawn = drawConversion(candidate, random)
-    const score = weight.conversion * Math.log(drawn) - weight.price * Math.log(candidate.priceNumber)
+    const one = rated[index]
+    if (!one || one.estimate.isSilent) continue
+    const drawn = drawConversion(one.estimate, random)
+    const score = weight.conversion * Math.log(drawn) - weight.price * one.logPrice
     if (score > highest) [winner, highest] = [index, score]
   }
   return winner
@@ -116,18 +102,18 @@ function drawConversion({ conversion, samples }: ConversionEstimate, random: () 
   return Math.min(1, Math.max(0.001, conversion + deviation * normal))
 }
 
-/** Explains why the first one is not the best of all. */
+/** Explains why the first one comes first. */
 function reasonFor(rated: readonly Rated[]): ChoiceReason {
-  const [first, ...others] = rated
-  const better = others.filter(({ score }) => first && score > first.score)
-  const best = better.toSorted((a, b) => b.score - a.score)[0]
-  if (!best) return 'best'
-  return best.isOpen ? 'others_open' : best.isSilent ? 'others_silent' : 'untried'
+  let best = rated[0]
+  for (const one of rated) if (best && one.score > best.score) best = one
+  if (!best || best === rated[0]) return 'best'
+  if (best.candidate.isOpen) return 'others_open'
+  return best.estimate.isSilent ? 'others_silent' : 'untried'
 }
 
-const toConsidered = ({ provider, price, conversion, samples }: Rated): ConsideredProvider => ({
-  provider,
-  price,
-  conversion,
-  samples,
+const toConsidered = ({ candidate, estimate }: Rated): ConsideredProvider => ({
+  provider: candidate.provider,
+  price: candidate.price,
+  conversion: estimate.conversion,
+  samples: estimate.samples,
 })

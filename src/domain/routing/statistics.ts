@@ -1,3 +1,4 @@
+import { channels } from '../model/request.ts'
 import type { ConversionEstimate, EstimateScope, RouteCell } from '../model/route-choice.ts'
 import { addOutcomes, countsAt, emptyCounts, type OutcomeCounts } from './counts.ts'
 import { regionOf } from './region.ts'
@@ -31,6 +32,17 @@ type Cell = RouteCell & {
 
 type Group = { scope: EstimateScope; counts: OutcomeCounts }
 
+/** Formats the key of a cell: `PROVIDER/CHANNEL/COUNTRY`. */
+export const formatCell = ({ provider, channel, country }: RouteCell) =>
+  `${provider}/${channel}/${country ?? ''}`
+
+/** Parses what `formatCell` wrote; undefined for anything else. */
+export function parseCell(text: string): RouteCell | undefined {
+  const [provider = '', channelName = '', country = ''] = text.split('/')
+  const channel = channels.find((name) => name === channelName)
+  return channel && { provider, channel, country: country === '' ? null : country }
+}
+
 export type RouteStatistics = ReturnType<typeof createRouteStatistics>
 
 /** Keeps how many codes were verified, by provider, channel and country. All times are milliseconds since the epoch. */
@@ -45,10 +57,11 @@ export function createRouteStatistics() {
     return group
   }
 
-  function cellFor({ provider, channel, country }: RouteCell): Cell {
-    const key = `${provider}/${channel}/${country ?? ''}`
+  function cellFor(named: RouteCell): Cell {
+    const key = formatCell(named)
     let cell = cells.get(key)
     if (!cell) {
+      const { provider, channel, country } = named
       const region = regionOf(country)
       cell = {
         provider,

@@ -29,6 +29,7 @@ import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { ProviderCircuitStore } from './provider-circuits.ts'
 import type { RelayedMessageStore } from './relayed-messages.ts'
 import type { RetentionStore } from './retention.ts'
+import type { RouteStatisticsStore } from './route-statistics.ts'
 import type { SealingStore } from './sealing.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
@@ -74,6 +75,7 @@ export type Stores = {
   providerCircuits: ProviderCircuitStore
   relayedMessages: RelayedMessageStore
   retention: RetentionStore
+  routeStatistics: RouteStatisticsStore
   sealing: SealingStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore

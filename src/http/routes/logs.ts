@@ -10,6 +10,7 @@ import { parseRefusedSends } from '../../domain/model/refused-sends.ts'
 import { parseAttempt } from '../../domain/model/request-history.ts'
 import type { DeliveryTry } from '../../domain/model/delivery.ts'
 import type { LogService } from '../../domain/log/events.ts'
+import { presentChoice, routeChoice } from '../route-choice.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
@@ -106,6 +107,11 @@ export const logEntry = object(
         description: "Of `delivery.attempted`: milliseconds until the provider's response.",
       }),
     ),
+    choice: Type.Optional({
+      ...routeChoice,
+      description:
+        'Of `delivery.attempted`: how the strategy of the route came to this provider. Absent without a strategy, and in attempts that follow the first one.',
+    }),
   },
   'LogEntry',
 )
@@ -145,6 +151,7 @@ const presentDelivery = (delivery: DeliveryTry) => ({
   error: delivery.error,
   providerReply: delivery.reply,
   latencyMs: delivery.latencyMs,
+  ...(delivery.choice && { choice: presentChoice(delivery.choice) }),
 })
 
 // The store returns the same object for a new entry that is read again.

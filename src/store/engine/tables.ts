@@ -4,6 +4,7 @@ import { defineAccountsTables } from './tables/accounts.ts'
 import { defineAlertsTables } from './tables/alerts.ts'
 import { defineAppsTables } from './tables/apps.ts'
 import { defineOtpTables } from './tables/otp.ts'
+import { defineRouteTables } from './tables/routes.ts'
 import { definePagesTables } from './tables/pages.ts'
 import { defineLogTables } from './tables/log.ts'
 import { defineLimitsTables } from './tables/limits.ts'
@@ -62,6 +63,7 @@ export function defineTables(c: ColumnKit) {
     ...defineAppsTables(c),
     ...definePagesTables(c),
     ...defineOtpTables(c),
+    ...defineRouteTables(c),
     ...defineLogTables(c),
     ...defineLimitsTables(c),
   }

@@ -35,6 +35,18 @@ test('keeps what a provider said, until the phone number is erased', () => {
   ])
 })
 
+test('keeps the decision of a strategy with the attempt that it led to', () => {
+  const considered = [
+    { provider: 'cheap', price: 5_000, conversion: 0.601, samples: 41 },
+    { provider: 'good', price: null, conversion: 0.85, samples: 500 },
+  ]
+  const choice = { channel: 'sms', strategy: 'cost', reason: 'best', considered } as const
+  for (const reply of [null, 'unknown sender']) {
+    const [parsed] = parse(format({ ...attempt, reply, choice }))
+    expect(parsed).toEqual({ line: 0, type: 'delivery.attempted', ...attempt, reply, choice })
+  }
+})
+
 test('keeps the sends refused since the last message in one line', () => {
   const sends = { reason: 'APP_RATE', count: 1, since: 1_000, at: 1_000, loggedAt: 1_000, nextAt: 61_000 }
   const later = { ...sends, count: 2, at: 2_000, nextAt: 62_000 }

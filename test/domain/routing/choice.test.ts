@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import type { ConversionEstimate, LearningStrategy } from '../../../src/domain/model/route-choice.ts'
-import { chooseProviders, type ChoiceCandidate } from '../../../src/domain/routing/choice.ts'
+import type {
+  ChoiceCandidate,
+  ConversionEstimate,
+  LearningStrategy,
+} from '../../../src/domain/model/route-choice.ts'
+import { chooseProviders } from '../../../src/domain/routing/choice.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 
 const free = { isOpen: false, wasTried: false }

@@ -1,0 +1,133 @@
+import type { Clock } from '../model/clock.ts'
+import { parseHistory } from '../model/request-history.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { ChoiceQuestion, RouteCell, RouteChoice } from '../model/route-choice.ts'
+import type { RouteStatisticsRow } from '../store/route-statistics.ts'
+import type { Store } from '../store/store.ts'
+import { dayMs, minuteMs } from '../../shared/durations.ts'
+import { chooseProviders } from './choice.ts'
+import { addOutcomes, emptyCounts } from './counts.ts'
+import { attributeOutcome } from './outcomes.ts'
+import { createRouteStatistics, formatCell, parseCell, type CellDelta } from './statistics.ts'
+
+/** Rows that no outcome has changed for this long are deleted: their counts have decayed. */
+const keptMs = 30 * dayMs
+/** Longer than the clocks of nodes differ and a transaction takes, so that no row is missed. */
+const overlapMs = minuteMs
+
+export type RouteLearning = ReturnType<typeof createRouteLearning>
+
+/**
+ * Learns which providers' codes are verified, and chooses by it. Each node counts in memory; `share` adds its counts to the
+ * rows of all nodes, and reads what the others have counted.
+ */
+export function createRouteLearning(needs: {
+  store: Store<'routeStatistics'>
+  clock: Clock
+  /** Whether other nodes count, too. */
+  isShared: boolean
+  /** Returns a number in [0, 1). */
+  randomNumber(): number
+}) {
+  const { store, clock, isShared, randomNumber } = needs
+  const statistics = createRouteStatistics()
+  let readUntil = 0
+
+  async function writeDeltas(): Promise<void> {
+    const deltas = statistics.takeDeltas().toSorted((a, b) => (formatCell(a) < formatCell(b) ? -1 : 1))
+    if (deltas.length === 0) return
+    try {
+      await store.write(async ({ routeStatistics }) => {
+        const now = clock.now()
+        const rows = await routeStatistics.lock(deltas.map(formatCell))
+        const byCell = new Map(rows.map((row) => [row.cell, row]))
+        await routeStatistics.save(deltas.map((delta) => addDelta(byCell.get(formatCell(delta)), delta, now)))
+      })
+    } catch (error) {
+      statistics.restore(deltas)
+      throw error
+    }
+  }
+
+  async function readRows(): Promise<void> {
+    const now = clock.now()
+    const rows = await store.read.routeStatistics.listUpdated(readUntil - overlapMs)
+    readUntil = now
+    statistics.merge(
+      rows.flatMap((row) => {
+        const cell = parseCell(row.cell)
+        return cell ? { ...row, ...cell } : []
+      }),
+      now,
+    )
+  }
+
+  return {
+    estimate: (cell: RouteCell) => statistics.estimate(cell, clock.now()),
+
+    listCells: statistics.listCells,
+
+    /** Orders the providers of a route by its strategy. */
+    choose(question: ChoiceQuestion): RouteChoice {
+      const now = clock.now()
+      return chooseProviders(question, (cell) => statistics.estimate(cell, now), randomNumber)
+    },
+
+    /**
+     * Counts a code that a provider accepted.
+     *
+     * @param request as it was before
+     */
+    recordSent(request: OtpRequest, cell: RouteCell, sentAt: number): void {
+      statistics.recordSent(cell, sentAt)
+      const last = listAccepted(request).at(-1)
+      if (last) statistics.recordResent(last.cell, last.sentAt)
+    },
+
+    /** Counts the end of a request. Only verified and expired ones say whether their codes arrived. */
+    recordEnd(request: OtpRequest): void {
+      if (request.status !== 'verified' && request.status !== 'expired') return
+      const now = clock.now()
+      for (const { cell, ...outcome } of attributeOutcome(
+        listAccepted(request),
+        request.status === 'verified',
+      ))
+        statistics.recordOutcome(cell, outcome, now)
+    },
+
+    /** Reads what was learned before, and forgets what is too old to say anything. */
+    async start(): Promise<void> {
+      await store.write(({ routeStatistics }) => routeStatistics.deleteOlder(clock.now() - keptMs))
+      await readRows()
+    },
+
+    /** Exchanges counts with the other nodes. Counts that could not be written are kept for the next call. */
+    async share(): Promise<void> {
+      await writeDeltas()
+      if (isShared) await readRows()
+    },
+  }
+}
+
+/** Lists the messages of a request that a provider accepted, oldest first. */
+const listAccepted = (request: OtpRequest) =>
+  parseHistory(request).flatMap((entry) =>
+    entry.type === 'delivery.attempted' && entry.outcome === 'accepted'
+      ? {
+          cell: { provider: entry.provider, channel: entry.channel, country: request.country },
+          sentAt: entry.at,
+        }
+      : [],
+  )
+
+function addDelta(row: RouteStatisticsRow | undefined, delta: CellDelta, now: number): RouteStatisticsRow {
+  const counts = row ? { outcomes: row.outcomes, verified: row.verified, at: row.at } : emptyCounts(now)
+  addOutcomes(counts, delta, now)
+  return {
+    cell: formatCell(delta),
+    ...counts,
+    verifiedSentAt: Math.max(row?.verifiedSentAt ?? 0, delta.verifiedSentAt),
+    silentSince: Math.max(row?.silentSince ?? 0, delta.silentSince),
+    updatedAt: now,
+  }
+}

@@ -1,0 +1,67 @@
+import { gte, inArray, lt } from 'drizzle-orm'
+import type { RouteStatisticsRow, RouteStatisticsStore } from '../domain/store/route-statistics.ts'
+import type { Database, QueryExecutor } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
+import { insertInto, replaceOnConflict } from './engine/row-writes.ts'
+
+const columns = [
+  'cell',
+  'outcomes',
+  'verified',
+  'counted_at',
+  'verified_sent_at',
+  'silent_since',
+  'updated_at',
+]
+const saveRows = insertInto('route_statistics', columns, { onConflict: replaceOnConflict(['cell'], columns) })
+
+/** Both databases store counts as integers: in thousandths of an outcome. */
+const thousandths = 1_000
+
+const emptyRow = { outcomes: 0, verified: 0, at: 0, verifiedSentAt: 0, silentSince: 0, updatedAt: 0 }
+
+/** Stores the statistics that the strategies of routes learn from. */
+export function createRouteStatisticsStore(
+  database: Database,
+  executor: QueryExecutor,
+): RouteStatisticsStore {
+  const { routeStatistics: table } = database.tables
+  const rows = onTable(executor, table)
+  const writeRows = database.writeRows(executor, saveRows)
+  const list = async (...condition: Parameters<typeof rows.list>): Promise<RouteStatisticsRow[]> =>
+    (await rows.list(...condition)).map((row) => ({
+      ...row,
+      outcomes: row.outcomes / thousandths,
+      verified: row.verified / thousandths,
+    }))
+
+  return {
+    listUpdated: (since) => list(gte(table.updatedAt, since)),
+
+    async lock(cells) {
+      for (const cell of cells) {
+        if ((await database.lock(executor, table, table.cell, cell)) === 'locked') continue
+        // A row to lock, so that another node that counts the cell for the first time waits.
+        await rows.insertMissing({ ...emptyRow, cell })
+        await database.lock(executor, table, table.cell, cell)
+      }
+      return cells.length === 0 ? [] : list(inArray(table.cell, [...cells]))
+    },
+
+    async save(changed) {
+      await writeRows(
+        changed.map(({ cell, outcomes, verified, at, verifiedSentAt, silentSince, updatedAt }) => [
+          cell,
+          Math.round(outcomes * thousandths),
+          Math.round(verified * thousandths),
+          at,
+          verifiedSentAt,
+          silentSince,
+          updatedAt,
+        ]),
+      )
+    },
+
+    deleteOlder: (before) => rows.delete(lt(table.updatedAt, before)),
+  }
+}
