@@ -28,6 +28,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'real-sms',
       'providers',
       'messages',
+      'costs',
       'guard',
       'challenge',
       'backup',

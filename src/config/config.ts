@@ -218,7 +218,7 @@ export function loadConfig(
   const defaultMode = delivery.providers.length > 0 ? 'enforce' : 'monitor'
   const parseMode = parseChoice('off', 'monitor', 'enforce')
   const phoneSendBudget = read('phoneSendBudget', parseMode, defaultMode)
-  const guard = readGuard(reader, input, use, defaultMode)
+  const guard = readGuard(reader, input, use, { defaultMode, currency: delivery.currency })
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
   const backup = readBackup(reader, input, { databaseSource: database.source, use })

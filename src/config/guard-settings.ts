@@ -53,6 +53,14 @@ export const guardSettings = {
     default: '0',
     description: 'Messages of all applications per UTC day; 0 means unlimited.',
   },
+  guardSpendPerDay: {
+    name: 'guard.spendPerDay',
+    kind: 'text',
+    variable: 'OTPD_GUARD_SPEND_PER_DAY',
+    default: '0',
+    description:
+      'Cost of the messages of all applications per UTC day, in `prices.currency`, such as `"250.00"`; 0 means unlimited.',
+  },
   guardChallengeKind: {
     name: 'guard.challenge.kind',
     kind: 'text',

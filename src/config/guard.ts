@@ -1,9 +1,11 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/model/phone.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
+import { formatPrice } from '../domain/model/price.ts'
 import { restrictedNumberTypes, type RestrictedNumberType } from '../domain/model/number-type.ts'
 import type { ConfigUse } from './database.ts'
 import { readChallenge } from './guard-challenge.ts'
+import { parsePriceText } from './price-file.ts'
 import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
@@ -13,13 +15,14 @@ const countMax = 1_000_000_000
 /**
  * Reads the `[guard]` table. Contradicting lists are reported: a rule that never applies gives false safety.
  *
- * @param defaultMode mode unless it is set
+ * @param context.defaultMode mode unless it is set
+ * @param context.currency currency of all prices, if one is set
  */
 export function readGuard(
   reader: Reader,
   input: ConfigInput,
   use: ConfigUse,
-  defaultMode: GuardSettings['mode'],
+  { defaultMode, currency }: { defaultMode: GuardSettings['mode']; currency: string | undefined },
 ): GuardSettings {
   const countries = (id: SettingId) => reader.read<string[]>(id, parseCountries, [])
   const mode = reader.read('guardMode', parseChoice('off', 'monitor', 'enforce'), defaultMode)
@@ -37,8 +40,23 @@ export function readGuard(
       addresses: reader.read<string[]>('guardTrustedAddresses', parseCidrs, []).value,
     },
     totalPerDay: reader.read('guardTotalPerDay', parseInteger(0, countMax), 0).value,
+    spendPerDay: readSpendPerDay(reader, currency),
     challenge: readChallenge(reader, input, use),
   }
+}
+
+/** Without a currency otpd counts no costs, and the budget would never be spent. */
+function readSpendPerDay(reader: Reader, currency: string | undefined): number {
+  const show = (price: number) => formatPrice(price)
+  const { value, source } = reader.read('guardSpendPerDay', parsePriceText, 0, { show })
+  if (value > 0 && source !== null && currency === undefined) {
+    reader.report(
+      source,
+      'The budget has no currency.',
+      'Write [prices] and currency = "EUR" below it, and the prices of each provider.',
+    )
+  }
+  return value
 }
 
 function parseNumberTypes(text: string): Parsed<RestrictedNumberType[]> {

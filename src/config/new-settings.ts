@@ -43,6 +43,7 @@ export const newSettings: Record<string, readonly string[]> = {
     'guard.challenge.siteKey',
     'guard.challenge.timeoutSeconds',
     'guard.challenge.verifyUrl',
+    'guard.spendPerDay',
     'prices.currency',
     'server.drainSeconds',
   ],

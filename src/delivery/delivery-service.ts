@@ -125,6 +125,11 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
   const delivery: Delivery = {
     routesFor: (destination) => routing.routesFor(destination),
     dispatch: dispatcher.dispatch,
+    estimatePrice(destination, channels) {
+      const [first] = routing.routesFor(destination).candidatesFor(channels)
+      const handle = first && pool.find(first.provider)
+      return handle?.findPrice(destination.phone, destination.country) ?? null
+    },
     render: messages.render,
     takesReports: reporter.takesReports,
     report: reporter.report,

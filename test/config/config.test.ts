@@ -57,6 +57,7 @@ test('works without any configuration', () => {
       allowedNumberTypes: [],
       trusted: { prefixes: [], addresses: [] },
       totalPerDay: 0,
+      spendPerDay: 0,
       challenge: null,
     },
     backup: {

@@ -10,6 +10,7 @@ describe('the guard', () => {
       allowedNumberTypes: [],
       trusted: { prefixes: [], addresses: [] },
       totalPerDay: 0,
+      spendPerDay: 0,
       challenge: null,
     }
     const newcomer = requireConfig(loadEnv({}))
@@ -35,6 +36,9 @@ describe('the guard', () => {
         'trustedPrefixes = ["+3161"]',
         'trustedAddresses = ["10.1.2.3/8"]',
         'totalPerDay = 5000',
+        'spendPerDay = "250.50"',
+        '[prices]',
+        'currency = "EUR"',
       ].join('\n'),
     )
     const { guard } = requireConfig(loaded)
@@ -45,6 +49,7 @@ describe('the guard', () => {
       allowedNumberTypes: ['satellite', 'personal'],
       trusted: { prefixes: ['+3161'], addresses: ['10.0.0.0/8'] },
       totalPerDay: 5000,
+      spendPerDay: 250_500_000,
       challenge: null,
     })
     expect(findOrigin(loaded, 'guard.mode')).toBe('/etc/o.toml:2')
@@ -54,6 +59,17 @@ describe('the guard', () => {
       value: ['NL', 'BE', '001'],
       origin: '/etc/o.toml:3',
     })
+  })
+
+  test.each([
+    ['spendPerDay = "-1"', '"-1" is negative. Write "1".'],
+    ['spendPerDay = "much"', '"much" is not a price.'],
+    ['spendPerDay = 5', 'guard.spendPerDay must be a string. Put it in quotes.'],
+    ['spendPerDay = "5"', 'The budget has no currency. Write [prices] and currency = "EUR" below it'],
+  ])('refuses %s', (line, text) => {
+    const problem = requireProblem(loadFile(`[guard]\n${line}`))
+    expect(problem.source).toBe('/etc/o.toml:2')
+    expect(problem.text).toContain(text)
   })
 
   test('accepts the settings of 0.1.0 that are gone, ignores them and warns about each', () => {

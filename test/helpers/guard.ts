@@ -18,6 +18,7 @@ export const guardOff: GuardSettings = {
   allowedNumberTypes: [],
   trusted: { prefixes: [], addresses: [] },
   totalPerDay: 0,
+  spendPerDay: 0,
   challenge: null,
 }
 

@@ -79,6 +79,7 @@ export function createOtpOperations(needs: {
       dispatches++
       return Promise.resolve({ ...answer, tries: [] })
     },
+    estimatePrice: () => null,
     render: () => '',
     takesReports: () => false,
     report: () => Promise.resolve({ kind: 'done' }),

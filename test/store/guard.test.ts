@@ -57,6 +57,28 @@ describeEachDatabase("the guard's counters", (database, kind) => {
     }
   }, 300_000)
 
+  test('admit exactly as many of 40 concurrent messages as the daily budget pays for', async () => {
+    for (let round = 0; round < raceRounds(kind) / 10; round++) {
+      const { clock, evaluate, createRequest } = createGuardFixture(store(), {
+        ...guardOff,
+        spendPerDay: 10_000_000,
+      })
+      clock.advance((round + 1) * dayMs)
+      const race = Array.from({ length: 40 }, (_, i) =>
+        evaluate(createRequest({ developerId: `dev_${i % 4}`, estimatePrice: () => 1_500_000 })),
+      )
+      const verdicts = await Promise.all(race)
+      expect(verdicts.filter(({ blocked }) => !blocked)).toHaveLength(6)
+      expect(verdicts.flatMap(({ violatedRules: rules }) => rules)).toEqual(Array(34).fill('SPEND_DAILY'))
+      // The rest pays for a cheaper one, and messages of unknown price pass.
+      expect(await evaluate(createRequest({ estimatePrice: () => 1_000_000 }))).toMatchObject({
+        blocked: false,
+      })
+      expect(await evaluate(createRequest({ estimatePrice: () => 1 }))).toMatchObject({ blocked: true })
+      expect(await evaluate(createRequest({ estimatePrice: () => null }))).toMatchObject({ blocked: false })
+    }
+  }, 300_000)
+
   test('admit exactly what the allowances take of concurrent messages', async () => {
     for (let round = 0; round < raceRounds(kind) / 10; round++) {
       const { clock, evaluate, createRequest, faults } = createGuardFixture(store(), guardOff)

@@ -16,9 +16,9 @@ export const namesOf = (rows: GuardRows, keys: GuardKeys): string[] => [
 ]
 
 /** Names those of them that do not follow from others. The pool pays once other calls have spent the country's own. */
-export function firstNames({ subjects, relay, pool, total, challenge }: GuardKeys): string[] {
+export function firstNames({ subjects, relay, pool, total, spend, challenge }: GuardKeys): string[] {
   const { country = relay?.country, prefix, network, device } = subjects ?? {}
-  const names = [country, prefix, network, device, relay?.volume, subjects && pool, total, challenge]
+  const names = [country, prefix, network, device, relay?.volume, subjects && pool, total, spend, challenge]
   return names.filter((name) => name !== undefined)
 }
 

@@ -53,7 +53,7 @@ export type GuardJudge = ReturnType<typeof createGuardJudge>
 
 /** Creates the judge of messages with its settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
-  const { mode, totalPerDay } = settings
+  const { mode } = settings
   const isEnforced = mode === 'enforce'
 
   /** Compares a stranger's message with the allowances, or a multiple of them, and counts it if it passes. */
@@ -108,7 +108,8 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       changes.rows.set(subjects.network, closeSubject(network))
     }
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
-    const mayPass = () => findExceeded(usages, challengeTimes).length === 0 && !isTotalSpent(facts, now)
+    const areCapsLeft = () => dailyCaps(settings, facts, message, now).every(({ isExceeded }) => !isExceeded)
+    const mayPass = () => findExceeded(usages, challengeTimes).length === 0 && areCapsLeft()
     const needsChallenge = isBlocked && isOffered && mayPass()
     const isPassed = !isBlocked && hasPassed && violatedRules.length > 0
     return {
@@ -129,21 +130,16 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     return true
   }
 
-  const isTotalSpent = ({ keys: { total }, rows }: GuardFacts, now: number): boolean =>
-    totalPerDay > 0 &&
-    total !== undefined &&
-    usageOf(openSubject(rows.row(total), now)).unverified >= totalPerDay
-
-  /** Counts a message against the daily cap of the installation. */
-  function violatesTotal(facts: GuardFacts, now: number, changes: GuardChanges): boolean {
-    const { total } = facts.keys
-    if (totalPerDay === 0 || total === undefined) return false
-    const isExceeded = isTotalSpent(facts, now)
-    if (isExceeded && isEnforced) return true
-    const sent = openSubject(facts.rows.row(total), now)
-    addMessages(sent, now, 1)
-    changes.rows.set(total, closeSubject(sent))
-    return isExceeded
+  /** Counts a message against the daily cap and the daily budget of the installation, unless one of them blocks it. */
+  function violatedCaps(facts: GuardFacts, message: GuardedMessage, now: number, changes: GuardChanges) {
+    const caps = dailyCaps(settings, facts, message, now)
+    const violated = caps.filter(({ isExceeded }) => isExceeded)
+    if (violated.length === 0 || !isEnforced)
+      for (const { key, subject, amount } of caps) {
+        addMessages(subject, now, amount)
+        changes.rows.set(key, closeSubject(subject))
+      }
+    return violated.map(({ rule }) => rule)
   }
 
   /** Takes the messages of a request back from the unverified ones, and gives back what the pool paid too much. */
@@ -186,10 +182,9 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
         violatedRules.push(...(judged?.violatedRules ?? []))
         blocked = judged?.blocked ?? false
       }
-      if (!blocked && violatesTotal(facts, now, changes)) {
-        violatedRules.push('TOTAL_DAILY')
-        blocked = isEnforced
-      }
+      const caps = blocked ? [] : violatedCaps(facts, message, now, changes)
+      violatedRules.push(...caps)
+      blocked ||= isEnforced && caps.length > 0
       const hour = hourOf(now)
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
       for (const rule of violatedRules)
@@ -241,6 +236,25 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       return changes
     },
   }
+}
+
+/** Describes the caps of a UTC day on the messages of all developers, and on their cost, that are set. */
+function dailyCaps(
+  { totalPerDay, spendPerDay }: GuardSettings,
+  { keys: { total, spend }, rows }: GuardFacts,
+  message: GuardedMessage,
+  now: number,
+) {
+  const openCap = (rule: GuardRule, key: string | undefined, limit: number, amount: () => number) => {
+    if (key === undefined || limit === 0) return []
+    const subject = openSubject(rows.row(key), now)
+    const added = amount()
+    return [{ rule, key, subject, amount: added, isExceeded: usageOf(subject).unverified + added > limit }]
+  }
+  return [
+    ...openCap('TOTAL_DAILY', total, totalPerDay, () => 1),
+    ...openCap('SPEND_DAILY', spend, spendPerDay, () => message.estimatePrice?.() ?? 0),
+  ]
 }
 
 function openSubjects({ rows }: GuardFacts, { country, prefix, network, device }: SubjectKeys, now: number) {

@@ -6,6 +6,7 @@ import { indexHash, type Keys } from '../model/keys.ts'
 import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
 import type { RestrictedNumberType } from '../model/number-type.ts'
 import { isVirtualPhone, noCountry } from '../model/phone.ts'
+import type { Price } from '../model/price.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Listing } from '../model/list-rule.ts'
 import type { ChallengeAnswer } from './challenge.ts'
@@ -29,6 +30,8 @@ export type GuardedMessage = CountedMessage & {
   listing?: Listing
   /** The only countries that get messages of the application, besides the operator's; null or undefined: all. */
   appCountries?: readonly string[] | null
+  /** Estimates what the message costs; null: unknown. Undefined: nothing. */
+  estimatePrice?: () => Price | null
   /** Undefined if the caller cannot show challenges. */
   challenge?: ChallengeAnswer | undefined
 }
@@ -54,6 +57,8 @@ export type GuardKeys = {
   pool: string
   /** Row of the messages of the installation; undefined without a daily cap. */
   total: string | undefined
+  /** Row of the cost of those messages; undefined without a budget. */
+  spend: string | undefined
   /** Row of the solved challenge that came with the message. */
   challenge?: string | undefined
   /** Time of a message that is judged. */
@@ -83,7 +88,7 @@ const hashOf = (keys: Pick<Keys, 'guard'>, developerId: string, kind: string, va
  * the same at each call for a request: as at its send.
  */
 export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
-  const { mode, trusted, totalPerDay } = settings
+  const { mode, trusted, totalPerDay, spendPerDay } = settings
   const trustedRanges = trusted.addresses.map(parseRange)
 
   function isExempt({ environment, phone, clientIp, provider }: GuardedRequest): boolean {
@@ -114,6 +119,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     subjects,
     pool: poolKey(developerId),
     total: undefined,
+    spend: undefined,
     judgedAt: undefined,
   })
 
@@ -141,9 +147,10 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
         return { ...toKeys(message), judgedAt: now }
       const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
-      if (sender.isKnownPhone) return { ...toKeys(message), total, judgedAt: now }
+      const spend = spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined
+      if (sender.isKnownPhone) return { ...toKeys(message), total, spend, judgedAt: now }
       const challenge = solutionOf(message)?.key
-      return { ...keysOfCounts(message, sender), total, challenge, judgedAt: now }
+      return { ...keysOfCounts(message, sender), total, spend, challenge, judgedAt: now }
     },
 
     /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */

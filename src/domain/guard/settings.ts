@@ -1,5 +1,6 @@
 import { noCountry } from '../model/phone.ts'
 import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts'
+import type { Price } from '../model/price.ts'
 import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'
 import type { Listing } from '../model/list-rule.ts'
@@ -24,6 +25,8 @@ export type GuardSettings = {
   }
   /** Messages of the installation per UTC day; 0 means no limit. */
   totalPerDay: number
+  /** Estimated cost of the messages of the installation per UTC day; 0 means no limit. */
+  spendPerDay: Price
   /** Challenge for users whose send an allowance would refuse; null: it is refused. */
   challenge: ChallengeSettings | null
 }

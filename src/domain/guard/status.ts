@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 import { allowanceOf, allowances } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
+import { formatPrice } from '../model/price.ts'
 import { namedBase, openSubject, total, usageOf } from './subject.ts'
 
 /** Allowance of a country for 24 hours, and its use. */
@@ -160,7 +161,7 @@ function toCountryUsage(
 }
 
 function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
-  const { countries, deniedCountries, allowedNumberTypes, totalPerDay } = settings
+  const { countries, deniedCountries, allowedNumberTypes, totalPerDay, spendPerDay } = settings
   const { country, prefix, network, device, pool, relay } = allowances
   const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
     `${base} unverified messages in 24 hours, and ${perPhone} for each phone verified ${of} in 14 days`
@@ -194,5 +195,7 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
       return `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day one to two weeks ago, and what its allowance has left`
     case 'TOTAL_DAILY':
       return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
+    case 'SPEND_DAILY':
+      return spendPerDay > 0 ? `${formatPrice(spendPerDay)} for the messages of all developers` : null
   }
 }

@@ -194,6 +194,8 @@ export type Delivery = {
    * @param sentAtMs time of sending, from which the text derives the remaining minutes
    */
   render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
+  /** Estimates what a message costs that takes its first candidate; null: unknown, or it stays in the inbox. */
+  estimatePrice(destination: Destination, channels: readonly Channel[]): Price | null
   /** Tells whether a provider hears how the requests of its messages ended. */
   takesReports(provider: string): boolean
   /** Reports how a request ended to the provider of one of its messages. Never rejects. */

@@ -18,6 +18,7 @@ export const guardRules = [
   'DEVICE_UNVERIFIED',
   'RELAY_VOLUME',
   'TOTAL_DAILY',
+  'SPEND_DAILY',
 ] as const
 
 export type GuardRule = (typeof guardRules)[number]

@@ -229,7 +229,8 @@ export function createOtpRelay(needs: RelayNeeds) {
     const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
     const provider = isInboxOnly ? inboxProvider : null
     const appCountries = rows.caller(application).countries
-    const message = { ...origin, provider, channels, isRelayed: true, appCountries }
+    const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)
+    const message = { ...origin, provider, channels, isRelayed: true, appCountries, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, isInboxOnly }
   }

@@ -228,7 +228,8 @@ export function createOtpResend(needs: OtpNeeds) {
     const { numberType } = parsePhone(request.phone)
     const channels = [choice.channel ?? request.channel]
     const appCountries = rows.caller(application).countries
-    const message = { ...request, numberType, channels, listing, appCountries, challenge }
+    const estimatePrice = () => delivery.estimatePrice(toDestination(request), channels)
+    const message = { ...request, numberType, channels, listing, appCountries, challenge, estimatePrice }
     return { message, sender: withListing(senderOf(record, request), listing) }
   }
 }

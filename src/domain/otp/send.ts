@@ -226,7 +226,9 @@ export function createOtpSend(needs: OtpNeeds) {
     const channels = chooseChannels(routes, { ...input, refused })
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
     const appCountries = rows.caller(application).countries
-    const message = { ...origin, provider: delivered.provider, channels, appCountries, challenge }
+    const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)
+    const { provider } = delivered
+    const message = { ...origin, provider, channels, appCountries, challenge, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, delivered }
   }

@@ -254,7 +254,13 @@ test('a guard that fails lets the message pass, and reports it', () => {
     keys: testKeys,
     onFault: (error) => void faults.push(error),
   })
-  const keys = { subjects: undefined, pool: 'dev_1 pool', total: 'total 20000', judgedAt: 0 }
+  const keys = {
+    subjects: undefined,
+    pool: 'dev_1 pool',
+    total: 'total 20000',
+    spend: undefined,
+    judgedAt: 0,
+  }
   const message = {
     developerId: 'dev_1',
     phone: '+31612345678',
