@@ -1,0 +1,390 @@
+import { inFile, type Sabotage } from './in-file.ts'
+
+/** Changes that take a guarantee away, one each. */
+export const sabotages: readonly Sabotage[] = [
+  // Codes, attempts, states.
+  ...inFile(
+    'domain/otp/verify.ts',
+    ['http/routes/otp-verify', 'http/routes/otp-lanes'],
+    [
+      [
+        'a wrong code is not counted',
+        'attempts: request.attempts + 1, updatedAt: now }\n    const changes',
+        'attempts: request.attempts, updatedAt: now }\n    const changes',
+      ],
+      [
+        'the last attempt does not end the code',
+        'if (attemptsRemaining === 0) {',
+        'if (attemptsRemaining === -1) {',
+      ],
+      [
+        'an ended code is compared',
+        'if (closed) return closed',
+        'if (closed && request.status === "expired") return closed',
+      ],
+      ['a verified code stays pending', "status: 'verified',\n", "status: 'pending',\n"],
+      ['failures of a phone are not counted', 'if (isLimited(request)) {', 'if (!isLimited(request)) {'],
+      ['a spent budget does not refuse', 'if (spent) return refuse(spent)', ''],
+      ['the rate of checks is not charged', 'changes: [...charged.changes, ...changes],', 'changes,'],
+      [
+        'no event reports a verification',
+        "eventChange(newId, 'otp.verified', verified, subscribers, now),",
+        '',
+      ],
+    ],
+  ),
+  ...inFile(
+    'domain/model/code.ts',
+    ['domain/model/code'],
+    [
+      ['codes have a modulo bias', 'if (number < unbiasedBelow) return', 'if (number >= 0) return'],
+      ['codes do not depend on the salt', '.update(salt)', ''],
+      ['the hash of a code is that of any request', '`${requestId}${code}`', '`${code}`'],
+      ['leading zeros are cut', ".padStart(codeDigits, '0')", ''],
+    ],
+  ),
+  ...inFile(
+    'domain/model/request.ts',
+    ['http/routes/otp-states', 'http/routes/otp-verify', 'http/routes/otp-resend'],
+    [
+      [
+        'a code lives a moment too long',
+        "request.status === 'pending' && request.expiresAt <= now",
+        "request.status === 'pending' && request.expiresAt < now",
+      ],
+      ['a code has a resend too many', 'export const resendsMax = 3', 'export const resendsMax = 4'],
+    ],
+  ),
+  ...inFile(
+    'domain/otp/lifecycle.ts',
+    ['http/routes/otp-states', 'http/routes/otp-verify'],
+    [
+      [
+        'closed codes are not refused',
+        "if (request.status !== 'pending') return { result: reject",
+        "if (request.status === 'expired') return { result: reject",
+      ],
+      ['expired codes are not refused', 'if (!isExpired(request, now)) return undefined', 'return undefined'],
+    ],
+  ),
+  // Limits.
+  ...inFile(
+    'domain/limits/rate-limit.ts',
+    ['domain/limits/rate-limit', 'http/routes/otp-limits'],
+    [
+      ['a limit admits one more', 'usage.used >= limit.limit', 'usage.used > limit.limit'],
+      ['the log of a limiter goes backwards', 'at: Math.max(now, newest?.at ?? 0),', 'at: now,'],
+      ['an admission has the number of the last one', '(newest?.seq ?? 0) + 1', '(newest?.seq ?? 0)'],
+    ],
+  ),
+  ...inFile(
+    'domain/model/rate-limit.ts',
+    ['domain/limits/rate-limit', 'http/routes/otp-limits'],
+    [
+      ['a window loses its last moment', 'newest.at <= windowStart', 'newest.at <= windowStart + 1000'],
+      ['a window counts one less', 'newest.seq - oldest.seq + 1', 'newest.seq - oldest.seq'],
+    ],
+  ),
+  ...inFile(
+    'domain/limits/check-budget.ts',
+    ['domain/limits/check-budget', 'http/routes/otp-lanes'],
+    [
+      ['a budget of checks never runs out', 'if (waitMs <= 0) return undefined', 'return undefined'],
+      ['a lane is never locked', 'const lockedMs = (budget.lockedUntil ?? 0) - now', 'const lockedMs = 0'],
+      ['a success refills the budget', 'checks && { ...checks, consecutiveFailures: 0 }', 'checks && null'],
+      ['failures in a row are not counted', 'budget.consecutiveFailures + 1', 'budget.consecutiveFailures'],
+    ],
+  ),
+  ...inFile(
+    'domain/limits/send-budget.ts',
+    ['domain/limits/send-budget'],
+    [
+      [
+        'a budget of sends never refuses',
+        "if (mode === 'enforce' && waitMs > 0) {",
+        "if (mode === 'enforce' && waitMs > 1e12) {",
+      ],
+      ['a budget of sends admits one more', '.at(-limit)', '.at(-limit - 1)'],
+      ['a send is not counted', ', now].slice(-sendsKept)', '].slice(-sendsKept)'],
+    ],
+  ),
+  ...inFile(
+    'domain/limits/idempotency.ts',
+    ['http/routes/otp-idempotency'],
+    [
+      ['a key may be used with another body', 'if (bodyHash !== scope.bodyHash &&', 'if (bodyHash === "" &&'],
+      [
+        'results are not stored',
+        "return [{ kind: 'idempotency', scope,",
+        "return [].concat([]) as never; [{ kind: 'idempotency', scope,",
+      ],
+      ['results with credentials are stored', 'if (redact) return { withheld: true }', ''],
+      [
+        'results are kept a year',
+        'createdAt <= now - idempotencyLifetimeMs',
+        'createdAt <= now - 365 * idempotencyLifetimeMs',
+      ],
+    ],
+  ),
+  ...inFile(
+    'store/engine/admission-log.ts',
+    ['domain/limits/rate-limit', 'store/invariants', 'http/routes/otp-limits'],
+    [
+      [
+        'admissions are not written',
+        'if (changes.length === 0) return\n      let base',
+        'if (changes.length >= 0) return\n      let base',
+      ],
+      ['admissions of a rolled back batch stay', 'changes = []\n      pending = new Map()', 'changes = []'],
+      ['admissions are not read at a start', 'if (isCurrent) return', 'return'],
+      [
+        'the newest row is deleted too',
+        'where seq < (select max(seq) from admission_batches)',
+        'where seq <= (select max(seq) from admission_batches)',
+      ],
+    ],
+  ),
+  // Delivery.
+  ...inFile(
+    'domain/otp/settle.ts',
+    ['delivery/core', 'delivery/receipts', 'store/otp-deliveries'],
+    [
+      [
+        'a message of another sender is settled',
+        'if (!message || !isLeasedBy(message, claim))',
+        'if (!message)',
+      ],
+      [
+        'an uncertain message is sent again',
+        "case 'uncertain':\n      return {\n        ...baseOutcome,\n        status: 'unknown'",
+        "case 'uncertain':\n      return {\n        ...baseOutcome,\n        nextAttemptAt: now,\n        status: 'pending'",
+      ],
+      [
+        'a message is sent after its code has expired',
+        'nextAttemptAt > request.expiresAt - remainingLifetimeMinMs',
+        'nextAttemptAt < 0',
+      ],
+    ],
+  ),
+  ...inFile(
+    'delivery/circuit-breaker.ts',
+    ['delivery/circuit-breaker'],
+    [
+      [
+        'a circuit opens one failure late',
+        '++consecutiveFailures < consecutiveFailuresMax',
+        '++consecutiveFailures <= consecutiveFailuresMax',
+      ],
+      ['the backoff does not grow', 'backoffMs * 2', 'backoffMs'],
+      ['sends in flight extend the backoff', "if (stateAt(now) === 'open') return undefined", ''],
+      ['a circuit never closes', 'openCircuit = undefined\n        return transition', 'return transition'],
+    ],
+  ),
+  ...inFile(
+    'domain/model/fair-places.ts',
+    ['domain/model/fair-places'],
+    [['one developer takes all places', '< free * (isTest ? share / 2 : share)', '< free']],
+  ),
+  // Webhooks.
+  ...inFile(
+    'webhooks/retry.ts',
+    ['webhooks/retry'],
+    [
+      [
+        'a delivery is never given up',
+        'if (step === undefined) return null',
+        'if (step === undefined) return 1000',
+      ],
+      ['Retry-After is not bounded', 'Math.min(requestedMs, 2 * step)', 'requestedMs'],
+    ],
+  ),
+  ...inFile(
+    'domain/webhooks/auto-disable.ts',
+    ['webhooks/worker', 'domain/webhooks/deliveries', 'webhooks/queue'],
+    [
+      ['an endpoint that is gone stays enabled', 'if (isGone ||', 'if ('],
+      ['a failing endpoint stays enabled', '|| now - since >= failingMaxMs)', ')'],
+    ],
+  ),
+  ...inFile(
+    'webhooks/result-recorder.ts',
+    ['webhooks/worker', 'webhooks/disk-fault', 'webhooks/queue'],
+    [
+      [
+        'results that failed to be written are dropped',
+        'recordsOneByOne = true\n      return false',
+        'recordsOneByOne = true\n      unrecorded.clear()\n      return false',
+      ],
+      [
+        'aborted deliveries are not released',
+        'if (!attempt) await webhookOutbox.release({ ...claim, owner })',
+        'if (!attempt) continue',
+      ],
+    ],
+  ),
+  ...inFile(
+    'webhooks/worker.ts',
+    ['webhooks/worker', 'webhooks/disk-fault', 'webhooks/queue'],
+    [
+      [
+        'leases of a killed process are kept',
+        'if (ownsAllLeases) await store.write((tx) => tx.webhookOutbox.releaseAll())',
+        '',
+      ],
+      ['a lease that ends is used', '|| claim.leaseUntil - at < leaseLeftMinMs', ''],
+      ['the worker wakes although nothing was released', 'if (isReleased) wake()', 'wake()'],
+    ],
+  ),
+  // Storage and crash points.
+  ...inFile(
+    'store/engine/commit-flusher.ts',
+    ['store/engine/disk-sync'],
+    [
+      [
+        'callers are told before the flush',
+        '      try {\n        await flush()',
+        '      try {\n        settle(jobs)\n        await flush()',
+      ],
+      ['a failed flush is ignored', 'fail([...jobs, ...unflushed.splice(0)], error)', 'settle(jobs)'],
+      ['no bound of what waits for the disk', 'unflushed.length >= unflushedMax', 'false'],
+      ['streams do not wait for the flush', 'if (!flushing) return', 'return'],
+    ],
+  ),
+  ...inFile(
+    'store/engine/disk-sync.ts',
+    ['store/engine/disk-sync', 'faults/replay'],
+    [
+      [
+        'commits are not flushed',
+        'flush: () => syncData(world, logFile),',
+        'flush: () => Promise.resolve(),',
+      ],
+      ['a checkpoint does not flush the file', 'await syncData(world, file)\n', ''],
+      ['a checkpoint does not hold the log', 'checkpointer.hold()\n', ''],
+      [
+        'a failed flush of the file is ignored',
+        'hasFailed = true\n      onDiskFault(error)',
+        'checkpointer?.release()',
+      ],
+    ],
+  ),
+  ...inFile(
+    'store/engine/write-queue.ts',
+    ['store/engine/write-queue', 'store/engine/disk-sync', 'webhooks/disk-fault'],
+    [
+      ['writes go on after a disk fault', 'isPoisoned = true\n', ''],
+      ['no bound of the writes that wait', 'waiting.length >= waitingMax', 'false'],
+      ['a body may wait for anything', 'if (hasTurnEnded) failBatch', 'if (false) failBatch'],
+      [
+        'a failed body leaves its writes',
+        'if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)',
+        'if (!connection.inTransaction) return undoAll(error)',
+      ],
+      ['memory is not rolled back', 'for (const participant of participants) participant.onRollback?.()', ''],
+      [
+        'notices are given before the flush',
+        'job.onFlushed = group?.end(tx, isCommitted)',
+        'group?.end(tx, isCommitted)?.()',
+      ],
+    ],
+  ),
+  ...inFile(
+    'store/engine/lists.ts',
+    ['store/engine/bulk-lists', 'store/lists', 'store/invariants'],
+    [
+      [
+        'changes of lists are not written',
+        'if (entries.length === 0) return\n      ownSeq',
+        'if (entries.length >= 0) return\n      ownSeq',
+      ],
+      ['moved entries are not inserted', 'statements().insert.run(owner, list, key)\n', ''],
+      [
+        'removals miss the table',
+        'for (const list of change.remove) statements().remove.run(owner, list, key)\n',
+        '',
+      ],
+      [
+        'changes are deleted before they are moved',
+        "deleteChanges: connection.prepare('delete from list_changes where seq < ?')",
+        "deleteChanges: connection.prepare('delete from list_changes where seq < ? + 9')",
+      ],
+      ['lists are not undone', 'onRollback: undo', 'onRollback: () => {}'],
+    ],
+  ),
+  ...inFile(
+    'domain/log/stream.ts',
+    ['http/routes/log-stream'],
+    [
+      ['a stream sends what is not on disk', '          await store.whenDurable()\n', ''],
+      [
+        'a stream skips entries after a full page',
+        'cursor = last && (hasMore || last.seq > newest.seq) ? last : newest',
+        'cursor = newest',
+      ],
+      ['no bound of streams', 'members.size >= streamsPerDeveloperMax', 'false'],
+      [
+        'a revoked token keeps its stream',
+        "if (code === 'UNAUTHENTICATED') return 'token_revoked'",
+        "if (code === 'UNAUTHENTICATED') return null",
+      ],
+    ],
+  ),
+  // The guard: a bound each.
+  ...inFile(
+    'domain/guard/allowances.ts',
+    ['domain/guard/allowances', 'domain/guard/guard'],
+    [
+      ['the guard has no bound of a country', 'if (share >= 1)', 'if (share >= 1e9)'],
+      ['the guard has no bound of the pool', 'pool >= times * allowances.pool.perDay', 'pool < 0'],
+      [
+        'the guard has no bound of a prefix',
+        "if (isExceeded('prefix', prefix, inFlight.prefixMax))",
+        'if (prefix === null)',
+      ],
+      [
+        'the guard has no bound of a network',
+        "if (isExceeded('network', network, inFlight.networkMax))",
+        'if (network === null)',
+      ],
+      [
+        'the guard has no bound of a device',
+        "if (isExceeded('device', device, inFlight.deviceMax))",
+        'if (device === null)',
+      ],
+      ['the guard is not fair', '!isFair(usages, share)', 'false'],
+      [
+        'any name of a device counts',
+        'device && device.evidence > 0 ? [device] : []',
+        'device ? [device] : []',
+      ],
+    ],
+  ),
+  ...inFile(
+    'domain/model/phone-record.ts',
+    ['http/routes/otp-lanes', 'domain/model/context'],
+    [['every sender is in the lane of strangers', "if (isKnown(deviceOf(sender))) return 'device'", '']],
+  ),
+  ...inFile(
+    'domain/accounts/login-attempts.ts',
+    ['domain/accounts/login-attempts'],
+    [
+      [
+        'a login has one attempt more',
+        'export const loginAttemptsMax = 5',
+        'export const loginAttemptsMax = 6',
+      ],
+      ['passwords may be sprayed', 'if (lastSprayed && !isKnown)', 'if (lastSprayed && isKnown)'],
+    ],
+  ),
+  ...inFile(
+    'domain/upkeep/clock-rollback.ts',
+    ['domain/upkeep/clock-rollback', 'store/clock-rollback'],
+    [
+      [
+        'a clock that was set back is not noticed',
+        'if (rollbackMs < clockRollbackMinMs) return 0',
+        'return 0',
+      ],
+    ],
+  ),
+]
