@@ -10,7 +10,7 @@ import { basename, dirname, join, parse, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { renderGuides } from './guides/render.ts'
 import { readCommit, readCommitTime } from './release/git.ts'
-import { readReleaseKey } from './release/install-script.ts'
+import { readReleaseKey, readReleaseUrl } from './release/install-script.ts'
 import { findTarget, hostTarget, targetNames, type Target } from './release/targets.ts'
 
 const root = resolve(import.meta.dir, '..')
@@ -84,6 +84,7 @@ const result = await Bun.build({
     'process.env.OTPD_BUILD_DATE': JSON.stringify(readCommitTime(root)?.slice(0, 10) ?? ''),
     'process.env.OTPD_BUILD_TARGET': JSON.stringify(target?.name ?? ''),
     'process.env.OTPD_BUILD_RELEASE_KEY': JSON.stringify(readReleaseKey(root)),
+    'process.env.OTPD_BUILD_RELEASE_URL': JSON.stringify(readReleaseUrl(root)),
   },
   metafile: values.metafile !== undefined,
   compile: {

@@ -4,7 +4,7 @@
  *
  * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
  */
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { listDifferences } from './release/compare.ts'
 import { findRelease, updateReleaseFolder } from './release/folder.ts'
@@ -65,6 +65,8 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   updateReleaseFolder(out, key)
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
+  if (!existsSync(join(destination, 'otpd.rb')))
+    print('No formula for Homebrew: .packaging/release.url has no address of the releases.')
   const leftOut = isSnapshot ? absent : [...untried, ...absent]
   for (const { name, missing } of leftOut) print(`Left out: ${name}, because this machine lacks ${missing}.`)
   if (isSnapshot)

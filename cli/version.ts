@@ -12,4 +12,6 @@ export const build = {
   target: process.env.OTPD_BUILD_TARGET || null,
   /** Public key that signs releases; null in a build without one. */
   releaseKey: process.env.OTPD_BUILD_RELEASE_KEY || null,
+  /** Address of the releases; null in a build without one. */
+  releaseUrl: process.env.OTPD_BUILD_RELEASE_URL || null,
 }

@@ -39,7 +39,7 @@ export function addUpgradeCommand(program: Command, runCommand: RunCommand) {
     .action((flags: UpgradeFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
-        const from = flags.from ?? io.env['OTPD_DOWNLOAD_URL']
+        const from = flags.from ?? (io.env['OTPD_DOWNLOAD_URL'] || build.releaseUrl)
         if (!from)
           throw usageError(
             'There is no folder of releases.',

@@ -2,11 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packArchive } from './archive.ts'
 import { checksums, sha256, type Artefact } from './checksums.ts'
-import { packClient } from './client.ts'
+import { buildClient } from './client.ts'
 import { commonFiles } from './contents.ts'
 import { missingForImage, readDebianBase, type ImageArch } from './image-base.ts'
 import { packImage } from './image.ts'
-import { installScript } from './install-script.ts'
+import { homebrewFormula, type BottledArchive } from './homebrew.ts'
+import { installScript, readReleaseUrl } from './install-script.ts'
+import { packForNpm, type BuiltTarget } from './npm.ts'
 import { listBundledPackages, thirdPartyLicences } from './licences.ts'
 import { releaseParts, type ReleasePart } from './options.ts'
 import { buildPackages, hasPackages, missingForPackages, nfpmVersion } from './packages.ts'
@@ -52,12 +54,15 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   const untried: LeftOut['untried'] = []
   const absent = listAbsentParts(plan)
   const without = [...plan.without, ...absent.map(({ name }) => name)]
-  const built: Array<{ target: Target; binary: string }> = []
+  const built: BuiltTarget[] = []
   const artefacts: Artefact[] = []
+  const archives: BottledArchive[] = []
   const save = (name: string, content: Uint8Array | string) => {
     const bytes = Buffer.from(content)
     writeFileSync(join(folder, name), bytes)
-    artefacts.push({ name, digest: sha256(bytes) })
+    const digest = sha256(bytes)
+    artefacts.push({ name, digest })
+    return digest
   }
   const metafile = join(folder, '..', 'metafile.json')
   const describe = () => {
@@ -82,7 +87,8 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
       ...file,
       name: `otpd-${version}-${target.name}/${file.name}`,
     }))
-    save(`otpd-${version}-${target.name}.tar.gz`, packArchive(archived, seconds))
+    const name = `otpd-${version}-${target.name}.tar.gz`
+    archives.push({ target, name, digest: save(name, packArchive(archived, seconds)) })
     if (hasPackages(target) && !without.includes('packages')) {
       const inputs = { root, version, seconds, target, binary, files }
       for (const { name, content } of buildPackages(inputs, join(folder, '../package'))) save(name, content)
@@ -91,6 +97,7 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   }
   if (described === undefined || built.length === 0) return { untried, absent }
 
+  const texts = described.files.filter(({ name }) => /^(LICENSE|THIRD-PARTY-LICENSES)$/.test(name))
   const glibc = built.filter(({ target }) => hasPackages(target))
   const bases = without.includes('image')
     ? []
@@ -99,7 +106,6 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
         return { arch, binary, ...readDebianBase(arch) }
       })
   if (bases.length > 0) {
-    const texts = described.files.filter(({ name }) => /^(LICENSE|THIRD-PARTY-LICENSES)$/.test(name))
     const platforms = bases.map(({ arch, binary, files }) => ({
       arch,
       base: files,
@@ -110,12 +116,16 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
     }))
     save(`otpd-${version}-oci.tar`, packImage({ version, commit, at, platforms }))
   }
-  save(`otpd-client-${version}.tgz`, packClient(root, join(folder, '../client'), seconds))
+  const client = buildClient(root, join(folder, '../client'))
+  const npmPackages = packForNpm({ root, version, seconds }, built, client, texts)
+  for (const { name, content } of npmPackages) save(name, content)
   const lockFile = readFileSync(join(root, 'package-lock.json'))
   const lock = JSON.parse(lockFile.toString())
   const debian = bases.flatMap(({ packages }) => packages)
   save(`otpd-${version}.cdx.json`, bill(version, at, described.packages, lock, debian))
   save('install.sh', installScript(root, version))
+  const url = readReleaseUrl(root)
+  if (url !== '') save('otpd.rb', homebrewFormula(version, url, archives))
   const inputs = {
     version,
     commit,

@@ -147,3 +147,8 @@ export const createError = (message: string, facts: ErrorFacts): OtpdError =>
   new (facts.code === 'CHALLENGE_REQUIRED'
     ? ChallengeRequiredError
     : (kinds[facts.status] ?? (facts.status >= 500 ? ServerError : OtpdError)))(message, facts)
+
+/** A webhook that is not genuine, or too old: answer 400, and do not read its body. It is no `OtpdError`: nothing was called. */
+export class WebhookVerifyError extends Error {
+  override name = 'WebhookVerifyError'
+}

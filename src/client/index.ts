@@ -25,7 +25,7 @@ import type {
 import { verifyWebhook } from './webhooks.ts'
 
 export * from './errors.ts'
-export type * from './types.ts'
+export * from './types.ts' // `export type *` needs TypeScript 5
 export type { WebhookEvent, WebhookEventType } from './webhooks.ts'
 
 export type OtpdOptions = {

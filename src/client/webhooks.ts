@@ -1,3 +1,5 @@
+import { WebhookVerifyError } from './errors.ts'
+
 export type WebhookEventType =
   | 'otp.sent'
   | 'otp.delivered'
@@ -36,7 +38,7 @@ const toleranceSeconds = 300
  *
  * @param body as received, not parsed
  * @param secret webhook secret of the application, `whsec_…`
- * @throws Error if it is not
+ * @throws WebhookVerifyError if it is not; TypeError if the body was parsed, or the secret has the wrong form
  */
 export async function verifyWebhook(
   body: string,
@@ -47,7 +49,8 @@ export async function verifyWebhook(
     const value = headers instanceof Headers ? headers.get(name) : headers[name]
     return typeof value === 'string' ? value : ''
   }
-  if (typeof body !== 'string') throw new Error('Pass the body as received, a string that was not parsed.')
+  if (typeof body !== 'string')
+    throw new TypeError('Pass the body as received, a string that was not parsed.')
   const [id, timestamp] = [read('webhook-id'), read('webhook-timestamp')]
   const isRecent = Math.abs(Date.now() / 1000 - Number(timestamp || NaN)) <= toleranceSeconds
   const key = await importKey(secret)
@@ -57,13 +60,13 @@ export async function verifyWebhook(
     const isGenuine = mac && (await crypto.subtle.verify('HMAC', key, mac, signed))
     if (isGenuine && isRecent) return JSON.parse(body) as WebhookEvent
   }
-  throw new Error('The webhook is not genuine, or older than five minutes.')
+  throw new WebhookVerifyError('The webhook is not genuine, or older than five minutes.')
 }
 
 function importKey(secret: string) {
   // JavaScript calls it with an environment variable that is not set.
   const key = typeof secret === 'string' ? decode(secret.replace(/^whsec_/, '')) : undefined
-  if (!key) throw new Error('The webhook secret has the wrong form: expected whsec_…')
+  if (!key) throw new TypeError('The webhook secret has the wrong form: expected whsec_…')
   return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 

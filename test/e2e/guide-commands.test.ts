@@ -47,7 +47,6 @@ const pages: Record<string, Page> = {
 
 /** Pages whose commands need more than one server and one home, and the tests that cover them. */
 const otherTests: Record<string, string> = {
-  alerts: 'need destinations: test/delivery/alerts, every-command.test.ts',
   backup: 'need a bucket: backup-guide.test.ts',
   data: 'ask on a terminal, and need a restart in between: rotate-master-key.test.ts',
   'many-nodes': 'need PostgreSQL and several nodes: nodes-guide.test.ts',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   appendFileSync,
   mkdirSync,
@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { hostTarget } from '../../cli/release/targets.ts'
 import { version } from '../../cli/version.ts'
-import { runToEnd } from '../helpers/binary.ts'
+import { runToEnd, startServer } from '../helpers/binary.ts'
 import { findProgram } from '../helpers/external-program.ts'
 import { installScriptPath, sha256 } from '../helpers/install-script.ts'
 
@@ -110,20 +110,81 @@ test.skipIf(mandoc === null)('mandoc finds nothing but long lines in the manual 
   expect(stdout).toBe('')
 })
 
-test('npm installs the client, which has no dependency', async () => {
-  const project = join(out, 'project')
+/** Installs packages of the release into a new project, without a registry. @returns its folder */
+async function npmInstall(name: string, ...args: string[]): Promise<string> {
+  const project = join(out, name)
   mkdirSync(project)
-  const file = join(folder, `otpd-client-${version}.tgz`)
   const flags = ['--no-audit', '--no-fund', '--no-update-notifier', '--offline', '--loglevel=error']
-  const installed = await runToEnd(['npm', 'install', ...flags, file], {
+  const installed = await runToEnd(['npm', 'install', ...flags, ...args], {
     env: { ...env, HOME: out },
     cwd: project,
   })
   expect(installed).toMatchObject({ exitCode: 0, stderr: '' })
+  return project
+}
+const npmFile = (name: string) => join(folder, `${name}-${version}.tgz`)
+
+test('npm installs the client, which has no dependency, and says what it is', async () => {
+  const project = await npmInstall('client', npmFile('otpd-client'))
   expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['otpd'])
   const program = "import('otpd/client').then((client) => console.log(Object.keys(client).join()))"
   const { stdout } = await runToEnd(['node', '-e', program], { env, cwd: project })
-  expect(stdout).toContain('Otpd')
+  expect(stdout).toContain('WebhookVerifyError')
+  const files = readdirSync(join(project, 'node_modules/otpd'))
+  expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'index.d.ts']))
+  const manifest = JSON.parse(readFileSync(join(project, 'node_modules/otpd/package.json'), 'utf8'))
+  expect(manifest).toMatchObject({
+    license: 'MIT',
+    engines: { node: '>=20' },
+    description: expect.any(String),
+  })
+  // Types name files that are there.
+  for (const file of files.filter((name) => name.endsWith('.d.ts')))
+    for (const [, name] of readFileSync(join(project, 'node_modules/otpd', file), 'utf8').matchAll(
+      /from '\.\/([^']+)'/g,
+    ))
+      expect(files).toContain(name?.replace(/\.js$/, '.d.ts') ?? '')
+})
+
+describe('the package of npm', () => {
+  let project: string
+  const otpd = () => join(project, 'node_modules/.bin/otpd')
+  beforeAll(async () => {
+    project = await npmInstall('npm', npmFile('otpd'), npmFile(`otpd-${target}`))
+  })
+
+  test('has the program of this machine, and the client', async () => {
+    const { stdout } = await runToEnd([otpd(), 'version'], { env, cwd: project })
+    expect(stdout).toStartWith(`otpd ${version} (`)
+    const unknown = await runToEnd([otpd(), 'nothing'], { env, cwd: project })
+    expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('nothing') })
+    const program = "import('otpd/client').then(({ Otpd }) => console.log(typeof Otpd))"
+    expect((await runToEnd(['node', '-e', program], { env, cwd: project })).stdout).toBe('function\n')
+  })
+
+  test('starts the server, and ends it with SIGTERM', async () => {
+    const server = await startServer({ binary: otpd() })
+    expect((await fetch(`${server.url}/v1/health/ready`)).status).toBe(200)
+    expect(await server.stop('SIGTERM')).toBe(0)
+    expect(await fetch(`${server.url}/v1/health`).catch(() => 'gone')).toBe('gone')
+  })
+
+  test('is not upgraded by otpd upgrade', async () => {
+    const refused = await runToEnd([otpd(), 'upgrade', '--from', out, '--allow-unsigned'], {
+      env,
+      cwd: project,
+    })
+    expect(refused).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('npm install otpd@latest') })
+  })
+
+  test('without optional packages names the one that is missing', async () => {
+    const bare = await npmInstall('bare', npmFile('otpd'), '--omit=optional')
+    const failed = await runToEnd([join(bare, 'node_modules/.bin/otpd'), 'version'], { env, cwd: bare })
+    expect(failed).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`@otpd/${target} is not installed`),
+    })
+  })
 })
 
 test('install.sh installs the archive', async () => {
