@@ -18,6 +18,17 @@ const read = (name: string) => readFileSync(join(recipes, name), 'utf8')
 const run = (...command: string[]) =>
   runToEnd(command, { cwd: recipes, env: { PATH: process.env.PATH ?? '', HOME: tmpdir() } })
 
+/** Expressions of the Grafana dashboard, with its variable filled in. */
+const dashboard = (() => {
+  const { panels }: { panels: Array<{ title: string; targets: Array<{ expr: string }> }> } = JSON.parse(
+    read('grafana.json'),
+  )
+  const expressions = panels.flatMap(({ targets }) =>
+    targets.map(({ expr }) => expr.replaceAll('$job', 'otpd')),
+  )
+  return { panels, expressions }
+})()
+
 /** Runs a test if the program is installed, and says so if not. */
 function testWith(program: string, name: string, check: () => Promise<void>) {
   const isMissing = findProgram(program) === null
@@ -25,11 +36,25 @@ function testWith(program: string, name: string, check: () => Promise<void>) {
   test.skipIf(isMissing)(name, check)
 }
 
-describe('the Prometheus rules', () => {
+describe('the Prometheus rules and the dashboard', () => {
   testWith('promtool', 'pass promtool, and their own tests', async () => {
     expect(await run('promtool', 'check', 'rules', 'prometheus-rules.yml')).toMatchObject({ exitCode: 0 })
     const tested = await run('promtool', 'test', 'rules', 'prometheus-rules.test.yml')
     expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('SUCCESS') })
+  })
+
+  testWith('promtool', 'are valid expressions in every panel', async () => {
+    expect(dashboard.panels.length).toBeGreaterThan(10)
+    const groups = dashboard.expressions.map((expr, index) => ({ record: `panel:${index}`, expr }))
+    const folder = mkdtempSync(join(tmpdir(), 'otpd-grafana-'))
+    writeFileSync(
+      join(folder, 'panels.json'),
+      JSON.stringify({ groups: [{ name: 'panels', rules: groups }] }),
+    )
+    expect(await run('promtool', 'check', 'rules', join(folder, 'panels.json'))).toMatchObject({
+      exitCode: 0,
+    })
+    rmSync(folder, { recursive: true })
   })
 
   describe('name what a server with traffic shows:', () => {
@@ -70,8 +95,8 @@ describe('the Prometheus rules', () => {
       await provider.stop()
     })
 
-    const rules = read('prometheus-rules.yml')
-    const selectors = [...rules.matchAll(/\b((?:otpd|http|process)_\w+)\{([^}]*)\}/g)]
+    const expressions = `${read('prometheus-rules.yml')}\n${dashboard.expressions.join('\n')}`
+    const selectors = [...expressions.matchAll(/\b((?:otpd|http|process)_\w+)\{([^}]*)\}/g)]
 
     test.each([...new Set(selectors.map(([, name = '']) => name))])('%s', (name) => {
       const family = name.replace(/_(bucket|count|sum)$/, '')
