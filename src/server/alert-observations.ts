@@ -96,8 +96,9 @@ export function createNodeObservers(needs: {
   isShared: boolean
   /** Name of the node, if there may be others; otherwise ''. */
   node: string
+  readFreeBytes?: (dataDir: string) => number
 }): Observer[] {
-  const { config, dataDir, clock, wall, isShared, node } = needs
+  const { config, dataDir, clock, wall, isShared, node, readFreeBytes = freeBytes } = needs
   const observer = (kind: AlertKind, check: () => Check[]): Observer => ({
     kind,
     observe: async () => toCauses(kind, node, ...check()),
@@ -107,7 +108,7 @@ export function createNodeObservers(needs: {
       ? []
       : [
           observer('backup', () => lateBackupChecks(inspectBackups(config, dataDir), wall.now())),
-          observer('disk', () => [freeSpaceCheck(freeBytes(dataDir))]),
+          observer('disk', () => [freeSpaceCheck(readFreeBytes(dataDir))]),
         ]),
     observer('certificate', () =>
       certificateChecks(config, inspectCertificate({ ...config, dataDir }), wall.now()),
