@@ -124,6 +124,10 @@ const screenKeymap = {
     edit: { keys: ['e'], label: 'edit', about: 'edit your name and company', mutates: true },
     copy: { keys: ['y'], label: 'copy id' },
   },
+  costs: {
+    range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
+    copy: { keys: ['y'], label: 'copy cost', about: 'copy the cost per verified code' },
+  },
 } as const satisfies Record<string, Record<string, Binding>>
 
 export type ScreenName = keyof typeof screenKeymap

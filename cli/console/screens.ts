@@ -8,6 +8,7 @@ import { overviewScreen } from './screens/Overview.tsx'
 import { usersScreen } from './screens/Users.tsx'
 import { auditScreen } from './screens/Audit.tsx'
 import { providersScreen } from './screens/Providers.tsx'
+import { costsScreen } from './screens/Costs.tsx'
 import { guardScreen } from './screens/Guard.tsx'
 import { profileScreen } from './screens/Profile.tsx'
 import { webhooksScreen } from './screens/Webhooks.tsx'
@@ -25,4 +26,5 @@ export const screens: Readonly<Record<ScreenName, Screen>> = {
   providers: providersScreen,
   guard: guardScreen,
   profile: profileScreen,
+  costs: costsScreen,
 }

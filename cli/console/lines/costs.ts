@@ -1,0 +1,50 @@
+import { formatMoney, type sumCosts } from '../../client/costs.ts'
+import { fitSpan, type Line, type Span } from '../spans.ts'
+import type { Theme } from '../theme.ts'
+import { formatNumber } from './breakdown.ts'
+
+/** Room for the bars on a screen of a width. */
+export const barWidth = (width: number) => Math.max(8, Math.min(40, Math.floor(width / 4) - 8))
+
+/** Draws a bar of full blocks, of `size` for the dearest; a cost above 0 has one at least. */
+export const costBar = (cost: number, dearest: number, size: number, { bars }: Theme) =>
+  cost <= 0 || dearest <= 0
+    ? ''
+    : (bars?.bars.at(-1) ?? '█').repeat(Math.max(1, Math.round((size * cost) / dearest)))
+
+/** Formats the sums, side by side under their names, and what the cost leaves out. */
+export function totalLines(
+  total: ReturnType<typeof sumCosts>,
+  currency: string | null,
+  width: number,
+  { paint, symbols }: Theme,
+): Line[] {
+  if (currency === null) return []
+  const facts: [name: string, value: string][] = [
+    [`COST (${currency})`, formatMoney(total.cost)],
+    ['PER VERIFIED CODE', formatMoney(total.costPerVerified)],
+    ['MESSAGES', formatNumber(total.sent)],
+    ['VERIFIED', formatNumber(total.verified)],
+  ]
+  const columnWidth = Math.min(24, Math.floor((width - 1) / facts.length))
+  const cells = (texts: string[], style: (text: string) => string): Line => [
+    ' ',
+    ...texts.map((text): Span => fitSpan({ text, paint: style }, columnWidth, symbols.ellipsis)),
+  ]
+  const notes = [
+    ...(total.estimatedCost > 0 ? [`estimated by prices: ${formatMoney(total.estimatedCost)}`] : []),
+    ...(total.unpriced > 0 ? [`without a price: ${formatNumber(total.unpriced)} messages`] : []),
+  ]
+  return [
+    cells(
+      facts.map(([name]) => name),
+      paint.dim,
+    ),
+    cells(
+      facts.map(([, value]) => value),
+      paint.bold,
+    ),
+    { text: ` ${notes.join(', ')}`, paint: paint.dim },
+    '',
+  ]
+}
