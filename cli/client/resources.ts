@@ -28,5 +28,5 @@ export type BreakdownRow = MissingBefore<
   'blocked' | 'medianSeconds' | 'currency' | 'cost' | 'estimatedCost' | 'costPerVerified' | 'unpriced'
 >
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
-export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'pool'>
+export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'relays' | 'pool'>
 export type GuardListRule = ResponseData<'GET', '/v1/guard/rules'>[number]

@@ -57,7 +57,7 @@ const spentText = (
 }
 
 function statusText(
-  { mode, challenge, since, rules, countries, allowances, pools, alerts }: HostGuardStatus,
+  { mode, challenge, since, rules, countries, allowances, relays, pools, alerts }: HostGuardStatus,
   { paint, formatTable }: Output,
 ): string {
   const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
@@ -68,6 +68,13 @@ function statusText(
       String(one.verifiedPhones),
       spentText(one, paint),
       countText(one.fromPool),
+    ]),
+    ...relays.map((relay) => [
+      printable(relay.developerId),
+      `${printable(relay.country)} codes of other systems`,
+      '',
+      spentText(relay, paint),
+      '',
     ]),
     ...pools.map((pool) => [printable(pool.developerId), 'pool', '', spentText(pool, paint), '']),
   ]

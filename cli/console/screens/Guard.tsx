@@ -158,7 +158,7 @@ const allowancesMax = 5
  * @param isShort each rule gets one line, which ends where the screen ends
  */
 function guardLines(
-  { mode, challenge, rules, allowances = [], pool, alerts }: GuardState,
+  { mode, challenge, rules, allowances = [], relays = [], pool, alerts }: GuardState,
   ownLines: readonly Line[],
   width: number,
   theme: Theme,
@@ -196,7 +196,12 @@ function guardLines(
     ...allowances.slice(0, allowancesMax).map(({ country, verifiedPhones, unverified, allowance }): Line => [
       { text: ` ${country.padEnd(ruleWidth)}  `, paint: paint.dim },
       { text: `${unverified} of ${allowance} unverified`, paint: paintOf(unverified / allowance) },
-      { text: `, ${verifiedPhones} verified phones`, paint: paint.dim },
+      { text: `, ${verifiedPhones} verified ${verifiedPhones === 1 ? 'phone' : 'phones'}`, paint: paint.dim },
+    ]),
+    ...relays.slice(0, allowancesMax).map(({ country, unverified, allowance }): Line => [
+      { text: ` ${country.padEnd(ruleWidth)}  `, paint: paint.dim },
+      { text: `${unverified} of ${allowance}`, paint: paintOf(unverified / allowance) },
+      { text: ' codes of other systems', paint: paint.dim },
     ]),
     ...(pool === undefined ? [] : [poolLine(pool), '']),
     ...ownLines,

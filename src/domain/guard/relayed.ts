@@ -67,5 +67,6 @@ export function takeBackRelayed(
   changes.rows.set(keys.volume, closeSubject(relay))
 }
 
-const ownAllowance = (settings: GuardSettings, relay: Subject, code: string) =>
+/** Allowance of a country for codes of other systems, without that of its evidence. */
+export const ownAllowance = (settings: GuardSettings, relay: Subject, code: string): number =>
   relayAllowance(relay.about.usualDay, namedBase(settings, relay, code))

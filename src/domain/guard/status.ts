@@ -5,6 +5,7 @@ import { restrictedNumberTypes } from '../model/number-type.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 import { allowanceOf, allowances } from './allowances.ts'
+import { ownAllowance } from './relayed.ts'
 import type { GuardSettings } from './settings.ts'
 import { formatPrice } from '../model/price.ts'
 import { namedBase, openSubject, total, usageOf } from './subject.ts'
@@ -24,9 +25,14 @@ export type CountryUsage = {
 /** Allowance of all countries of a developer beyond their own, and its use. */
 export type PoolUsage = { developerId: string; allowance: number; unverified: number }
 
+/** Codes of other systems to a country in 24 hours, and how many it takes without evidence. */
+export type RelayUsage = { developerId: string; country: string; allowance: number; unverified: number }
+
 export type GuardUsage = {
   /** Those of countries, the most used first. */
   allowances: CountryUsage[]
+  /** As `allowances`, for codes of other systems. */
+  relays: RelayUsage[]
   pools: PoolUsage[]
   /** Countries with an alert. */
   alerts: Array<{ developerId: string; country: string; until: string }>
@@ -121,23 +127,38 @@ async function readUsage(
   prefix: string,
   now: number,
 ): Promise<GuardUsage> {
-  const usage: GuardUsage = { allowances: [], pools: [], alerts: [] }
+  const usage: GuardUsage = { allowances: [], relays: [], pools: [], alerts: [] }
   for (const [subject, row] of await store.read.guard.named(prefix)) {
-    const [developerId = '', country = '', more] = subject.split(' ')
-    if (more !== undefined || country === '') continue
+    const [developerId = '', country = '', kind] = subject.split(' ')
+    if (country === '' || subject.endsWith(' history')) continue
     if (country === 'pool') {
       const { unverified } = usageOf(openSubject(row, now))
       usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
       continue
     }
-    usage.allowances.push(toCountryUsage(developerId, country, row, settings, now))
+    if (kind === 'relay') usage.relays.push(toRelayUsage(developerId, country, row, settings, now))
+    else usage.allowances.push(toCountryUsage(developerId, country, row, settings, now))
     if (row.alertedAt > now - alertMs)
       usage.alerts.push({ developerId, country, until: new Date(row.alertedAt + alertMs).toISOString() })
   }
-  const share = ({ unverified, allowance }: CountryUsage) => unverified / allowance
-  const byName = (a: CountryUsage, b: CountryUsage) => (a.country < b.country ? -1 : 1)
-  usage.allowances.sort((a, b) => share(b) - share(a) || byName(a, b))
+  usage.allowances.sort(byUse)
+  usage.relays.sort(byUse)
   return usage
+}
+
+const share = ({ unverified, allowance }: RelayUsage) => unverified / allowance
+const byUse = (a: RelayUsage, b: RelayUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
+
+function toRelayUsage(
+  developerId: string,
+  country: string,
+  row: GuardRow,
+  settings: GuardSettings,
+  now: number,
+): RelayUsage {
+  const relay = openSubject(row, now)
+  const allowance = Math.round(ownAllowance(settings, relay, country))
+  return { developerId, country, allowance, unverified: usageOf(relay).unverified }
 }
 
 function toCountryUsage(

@@ -100,6 +100,18 @@ const guard = object(
       }),
       { description: 'Countries that you sent to in the last weeks, the most used first.' },
     ),
+    relays: Type.Array(
+      object({
+        country: Type.String({ description: 'ISO code of the country.' }),
+        allowance: Type.Integer({
+          description: 'Codes of other systems that it takes in 24 hours. Beyond, its allowance above pays.',
+        }),
+        unverified: Type.Integer({
+          description: 'How many left, without those that were reported as verified.',
+        }),
+      }),
+      { description: 'Countries that got codes of other systems in the last weeks, the most used first.' },
+    ),
     pool: object({
       allowance: Type.Integer({
         description: 'Messages that all countries together may send beyond their own allowances in 24 hours.',
@@ -117,7 +129,15 @@ const guard = object(
   'Guard',
 )
 
-const presentGuard = ({ mode, challenge, rules, alerts, allowances, pool }: DeveloperGuardStatus) => ({
+const presentGuard = ({
+  mode,
+  challenge,
+  rules,
+  alerts,
+  allowances,
+  relays,
+  pool,
+}: DeveloperGuardStatus) => ({
   mode,
   challenge,
   rules,
@@ -128,6 +148,7 @@ const presentGuard = ({ mode, challenge, rules, alerts, allowances, pool }: Deve
     unverified,
     fromPool,
   })),
+  relays: relays.map(({ country, allowance, unverified }) => ({ country, allowance, unverified })),
   pool: { allowance: pool.allowance, unverified: pool.unverified },
   alerts: alerts.map(({ country, until }) => ({ country, until })),
 })

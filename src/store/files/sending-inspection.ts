@@ -28,7 +28,7 @@ export function inspectSending(connection: SqliteConnection): SendingInspection 
     ),
     guardAlerts: queryIn(
       'guard_usage',
-      `select substr(subject, instr(subject, ' ') + 1) as country, max(alerted_at) + ${alertMs} as until
+      `select replace(substr(subject, instr(subject, ' ') + 1), ' relay', '') as country, max(alerted_at) + ${alertMs} as until
        from guard_usage where alerted_at > 0 group by 1 order by 1`,
     ),
     verifiedCountries: countries.map(({ country }) => country),

@@ -103,6 +103,14 @@ test('no screen, and not the help, writes while it renders', async () => {
   }
 })
 
+test('shows what countries got of codes of other systems', async () => {
+  guard = { ...olderGuard, relays: [{ country: 'NL', allowance: 300, unverified: 120 }] }
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  app.console.go('guard')
+  await app.waitForText(/NL +120 of 300 codes of other systems/)
+  app.close()
+})
+
 test('shows the challenge of a guard that enforces', async () => {
   guard = {
     ...olderGuard,

@@ -76,13 +76,23 @@ describeEachDatabase('the state of delivery', (database) => {
         ...noGuardChanges(),
         rows: new Map([
           [`${developer.developer.id} DE`, { windows: [[hour, 70], [day, 3], [], [hour, 10]], ...alerted }],
+          [`${developer.developer.id} NL relay`, { windows: [[hour, 300], [], [], []], ...alerted }],
+          [
+            `${developer.developer.id} NL relay history`,
+            { windows: [[hour, 300]], alertedAt: 0, until: day + 2 },
+          ],
           [`${developer.developer.id} pool`, { windows: [[hour, 10]], alertedAt: 0, until: day + 2 }],
         ]),
       }),
     )
-    const alerts = [{ country: 'DE', until: new Date(now + 3_600_000).toISOString() }]
+    const until = new Date(now + 3_600_000).toISOString()
+    const alerts = [
+      { country: 'DE', until },
+      { country: 'NL', until },
+    ]
     expect(await get('/v1/guard')).toMatchObject({
       allowances: [{ country: 'DE', verifiedPhones: 3, allowance: 160, unverified: 70, fromPool: 10 }],
+      relays: [{ country: 'NL', allowance: 300, unverified: 300 }],
       pool: { allowance: 300, unverified: 10 },
     })
     expect(await get('/v1/guard', other)).toMatchObject({ allowances: [], pool: { unverified: 0 } })
