@@ -17,8 +17,13 @@ export type BrowserPage = {
   open(url: string): Promise<void>
   /** Resolves once an expression is true. */
   waitFor(condition: string): Promise<void>
+  /** Resolves once the page has an element. Works without scripts, as the next one. */
+  waitForElement(selector: string): Promise<void>
+  focusElement(selector: string): Promise<void>
   /** Types a text into the focused element. */
   type(text: string): Promise<void>
+  /** Presses and releases a key, such as `Tab`, `Enter` or `Backspace`. */
+  press(key: string): Promise<void>
   /** Takes a screenshot: a PNG, base64-encoded. */
   screenshot(): Promise<string>
   close(): Promise<void>
@@ -37,11 +42,16 @@ type Message = {
  *
  * @param readyWhen an expression that is true once the page has loaded its content
  * @param view.width of the window in CSS pixels
+ * @param view.hasScripts false turns JavaScript off in the page, and with it `evaluate` and `readyWhen`
+ * @param view.languages `Accept-Language` of the browser
  */
 export async function openPage(
   url: string,
   readyWhen: string,
-  view: { width: number; isDark: boolean } = { width: 1280, isDark: false },
+  view: { width: number; isDark: boolean; hasScripts?: boolean; languages?: string } = {
+    width: 1280,
+    isDark: false,
+  },
 ): Promise<BrowserPage> {
   if (chromiumPath === null) throw new Error('Chromium is not installed.')
   const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
@@ -126,6 +136,10 @@ export async function openPage(
   })
   const features = [{ name: 'prefers-color-scheme', value: view.isDark ? 'dark' : 'light' }]
   await call('Emulation.setEmulatedMedia', { features })
+  const { hasScripts = true, languages } = view
+  if (!hasScripts) await call('Emulation.setScriptExecutionDisabled', { value: true })
+  if (languages !== undefined)
+    await call('Network.setExtraHTTPHeaders', { headers: { 'Accept-Language': languages } })
   // The page polls the expression itself, once per animation frame.
   const waitFor = async (condition: string) => {
     const isTrue = `location.href !== 'about:blank' && document.body && (${condition})`
@@ -138,8 +152,12 @@ export async function openPage(
     await call('Page.navigate', { url: 'about:blank' })
     await call('Page.navigate', { url: address })
   }
+  const findElement = async (selector: string) => {
+    const root = readPath(await call('DOM.getDocument'), 'root', 'nodeId')
+    return Number(readPath(await call('DOM.querySelector', { nodeId: root, selector }), 'nodeId'))
+  }
   await open(url)
-  await waitFor(readyWhen)
+  if (hasScripts) await waitFor(readyWhen)
 
   return {
     requests,
@@ -147,6 +165,18 @@ export async function openPage(
     evaluate,
     open,
     waitFor,
+    async waitForElement(selector) {
+      while (!(await findElement(selector).catch(() => 0))) await Bun.sleep(50)
+    },
+    async focusElement(selector) {
+      await call('DOM.focus', { nodeId: await findElement(selector) })
+    },
+    async press(key) {
+      const code = { Tab: 9, Enter: 13, Backspace: 8 }[key] ?? 0
+      const event = { key, code: key, windowsVirtualKeyCode: code, ...(key === 'Enter' && { text: '\r' }) }
+      await call('Input.dispatchKeyEvent', { type: 'keyDown', ...event })
+      await call('Input.dispatchKeyEvent', { type: 'keyUp', ...event })
+    },
     type: async (text) => void (await call('Input.insertText', { text })),
     screenshot: async () =>
       String(readPath(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),

@@ -4,7 +4,9 @@ let asked
 
 /** Shows the answer of the server, which is a whole page, in the place of this one. */
 function show(text, path) {
-  const next = new DOMParser().parseFromString(text, 'text/html')
+  // Style and script stay those of this page, whose policy refuses others.
+  const body = text.replace(/<(style|script)[^]*?<\/\1>/g, '')
+  const next = new DOMParser().parseFromString(body, 'text/html')
   document.title = next.title
   byId('page').replaceWith(document.adoptNode(next.getElementById('page')))
   // Empty and filled again: screen readers announce an alert when its content changes.

@@ -3,6 +3,7 @@ import type { Database } from '../../../src/store/engine/database.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { createPageVisitor } from '../../helpers/page-visitor.ts'
+import { seededRandom } from '../../helpers/seeded-random.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
@@ -190,6 +191,35 @@ describeEachDatabase('the ready page', (open) => {
       expect([status, notice]).toEqual([404, 'This link is not valid or has expired.'])
     }
   })
+
+  test('accepts none of 10,000 forged links, and spends nothing for them', async () => {
+    const { id, url, visitor } = await visit()
+    const phone = newPhone()
+    await visitor.submit({ action: 'send', phone })
+    const before = await otp.get(owner, (await get(id)).requestId ?? '')
+    const right = url.slice(url.lastIndexOf('/') + 1)
+    const random = seededRandom(7)
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const letter = () => letters[Math.floor(random() * letters.length)] ?? ''
+    const forge = (index: number) => {
+      if (index % 2 === 0) return Array.from({ length: 43 }, letter).join('')
+      // The right one with one letter changed, or one too long.
+      const at = Math.floor(random() * 42)
+      const other = letter()
+      return other === right[at] ? `${right}A` : right.slice(0, at) + other + right.slice(at + 1)
+    }
+    let accepted = 0
+    for (let index = 0; index < 10_000; index++)
+      if (await service.services.otp.sessions.open(forge(index))) accepted++
+    for (let index = 0; index < 50; index++) {
+      const address = `http://otpd.test/verify/${forge(index)}`
+      const forged = createPageVisitor(service, address, { cookie: visitor.cookie ?? '' })
+      const { status } = await forged.post({ token: visitor.token, action: 'verify', code: '000000' })
+      if (status !== 404) accepted++
+    }
+    expect(accepted).toBe(0)
+    expect((await otp.get(owner, before.data.id)).data).toEqual(before.data)
+  }, 60_000)
 
   test('does nothing for a form of another site or of another browser', async () => {
     const { id, url, visitor } = await visit()
