@@ -9,6 +9,7 @@ import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
 import { phoneRaces } from './phones.ts'
 import { relayOutcomeRaces } from './relay-outcomes.ts'
+import { sessionRaces } from './sessions.ts'
 import { tokenRaces } from './tokens.ts'
 
 export const races = [
@@ -22,6 +23,7 @@ export const races = [
   ...guardRuleRaces,
   ...guardWalkRaces,
   ...relayOutcomeRaces,
+  ...sessionRaces,
   ...auditRaces,
   ...alertRaces,
 ]
