@@ -22,6 +22,7 @@ import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addAppCredentialCommands } from './app-credentials.ts'
 import { addAppEnvCommand, systemOption, warnIfNotAnswering } from './app-env.ts'
+import { addAppPageCommand } from './app-page.ts'
 import { addAppManageCommands } from './app-manage.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 import { addFieldOptions, readFields, settingOptions, type FieldOptions } from './field-options.ts'
@@ -123,6 +124,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
 
   addAppEnvCommand(app, runCommand)
   addAppManageCommands(app, runCommand)
+  addAppPageCommand(app, runCommand)
   addAppCredentialCommands(app, runCommand)
 }
 

@@ -24,6 +24,7 @@ import {
   type FieldOptions,
 } from './field-options.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
+import { addOtpSessionCommands } from './otp-session.ts'
 import { addOtpDeliverCommands } from './otp-deliver.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
@@ -178,6 +179,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     phoneHelp,
     envFileHelp,
   })
+  addOtpSessionCommands(otp, runCommand, envFileHelp)
   addOtpRequestCommands(otp, runCommand)
 }
 

@@ -99,6 +99,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       project: `p-${mode}`,
       requestId: '',
       messageId: '',
+      sessionId: '',
       webhookId: '',
       deliveryId: '',
       receiverUrl: receiver.url,
@@ -139,7 +140,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       const result = await runCase(path, commandCase)
       const { savesAs } = commandCase
       if (savesAs !== undefined) {
-        const prefix = { requestId: 'otp', messageId: 'msg', webhookId: 'whk' }[savesAs]
+        const prefix = { requestId: 'otp', messageId: 'msg', sessionId: 'ses', webhookId: 'whk' }[savesAs]
         context[savesAs] = new RegExp(`${prefix}_\\w{26}`).exec(result.stdout)?.[0] ?? ''
       }
       if (path === 'webhook deliveries')

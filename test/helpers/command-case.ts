@@ -4,6 +4,7 @@ export type CommandContext = {
   project: string
   requestId: string
   messageId: string
+  sessionId: string
   webhookId: string
   deliveryId: string
   receiverUrl: string
@@ -39,5 +40,5 @@ export type CommandCase = {
   /** Runs until Ctrl-C, which is sent once it reads a stream. */
   isEndless?: true
   /** Stores the id from the output in the context. */
-  savesAs?: 'requestId' | 'messageId' | 'webhookId'
+  savesAs?: 'requestId' | 'messageId' | 'sessionId' | 'webhookId'
 }

@@ -2,7 +2,7 @@ import type { CommandCase, CommandContext } from './command-case.ts'
 
 const env = ['--env-file', 'web.env']
 
-/** Cases for codes of another system. */
+/** Cases for codes of another system, and for the ready page. */
 export const relayCases: [path: string, prepare: (context: CommandContext) => CommandCase][] = [
   [
     'otp deliver',
@@ -18,6 +18,31 @@ export const relayCases: [path: string, prepare: (context: CommandContext) => Co
     ({ messageId }) => ({
       args: [messageId, 'verified', ...env],
       stdout: '✓ Reported that +14155550103 was verified\n',
+    }),
+  ],
+  [
+    'app page',
+    () => ({
+      args: ['web', '--on', '--return-origin', 'https://shop.example'],
+      stdout: /^✓ Page updated\n {2}Page +● on\n {2}Returns to +https:\/\/shop\.example\n/,
+      stderr: /Next: otpd otp session create --return-url URL --env-file FILE/,
+    }),
+  ],
+  [
+    'otp session create',
+    () => ({
+      args: ['--return-url', 'https://shop.example/back', ...env],
+      stdout: /^ {2}Session +ses_\w+\n {2}Link +http:\S+\/verify\/[\w-]{43}\n {2}Expires /,
+      stderr: /▄[^]*Next: otpd otp session get ses_\w+ --env-file web\.env/,
+      savesAs: 'sessionId',
+      isWide: true,
+    }),
+  ],
+  [
+    'otp session get',
+    ({ sessionId }) => ({
+      args: [sessionId, ...env],
+      stdout: /^ {2}Session +ses_\w+\n {2}Status +created\n/,
     }),
   ],
 ]

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { findApplication } from '../client/find.ts'
+import type { Route } from '../client/routes.ts'
+import type { ApplicationPage } from '../client/resources.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { usageError } from '../terminal/errors.ts'
+import type { Output } from '../terminal/output.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
+import { addFieldOptions, nullableOption, readFields, type FieldOptions } from './field-options.ts'
+
+type PageChanges = Route<'PATCH', '/v1/applications/:id/page'>['body']
+type PageOptions = { on?: boolean; off?: boolean; logo?: string }
+
+const changeOptions: FieldOptions<Omit<PageChanges, 'enabled' | 'logo'>> = {
+  returnOrigins: {
+    flags: '--return-origin <origin>',
+    help: 'where the page may return to, like https://shop.example; repeat it for several',
+    isRepeatable: true,
+    parse: (texts: readonly string[]) => [...texts],
+  },
+  name: nullableOption('-n, --name <name>', 'name in the header, instead of that of the application'),
+  colour: nullableOption('--colour <#rrggbb>', 'color of the buttons'),
+}
+
+/** Registers `otpd app page`. */
+export function addAppPageCommand(app: Command, runCommand: RunCommand) {
+  addFieldOptions(app.command('page'), changeOptions)
+    .argument('<app>', 'id or name of the application')
+    .description('show or set up its ready page, where users verify their phone')
+    .option('--on', 'turn the page on')
+    .option('--off', 'turn the page off; open links are refused at once')
+    .option('--logo <file>', "PNG, JPEG, GIF or WebP image of up to 24 KiB; '' removes it")
+    .addHelpText(
+      'after',
+      examples(
+        'otpd app page web',
+        'otpd app page web --on --return-origin https://shop.example',
+        "otpd app page web --name 'The Shop' --colour '#0055cc' --logo shop.png",
+      ),
+    )
+    .action((idOrName: string, options: PageOptions, command: Command) =>
+      runCommand(command, async ({ connect, io, output }) => {
+        const body = readPageChanges(command, options, io.workingDirectory)
+        const { api } = connect()
+        const id = await findApplication(api, idOrName)
+        const params = { id }
+        const isChange = Object.keys(body).length > 0
+        const response = isChange
+          ? await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params, body })
+          : await api.asDeveloper('GET', '/v1/applications/:id/page', { params })
+        const title = isChange ? [`${output.paint.green('✓')} Page updated`] : []
+        output.printResult(response.body, () => [...title, pageText(response.data, output)].join('\n'))
+        if (response.data.enabled)
+          output.suggestNext('otpd otp session create --return-url URL --env-file FILE')
+        else output.suggestNext(`otpd app page ${id} --on --return-origin https://YOUR.SITE`)
+      }),
+    )
+}
+
+function readPageChanges(command: Command, { on, off, logo }: PageOptions, folder: string): PageChanges {
+  if (on && off) throw usageError('--on and --off exclude each other.', 'Pass one of them.')
+  const changes: PageChanges = readFields(command, changeOptions)
+  if (on || off) changes.enabled = on === true
+  if (logo !== undefined) changes.logo = logo === '' ? null : readLogo(resolve(folder, logo))
+  return changes
+}
+
+const imageTypes: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+}
+
+/** Reads an image as a data URL. The server checks its size. @throws usage error for a file that cannot be read */
+function readLogo(path: string): string {
+  const type = imageTypes[extname(path).toLowerCase()]
+  if (type === undefined) throw usageError('--logo must be a .png, .jpg, .gif or .webp file.')
+  try {
+    return `data:${type};base64,${readFileSync(path).toString('base64')}`
+  } catch {
+    throw usageError(`The file of --logo cannot be read: ${path}`)
+  }
+}
+
+function pageText(page: ApplicationPage, { paint }: Output): string {
+  const size = page.logo === null ? null : `${Math.ceil(page.logo.length / 1024)} KiB`
+  return formatFacts(
+    [
+      ['Page', page.enabled ? paint.green('● on') : paint.red('○ off')],
+      ['Returns to', page.returnOrigins.length === 0 ? null : page.returnOrigins.map(printable).join(', ')],
+      ['Name', page.name === null ? 'that of the application' : printable(page.name)],
+      ['Color', page.colour],
+      ['Logo', size],
+    ],
+    paint,
+  )
+}
