@@ -6,6 +6,7 @@ import {
   type ErrorDetail,
   type OtpdErrorCode,
 } from './errors.ts'
+import { readSettings, type OtpdOptions } from './settings.ts'
 import type {
   CheckInput,
   Target,
@@ -19,6 +20,9 @@ import type {
   DeliveredCode,
   Outcome,
   ReportedOutcome,
+  SessionInput,
+  CreatedSession,
+  Session,
   CheckReason,
   OtpCheck,
 } from './types.ts'
@@ -26,27 +30,8 @@ import { verifyWebhook } from './webhooks.ts'
 
 export * from './errors.ts'
 export * from './types.ts' // `export type *` needs TypeScript 5
+export type { OtpdOptions } from './settings.ts'
 export type { WebhookEvent, WebhookEventType } from './webhooks.ts'
-
-export type OtpdOptions = {
-  /** URL of the server. Defaults to `OTPD_URL`, then `OTPD_SERVER`, which `otpd app create --env-file` writes. */
-  url?: string | undefined
-  /** Defaults to `OTPD_CLIENT_ID`. */
-  clientId?: string | undefined
-  /** Defaults to `OTPD_CLIENT_SECRET`. */
-  clientSecret?: string | undefined
-  /** Defaults to `OTPD_API_KEY`. */
-  apiKey?: string | undefined
-  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  /** Sent with every call. */
-  headers?: Readonly<Record<string, string>> | undefined
-  /** Time of one try; 15,000 by default. */
-  timeoutMs?: number | undefined
-  /** Tries after the first; 2 by default. */
-  maxRetries?: number | undefined
-  /** A browser would show the secrets to its user. */
-  dangerouslyAllowBrowser?: boolean | undefined
-}
 
 export type CallOptions = {
   signal?: AbortSignal | undefined
@@ -140,6 +125,17 @@ export class Otpd {
     return this.#call({ method: 'POST', path, body: { outcome }, retry: 'always', options })
   }
 
+  /** Makes a link to the ready page, on which one user verifies one phone. @throws OtpdError */
+  createSession(input: SessionInput, options?: CallOptions): Promise<CreatedSession> {
+    return this.#call({ method: 'POST', path: '/v1/otp/sessions', body: input, retry: 'always', options })
+  }
+
+  /** Reads a session of the ready page: only `verified` counts, not what the browser says. @throws OtpdError */
+  getSession(id: string, options?: CallOptions): Promise<Session> {
+    const path = `/v1/otp/sessions/${encodeURIComponent(id)}`
+    return this.#call({ method: 'GET', path, retry: 'always', options })
+  }
+
   /** Reads a request. @throws OtpdError */
   get(requestId: string, options?: CallOptions): Promise<OtpRequest> {
     const path = `/v1/otp/${encodeURIComponent(requestId)}`
@@ -231,42 +227,6 @@ function mayRetry({ status, code, retryAfterSeconds = 0 }: OtpdError, retry: Ret
   if (status === 503) return retryAfterSeconds <= retryAfterSecondsMax
   if (retry === 'if_not_done') return false
   return status === 0 || status === 408 || status === 500 || (status === 502 && code !== 'DELIVERY_FAILED')
-}
-
-function readSettings(options: OtpdOptions) {
-  if ('document' in globalThis && options.dangerouslyAllowBrowser !== true)
-    throw new Error('otpd/client holds secrets: call it from a server.')
-  const required = (option: 'url' | 'clientId' | 'clientSecret' | 'apiKey', ...variables: string[]) => {
-    const found = options[option] ?? variables.map(environment).find(Boolean)
-    if (found) return found
-    throw new Error(`${variables.join(' or ')} is missing. Set it, or pass the option ${option}.`)
-  }
-  return {
-    url: readUrl(required('url', 'OTPD_URL', 'OTPD_SERVER')),
-    fetch: options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
-    timeoutMs: options.timeoutMs ?? 15_000,
-    maxRetries: options.maxRetries ?? 2,
-    headers: {
-      ...options.headers,
-      accept: 'application/json',
-      'x-client-id': required('clientId', 'OTPD_CLIENT_ID'),
-      'x-client-secret': required('clientSecret', 'OTPD_CLIENT_SECRET'),
-      'x-api-key': required('apiKey', 'OTPD_API_KEY'),
-    },
-  }
-}
-
-/** @throws Error for what no call could reach, and for the address of the API where that of the server is expected */
-function readUrl(text: string): string {
-  const url = text.replace(/\/+$/, '')
-  if (URL.canParse(url) && /^https?:/.test(url) && !url.endsWith('/v1')) return url
-  throw new Error('The URL of the server is wrong. Write it like https://otp.example.com, without /v1.')
-}
-
-/** Reads a variable where there is an environment: edge workers may have none. */
-function environment(name: string): string | undefined {
-  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } }
-  return process?.env?.[name]
 }
 
 type Answer = {

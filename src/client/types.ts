@@ -89,6 +89,33 @@ export type Outcome = 'verified' | 'failed'
 
 export type ReportedOutcome = { id: string; phone: string; outcome: Outcome }
 
+/** A visit of one user to the ready page. */
+export type SessionInput = {
+  /** Where the browser returns to, as `returnUrl?session=…&state=…`. */
+  returnUrl: string
+  /** The only phone that the user can verify. */
+  phone?: string | undefined
+  country?: string | undefined
+  locale?: string | undefined
+  /** Text of yours that the browser brings back. */
+  state?: string | undefined
+}
+
+export type CreatedSession = { id: string; url: string; expiresAt: string }
+
+export type Session = {
+  id: string
+  appId: string
+  status: 'created' | 'sent' | 'verified' | 'canceled' | 'expired'
+  /** Null until it is verified. */
+  phone: string | null
+  requestId: string | null
+  state: string | null
+  createdAt: string
+  expiresAt: string
+  verifiedAt: string | null
+}
+
 export type CheckReason = 'wrong' | 'expired' | 'used' | 'exhausted' | 'canceled' | 'unknown'
 
 /** Result of a check. */

@@ -6,6 +6,9 @@ import type {
   DeliveredCode,
   Outcome,
   ReportedOutcome,
+  CreatedSession,
+  Session,
+  SessionInput,
   Otpd,
   OtpdErrorCode,
   OtpRequest,
@@ -57,6 +60,12 @@ describe('the types of otpd/client are those of the routes:', () => {
     isSame<DeliveredCode, Result<'/v1/otp/deliver'>>(true)
     isSame<Outcome, Body<'/v1/otp/deliver/:id/outcome'>['outcome']>(true)
     isSame<ReportedOutcome, Result<'/v1/otp/deliver/:id/outcome'>>(true)
+  })
+
+  test('sessions', () => {
+    isSame<Plain<SessionInput>, Body<'/v1/otp/sessions'>>(true)
+    isSame<CreatedSession, Result<'/v1/otp/sessions'>>(true)
+    isSame<Session, ResponseData<'GET', '/v1/otp/sessions/:id'>>(true)
   })
 
   test('get', () => {
