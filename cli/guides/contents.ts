@@ -6,6 +6,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'index',
       'quickstart',
       'sending',
+      'ready-page',
       'webhooks',
       'testing',
       'agents',
