@@ -62,7 +62,7 @@ export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envF
     .command('get')
     .alias('show')
     .argument('<session-id>', 'from otp session create')
-    .description('show what has become of a session, and the phone once it is verified')
+    .description('show the status of a session, and the phone once it is verified')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp session get "$SESSION_ID" --env-file .env.otpd'))
     .action((id: string, options: EnvFileOption, command: Command) =>
