@@ -17,7 +17,7 @@ export function parsePriceFile(bytes: Uint8Array): { rows: PriceRow[]; problems:
   for (const [index, text] of decode(bytes).split(/\r?\n/).entries()) {
     if (problems.length >= problemsMax) break
     const line = index + 1
-    if (text.trim() === '' || (line === 1 && !/\d/.test(text))) continue
+    if (text.trim() === '' || (line === 1 && isHeading(text))) continue
     const row = parseRow(text)
     const first = 'key' in row ? rows.get(keyText(row.key)) : undefined
     if (first && 'key' in row) {
@@ -35,7 +35,7 @@ export function parsePriceFile(bytes: Uint8Array): { rows: PriceRow[]; problems:
 }
 
 function parseRow(text: string): PriceRow | { fault: string; remedy: string } {
-  const cells = text.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
+  const cells = splitCells(text)
   const [destination = '', price = ''] = cells
   if (cells.length !== 2) {
     return {
@@ -48,6 +48,12 @@ function parseRow(text: string): PriceRow | { fault: string; remedy: string } {
   const parsed = parsePriceText(price)
   return 'fault' in parsed ? parsed : { key, price: parsed.value }
 }
+
+const splitCells = (text: string) => text.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
+
+/** Tells a heading from a mistake: it names columns, and neither a destination nor a price. */
+const isHeading = (text: string) =>
+  splitCells(text).every((cell) => 'fault' in parsePriceKey(cell) && /^[a-z][a-z ()/_-]*$/i.test(cell))
 
 const keyText = (key: PriceKey) => (key.kind === 'default' ? key.kind : key.key)
 

@@ -92,6 +92,7 @@ describe('a mistake is reported with its place and what to write', () => {
     ['prefix,price\nUS,', 2, '"" is not a price.', 'such as "0.0079"'],
     ['XX,1', 1, '"XX" is not a country or a prefix.', 'two-letter'],
     ['+999,1', 1, 'No phone number begins with "+999".', '+4930'],
+    ['US,free\nDE,1', 1, '"free" is not a price.', 'such as "0.0079"'],
     ['US,1\nDE,1\nUS,2', 3, 'US already has a price in line 1.', 'Keep one of the two.'],
     ['', 1, 'The file has no prices.', 'Write lines such as +4930,0.07.'],
     [`US,1${' '.repeat(256 * 1024)}`, 1, 'The file is over 256 KiB.', 'Keep one row for each country'],

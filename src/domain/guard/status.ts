@@ -217,6 +217,8 @@ function describeLimit(rule: GuardRule, settings: GuardSettings): string | null 
     case 'TOTAL_DAILY':
       return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
     case 'SPEND_DAILY':
-      return spendPerDay > 0 ? `${formatPrice(spendPerDay)} for the messages of all developers` : null
+      return spendPerDay > 0
+        ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day`
+        : null
   }
 }
