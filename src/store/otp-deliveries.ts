@@ -124,6 +124,29 @@ export function createOtpDeliveryStore(
       .where(eq(messages.requestId, p('requestId')))
       .orderBy(asc(messages.message)),
   )
+  const listDue = database.prepare(() => {
+    const waiting = executor
+      .select()
+      .from(messages)
+      .where(
+        and(
+          // A literal: SQLite uses the partial index of pending messages only if it sees the same text.
+          sql`${messages.status} = 'pending'`,
+          lte(messages.nextAttemptAt, p('now')),
+          or(isNull(messages.leaseUntil), lte(messages.leaseUntil, p('now'))),
+        ),
+      )
+      .orderBy(asc(messages.nextAttemptAt))
+      .limit(rankedMax)
+      .as('waiting')
+    const { developerId } = otpRequests
+    const turn = sql`row_number() over (partition by ${developerId} order by ${waiting.nextAttemptAt})`
+    return executor
+      .select({ requestId: waiting.requestId, message: waiting.message, developerId })
+      .from(waiting)
+      .leftJoin(otpRequests, eq(otpRequests.id, waiting.requestId))
+      .orderBy(turn, asc(waiting.nextAttemptAt))
+  })
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -148,27 +171,7 @@ export function createOtpDeliveryStore(
     list: (requestId) => andThen(list({ requestId }), (rows) => rows.map(toMessage)),
 
     async claim({ owner, now, leaseUntil, places }) {
-      const waiting = executor
-        .select()
-        .from(messages)
-        .where(
-          and(
-            // A literal: SQLite uses the partial index of pending messages only if it sees the same text.
-            sql`${messages.status} = 'pending'`,
-            lte(messages.nextAttemptAt, now),
-            or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
-          ),
-        )
-        .orderBy(asc(messages.nextAttemptAt))
-        .limit(rankedMax)
-        .as('waiting')
-      const { developerId } = otpRequests
-      const turn = sql`row_number() over (partition by ${developerId} order by ${waiting.nextAttemptAt})`
-      const due = await executor
-        .select({ requestId: waiting.requestId, message: waiting.message, developerId })
-        .from(waiting)
-        .leftJoin(otpRequests, eq(otpRequests.id, waiting.requestId))
-        .orderBy(turn, asc(waiting.nextAttemptAt))
+      const due = await listDue({ now })
       const claimed: PlacedMessage[] = []
       for (const { developerId, ...key } of due) {
         const use = { developerId: developerId ?? '' }

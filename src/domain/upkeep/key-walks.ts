@@ -1,4 +1,5 @@
 import type { Keyring, Purpose } from '../model/keys.ts'
+import type { KeyWalkState } from '../store/key-walks.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 /** Brings the rows of one kind to the newest version of a key. */
@@ -40,17 +41,14 @@ export function createKeyWalks(needs: {
 }) {
   const { store, keyring, walks, onEnded = () => {} } = needs
 
-  async function positionOf(walk: KeyWalk): Promise<string | undefined> {
-    const states = await store.read.keyWalks.list()
-    const state = states.find((candidate) => candidate.walk === walk.name)
-    if (state?.version !== keyring.newestVersion(walk.purpose)) return ''
-    return state.position ?? undefined
-  }
+  const hasEnded = (states: readonly KeyWalkState[], walk: KeyWalk) =>
+    states.some(
+      ({ walk: name, version, position }) =>
+        name === walk.name && version === keyring.newestVersion(walk.purpose) && position === null,
+    )
 
   /** @returns whether the walk has ended */
   async function takeStep(walk: KeyWalk, limit: number): Promise<boolean> {
-    const position = await positionOf(walk)
-    if (position === undefined) return true
     const next = await store.write(async (tx) => {
       // Read inside the transaction, which is also when replaced keys are noticed.
       const version = keyring.newestVersion(walk.purpose)
@@ -105,7 +103,10 @@ export function createKeyWalks(needs: {
       throttle: { batchSize: number; yieldToRequests(): Promise<boolean> },
       names?: readonly string[],
     ): Promise<void> {
+      // Read once: usually all walks have ended, and this runs every two seconds.
+      const states = await store.read.keyWalks.list()
       for (const walk of walks.filter(({ name }) => names?.includes(name) ?? true)) {
+        if (hasEnded(states, walk)) continue
         while (!(await takeStep(walk, throttle.batchSize))) {
           if (!(await throttle.yieldToRequests())) return
         }
