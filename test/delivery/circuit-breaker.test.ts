@@ -41,6 +41,20 @@ describe('a circuit breaker', () => {
     expect(breaker.openState(5_000)).toBeDefined()
     expect(breaker.recordOutcome(accepted(null), 5_001)).toBe('closed')
     expect(breaker.openState(5_001)).toBeUndefined()
+    // Closed is not half-open: sends are not held back while one is under way.
+    breaker.beginSend(5_002)
+    expect(breaker.openState(5_002)).toBeUndefined()
+    expect(breaker.recordOutcome(accepted(null), 5_003)).toBeUndefined()
+  })
+
+  test('keeps its backoff when sends fail that were in flight when it opened', () => {
+    const breaker = createCircuitBreaker()
+    fail(breaker, 0, 5)
+    fail(breaker, 1_000, 20)
+    expect(breaker.openState(1_000)?.openUntilMs).toBe(5_000)
+    breaker.beginSend(5_000)
+    fail(breaker, 5_000)
+    expect(breaker.openState(5_000)?.openUntilMs).toBe(15_000)
   })
 
   test('counts uncertain outcomes, and resets with a success', () => {

@@ -5,7 +5,7 @@ export const sabotages: readonly Sabotage[] = [
   // Codes, attempts, states.
   ...inFile(
     'domain/otp/verify.ts',
-    ['http/routes/otp-verify', 'http/routes/otp-lanes'],
+    ['http/routes/otp-verify', 'http/routes/otp-lanes', 'http/routes/otp-limits'],
     [
       [
         'a wrong code is not counted',
@@ -128,7 +128,7 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'store/engine/admission-log.ts',
-    ['domain/limits/rate-limit', 'store/invariants', 'http/routes/otp-limits'],
+    ['store/engine/admission-log', 'store/invariants', 'http/routes/otp-limits'],
     [
       [
         'admissions are not written',
@@ -200,7 +200,7 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'domain/webhooks/auto-disable.ts',
-    ['webhooks/worker', 'domain/webhooks/deliveries', 'webhooks/queue'],
+    ['domain/webhooks/schedule', 'http/routes/webhooks'],
     [
       ['an endpoint that is gone stays enabled', 'if (isGone ||', 'if ('],
       ['a failing endpoint stays enabled', '|| now - since >= failingMaxMs)', ')'],

@@ -167,6 +167,14 @@ describeEachDatabase('a rate limit', (database, kind) => {
     expect(peeked).toEqual(kind === 'SQLite' ? [3, 2, 2] : [2, 2])
   })
 
+  test('appends to its log in the order of time, although a clock is a little behind', () => {
+    const newest = { at: start + 5, seq: 7 }
+    const usage = { used: 1, newest, expiringAt: undefined, hasLater: false }
+    expect(admit(minute('app_1', 3), usage, start, 'APP_RATE')).toMatchObject({
+      admission: { at: start + 5, seq: 8 },
+    })
+  })
+
   test('decides without a promise', async () => {
     const limit = minute(await newSubject(), 1)
     const usage = await write(async (tx) => tx.rateLimits.usage(limit, start))

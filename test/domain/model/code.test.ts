@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
-import { deriveCode, matchesCode, type CodeSource } from '../../../src/domain/model/code.ts'
+import { deriveCode, hashCode, matchesCode, type CodeSource } from '../../../src/domain/model/code.ts'
+import { hmac } from '../../../src/shared/hmac.ts'
 
 const keys = deriveKeys(new Uint8Array(32).fill(1))
 const source = (overrides: Partial<CodeSource> = {}): CodeSource => ({
@@ -17,6 +18,23 @@ test('a code is six digits, with leading zeros kept', () => {
   const sampleCodes = codes(20_000)
   expect(sampleCodes.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
   expect(sampleCodes.filter((code) => code.startsWith('0')).length).toBeGreaterThan(1_800)
+})
+
+test('numbers above the last whole million are skipped, so that no code is likelier than another', () => {
+  const salt = Uint8Array.fromBase64(source().codeSalt, { alphabet: 'base64url' })
+  const digestOf = (id: string) => hmac(keys.code).update(id).update(salt).update(Uint8Array.of(0)).digest()
+  const ids = Array.from({ length: 40_000 }, (_, index) => `otp_${index}`)
+  const skipped = ids.filter((id) => digestOf(id).readUInt32BE(0) >= 4_294_000_000)
+  expect(skipped).not.toEqual([])
+  for (const id of skipped)
+    expect(deriveCode(keys, source({ id }))).toBe(
+      String(digestOf(id).readUInt32BE(4) % 1_000_000).padStart(6, '0'),
+    )
+})
+
+test('the stored hash of a code is that of its request alone', () => {
+  expect(hashCode(keys, 'otp_01', '123456')).not.toBe(hashCode(keys, 'otp_02', '123456'))
+  expect(matchesCode(keys, 'otp_02', '123456', hashCode(keys, 'otp_01', '123456'))).toBe(false)
 })
 
 test('the same request gives the same code again; another id, salt or key gives another one', () => {
