@@ -25,6 +25,7 @@ import { addOtpCommands } from './commands/otp.ts'
 import { addProfileCommands } from './commands/profile.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
+import { addRoutesCommands } from './commands/routes.ts'
 import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
@@ -205,6 +206,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
       { names: ['user', 'users'], register: addUserCommands },
       { names: ['logs'], register: addLogsCommand },
       { names: ['audit'], register: addAuditCommand },
+      { names: ['routes'], register: addRoutesCommands },
       { names: ['analytics'], register: addAnalyticsCommand },
       { names: ['console'], register: addConsoleCommand },
     ],

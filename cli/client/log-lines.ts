@@ -1,3 +1,4 @@
+import { choiceText } from './choice-text.ts'
 import type { LogEntry } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { shortenIds } from '../terminal/table.ts'
@@ -124,7 +125,8 @@ function attemptText(entry: LogEntry) {
   const said = providerReply ? `: ${providerReply}` : ''
   const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
-  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}`
+  const chosen = entry.choice ? `, ${choiceText(entry.choice)}` : ''
+  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}${chosen}`
 }
 
 const channelNames: Partial<Record<string, string>> = {

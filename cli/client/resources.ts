@@ -30,4 +30,5 @@ export type BreakdownRow = MissingBefore<
 >
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
 export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'relays' | 'pool'>
+export type RouteState = ResponseData<'GET', '/v1/routes'>[number]
 export type GuardListRule = ResponseData<'GET', '/v1/guard/rules'>[number]

@@ -1,4 +1,12 @@
-import { type Delivery, type DeliverySettings, type Receipt } from '../domain/model/delivery.ts'
+import { getCountryCallingCode, isSupportedCountry } from 'libphonenumber-js/max/es6'
+import {
+  inboxProvider,
+  toDestination,
+  type Delivery,
+  type DeliverySettings,
+  type Receipt,
+} from '../domain/model/delivery.ts'
+import type { Channel } from '../domain/model/request.ts'
 import type { ChooseProviders } from '../domain/model/route-choice.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -74,6 +82,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])
   let localProviders = new Set<string>()
+  let pricesCurrency: string | undefined
 
   const dispatcher = createDispatcher({
     pool,
@@ -99,6 +108,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
 
   async function configure({ providers, routes, currency }: DeliverySettings): Promise<void> {
     costs.configure(currency)
+    pricesCurrency = currency
     localProviders = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
     const poolUpdated = pool.configure(providers)
     const handles = providers.flatMap(({ name }) => pool.find(name) ?? [])
@@ -152,6 +162,24 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
         title: kind.title,
         channels: provider.channels,
       })),
+
+    /** Finds the route of live messages to any number of a country, with its providers as they are now. */
+    findCountryRoute(channel: Channel, country: string) {
+      const phone = isSupportedCountry(country) ? `+${getCountryCallingCode(country)}` : ''
+      const destination = toDestination({ environment: 'live', phone, country, appId: '' })
+      const route = routing.routeFor(destination, channel)
+      if (!route || !choosing || route.providers.includes(inboxProvider)) return undefined
+      const { strategy = 'order' } = route
+      const candidates = route.providers.map((provider) => ({
+        provider,
+        ...choosing.describe(provider, destination),
+        wasTried: false,
+      }))
+      return { strategy, candidates }
+    },
+
+    /** Currency of all prices; undefined if costs are not counted. */
+    currency: () => pricesCurrency,
 
     /** Lists the newest messages of a developer that the provider did not accept, newest first. */
     listRefusals: (name: string, developerId: string) => pool.find(name)?.refusals.list(developerId) ?? [],

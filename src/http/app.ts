@@ -12,6 +12,7 @@ import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { ListRuleService } from '../domain/guard/list-rules.ts'
 import type { GuardStatusService } from '../domain/guard/status.ts'
+import type { RouteStatusService } from '../domain/routing/route-status.ts'
 import type { ProviderStatusService } from '../domain/otp/provider-status.ts'
 import type { InboxService } from '../domain/otp/inbox.ts'
 import type { LogStreams } from '../domain/log/stream.ts'
@@ -45,6 +46,7 @@ import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
 import { deliveryStatusRoutes } from './routes/delivery-status.ts'
+import { routeStatusRoutes } from './routes/route-status.ts'
 import { developerRoutes } from './routes/developer.ts'
 import { guardRuleRoutes } from './routes/guard-rules.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
@@ -95,6 +97,7 @@ export type AppServices = AuthServices &
     paginate: Paginate
     projects: ProjectService
     providerStatus: ProviderStatusService
+    routeStatus: RouteStatusService
     readIdempotency: ReadIdempotency
     relay: OtpRelay
     /** Wall clock, comparable with those of others. */
@@ -121,6 +124,7 @@ const createApi = (services: AppServices) =>
     .use(authRoutes(services))
     .use(callbackRoutes(services))
     .use(deliveryStatusRoutes(services))
+    .use(routeStatusRoutes(services))
     .use(developerRoutes(services))
     .use(guardRuleRoutes(services))
     .use(healthRoutes(services))

@@ -30,6 +30,7 @@ export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/projects': 'read',
   'GET /v1/projects/:id': 'read',
   'GET /v1/providers': 'read',
+  'GET /v1/routes': 'read',
   'GET /v1/webhooks': 'read',
   'GET /v1/webhooks/:id': 'read',
   'GET /v1/webhooks/:id/deliveries': 'read',

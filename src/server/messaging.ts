@@ -193,6 +193,8 @@ export function createMessaging(needs: MessagingNeeds) {
       if (provider !== null && delivery.takesReports(provider)) outcomes.reportSoon(id)
     },
     listProviders: service.listProviders,
+    findCountryRoute: service.findCountryRoute,
+    currency: service.currency,
     listCircuits: service.listCircuits,
     listRefusals: service.listRefusals,
 

@@ -21,6 +21,7 @@ import { createLogStreams } from '../domain/log/stream.ts'
 import { createRefusedSends } from '../domain/otp/refused-sends.ts'
 import { createOtpRelay } from '../domain/otp/relay.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
+import { createRouteStatusService } from '../domain/routing/route-status.ts'
 import { createProviderStatusService } from '../domain/otp/provider-status.ts'
 import { revertGuardCounts } from '../domain/otp/undelivered.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -206,6 +207,7 @@ export function createServices(needs: ServiceNeeds) {
     listRules: createListRuleService(base),
     guardStatus: createGuardStatusService({ ...base, settings: guard.settings }),
     providerStatus: createProviderStatusService({ ...base, ...messaging }),
+    routeStatus: createRouteStatusService({ ...base, ...messaging }),
     /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */
     configureLimits(changed: Pick<Config, 'guard' | 'budgets'>) {
       guard.configure(changed.guard)

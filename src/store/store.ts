@@ -76,7 +76,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
-    const pending: Pending = { hasDelivery: false, developers: new Set(), leased: [] }
+    const pending: Notes = { hasDelivery: false, developers: new Set(), leased: [] }
     const noteEvent = (developerId: string) => void pending.developers.add(developerId)
     const noteDelivery = () => void (pending.hasDelivery = true)
     const outbox: OutboxNeeds = {
@@ -114,7 +114,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
-  function takeNotes(pending: Pending): Notes {
+  function takeNotes(pending: Notes): Notes {
     const { hasDelivery, leased, developers } = pending
     pending.hasDelivery = false
     pending.leased = []
@@ -214,10 +214,8 @@ type Bound = {
   stored: StoredRows
   chains: AuditChains
   /** Notices of the open transaction. */
-  pending: Pending
+  pending: Notes
 }
-
-type Pending = Notes
 
 /** Notices to give once a transaction is on disk. */
 type Notes = {

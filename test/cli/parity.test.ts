@@ -40,6 +40,7 @@ const commands: Record<string, string> = {
   'POST /v1/guard/rules': 'guard allow',
   'DELETE /v1/guard/rules/{id}': 'guard remove',
   'GET /v1/providers': 'provider list',
+  'GET /v1/routes': 'routes',
   'GET /v1/health': 'health',
   'GET /v1/health/ready': 'health',
   'GET /v1/inbox': 'inbox',

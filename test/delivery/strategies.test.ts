@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { formatPrice } from '../../src/domain/model/price.ts'
 import type { Strategy } from '../../src/domain/model/route-choice.ts'
 import { minuteMs } from '../../src/shared/durations.ts'
 import { createStore } from '../../src/store/store.ts'
@@ -40,6 +41,7 @@ describeEachDatabase('a route with a strategy', (database) => {
           prices: { default: prices[name], countries: {}, prefixes: {} },
         })),
         routes: [{ ...route, providers, ...(strategy && { strategy }) }],
+        currency: 'EUR',
       },
       messaging: { pollMs: 3_600_000 },
       env: { OTPD_PHONE_SEND_BUDGET: 'off', OTPD_GUARD_MODE: 'off' },
@@ -123,6 +125,37 @@ describeEachDatabase('a route with a strategy', (database) => {
         choice: { strategy: 'cost', considered: [considered(other), considered(provider ?? other)] },
       },
     ])
+  })
+
+  test('is shown by country, with what it saved against the first provider', async () => {
+    await start('cost')
+    const developer = await service.createDeveloper()
+    application = await service.createApplication(developer)
+    const get = async () =>
+      (await service.request<Array<Record<string, unknown>>>('GET', '/v1/routes', { as: developer })).data
+    expect(await get()).toEqual([])
+    const { cheap } = await sendAll(60, () => true)
+    const [row, ...others] = await get()
+    expect(others).toEqual([])
+    expect(row).toMatchObject({
+      channel: 'sms',
+      country: 'NL',
+      strategy: 'cost',
+      reason: 'best',
+      firstProvider: 'dear',
+      currency: 'EUR',
+      sent: 60,
+      saved: formatPrice(cheap * (prices.dear - prices.cheap)),
+      providers: [
+        { provider: 'cheap', price: '0.005', samples: cheap, circuit: 'closed', silent: false },
+        { provider: 'dear', price: '0.009', samples: 60 - cheap },
+      ],
+    })
+    // Another developer sees the same estimates, and messages of its own.
+    const other = await service.request<unknown[]>('GET', '/v1/routes', {
+      as: await service.createDeveloper(),
+    })
+    expect(other.data).toMatchObject([{ country: 'NL', sent: 0, saved: '0' }])
   })
 
   test('fails over to the next best, and leaves out a provider with an open circuit', async () => {

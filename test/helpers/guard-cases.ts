@@ -1,7 +1,8 @@
 import type { CommandCase } from './command-case.ts'
 
-/** The commands for alerts and the guard: of the host, and of rules that allow and deny. */
+/** The commands for routes, alerts and the guard: of the host, and of rules that allow and deny. */
 export const guardCases: [string, () => CommandCase][] = [
+  ['routes', () => ({ args: [], stdout: /^Nothing is known yet\.|^COUNTRY / })],
   ['alerts', () => ({ args: [], stdout: 'Nothing is wrong.\n', json: 'own' })],
   ['alerts test', () => ({ args: ['webhook'], stdout: '✓ webhook: sent\n', json: 'own' })],
   [

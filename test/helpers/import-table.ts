@@ -175,7 +175,7 @@ export const importRules: readonly ImportRule[] = [
   {
     area: 'src/http/routes',
     imports: [
-      ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
+      ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'routing', 'webhooks'),
       'src/http',
     ],
     types: ['src/domain/upkeep/phone-service.ts'],
@@ -207,7 +207,7 @@ export const importRules: readonly ImportRule[] = [
   {
     area: 'src/http/app.ts',
     imports: [
-      ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'webhooks'),
+      ...domain('accounts', 'apps', 'guard', 'limits', 'log', 'model', 'otp', 'routing', 'webhooks'),
       'src/http',
       'src/http/docs.ts',
       'src/http/compat',

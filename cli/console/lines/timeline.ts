@@ -1,4 +1,5 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
+import { choiceText } from '../../client/choice-text.ts'
 import { refusedText } from '../../client/log-lines.ts'
 import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { eventTone } from './log.ts'
@@ -59,6 +60,7 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
       event.providerMessageId ?? '',
       event.providerReply ?? '',
+      event.choice ? choiceText(event.choice) : '',
     ]
     return [`${event.channel}${by}: ${event.outcome}`, details.filter(Boolean).join('  ')]
   }

@@ -21,7 +21,9 @@ export type LearningStrategy = (typeof learningStrategies)[number]
 export type RouteCell = { provider: string; channel: Channel; country: string | null }
 
 /** Which codes an estimate rests on: those of the country, or of a larger group where these are fewer than 50. */
-export type EstimateScope = 'country' | 'region' | 'provider' | 'others' | 'none'
+export const estimateScopes = ['country', 'region', 'provider', 'others', 'none'] as const
+
+export type EstimateScope = (typeof estimateScopes)[number]
 
 /** Share of codes that are expected to be verified. */
 export type ConversionEstimate = {

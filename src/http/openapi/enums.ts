@@ -1,6 +1,7 @@
 import { auditActions } from '../../shared/audit-actions.ts'
 import { ruleEffects, ruleTargets } from '../../domain/model/list-rule.ts'
 import { relayOutcomes } from '../../domain/model/relayed-message.ts'
+import { choiceReasons, learningStrategies } from '../../domain/model/route-choice.ts'
 import { channels, otpStatuses } from '../../domain/model/request.ts'
 import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webhook-delivery.ts'
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
@@ -27,6 +28,17 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
       name: 'Channel',
       values: channels,
       description: 'How a message reaches the phone.',
+    },
+    {
+      name: 'CircuitState',
+      values: ['closed', 'open'],
+      description: '`open` while a provider fails.',
+    },
+    { name: 'ChoiceReason', values: choiceReasons, description: 'Why a provider was chosen.' },
+    {
+      name: 'LearningStrategy',
+      values: learningStrategies,
+      description: 'A strategy that learns from outcomes.',
     },
     {
       name: 'CredentialType',

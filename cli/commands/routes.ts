@@ -1,0 +1,109 @@
+import type { Command } from 'commander'
+import { reasonText } from '../client/choice-text.ts'
+import { formatMoney } from '../client/costs.ts'
+import { findOtpRequest } from '../client/find.ts'
+import { channelName } from '../client/log-lines.ts'
+import type { LogEntry, RouteState } from '../client/resources.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import type { Output } from '../terminal/output.ts'
+import { kept, optional } from '../terminal/table.ts'
+import { printable } from '../terminal/text.ts'
+
+/** Registers the commands that show which providers messages take, and why. */
+export function addRoutesCommands(program: Command, runCommand: RunCommand) {
+  const routes = program
+    .command('routes')
+    .description('show which provider a message would take, by country, and why')
+    .addHelpText('after', examples('otpd routes', 'otpd routes --json', 'otpd routes explain "$REQUEST_ID"'))
+    .action((_options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { body, data } = await connect().api.asDeveloper('GET', '/v1/routes')
+        output.printResult(body, () => routesText(data, output))
+      }),
+    )
+
+  routes
+    .command('explain')
+    .argument('<request-id>', 'request id from otp send, otp_…')
+    .description('show how the provider of each message of a code was chosen')
+    .addHelpText('after', examples('otpd routes explain "$REQUEST_ID"'))
+    .action((id: string, _options: unknown, command: Command) =>
+      runCommand(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const call = { params: { id: await findOtpRequest(api, id) } }
+        const { data } = await api.asDeveloper('GET', '/v1/otp/:id/events', call)
+        const attempts = data.filter(({ type }) => type === 'delivery.attempted')
+        output.printResult(JSON.stringify({ data: attempts }), () => explainText(attempts, output))
+      }),
+    )
+}
+
+function routesText(rows: RouteState[], { formatTable, paint }: Output): string {
+  if (rows.length === 0)
+    return 'Nothing is known yet. Countries appear once codes that a provider sent were verified or expired.'
+  const table = formatTable(
+    [
+      'COUNTRY',
+      optional('CHANNEL'),
+      optional('STRATEGY'),
+      kept('PROVIDER'),
+      kept('PRICE'),
+      kept('CONVERSION'),
+      kept('CODES'),
+      'PER VERIFIED',
+      'STATE',
+    ],
+    rows.flatMap(({ country, channel, strategy, providers }) =>
+      providers.map((one, index) => [
+        index === 0 ? printable(country) : '',
+        index === 0 ? channelName(channel) : '',
+        index === 0 ? strategy : '',
+        index === 0 ? paint.bold(printable(one.provider)) : printable(one.provider),
+        one.price ?? '-',
+        `${Math.round(one.conversion)}%`,
+        String(one.samples),
+        formatMoney(one.costPerVerified),
+        stateText(one, paint),
+      ]),
+    ),
+  )
+  return [table, ...savedLines(rows).map((line) => `\n${line}`)].join('\n')
+}
+
+const stateText = ({ circuit, silent }: RouteState['providers'][number], paint: Output['paint']) =>
+  circuit === 'open' ? paint.red('circuit open') : silent ? paint.yellow('silent') : ''
+
+/** Sums up what strategies saved; no line if no route has one, or prices are missing. */
+export function savedLines(rows: readonly RouteState[]): string[] {
+  const known = rows.filter(({ saved }) => saved !== null)
+  const [first] = known
+  if (!first) return []
+  const sum = known.reduce((total, { saved }) => total + Number(saved), 0)
+  const amount = `${formatMoney(Math.abs(sum))} ${first.currency ?? ''}`.trim()
+  const difference = sum < 0 ? `cost about ${amount} more` : `saved about ${amount}`
+  return [
+    `Your messages of 30 days: strategies ${difference}, compared with the first provider of each route.`,
+  ]
+}
+
+function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeading, paint }: Output): string {
+  if (attempts.length === 0) return 'No provider was asked: the code is in the inbox, or was not sent.'
+  const blocks = attempts.map(({ at, channel = '', provider = '', outcome = '', choice }) => {
+    const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcome}`
+    if (!choice) return `${paint.bold(title)}\nNo strategy chose: it follows the order of the route.`
+    const table = formatTable(
+      [kept('PROVIDER'), kept('PRICE'), kept('CONVERSION'), kept('CODES'), 'PER VERIFIED'],
+      choice.considered.map(({ provider: name, price, conversion, samples }) => [
+        printable(name),
+        price ?? '-',
+        `${conversion}%`,
+        String(samples),
+        price === null ? '-' : formatMoney((Number(price) / conversion) * 100),
+      ]),
+    )
+    const reason = `Strategy ${choice.strategy}: ${reasonText(choice.strategy, choice.reason)}.`
+    return `${paint.bold(title)}\n${reason}\n\n${table}`
+  })
+  return [paint.dim(clockHeading('TIME')), ...blocks].join('\n\n')
+}
