@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Command } from 'commander'
 import type { Dialog } from '../../cli/console/console-context.ts'
 import { editAppDialog, toggleAppDialog } from '../../cli/console/screens/app-dialogs.ts'
+import { pageDialog } from '../../cli/console/screens/page-dialog.ts'
 import { editProjectDialog } from '../../cli/console/screens/project-dialogs.ts'
 import { editDialog, toggleDialog } from '../../cli/console/screens/webhook-dialogs.ts'
 import type { Application, WebhookEndpoint } from '../../cli/client/resources.ts'
@@ -18,6 +19,7 @@ import { createCliFixture, sampleProject } from './cli-fixture.ts'
 // Every property that a PATCH body may have can be set by a command and in the console, or its absence has a reason.
 
 const noProfileScreen = 'The console has no screen for the profile.'
+const logoFile = 'A logo is a file: otpd app page --logo.'
 const credentialHeaders = 'Header values are credentials and are write-only; set them by the API.'
 
 type Resource = {
@@ -62,7 +64,21 @@ const endpoint: WebhookEndpoint = {
   updatedAt: at,
 }
 
+const page = {
+  enabled: true,
+  name: null,
+  logo: null,
+  colour: null,
+  returnOrigins: ['https://shop.example'],
+}
+
 const resources: Resource[] = [
+  {
+    operationId: 'updateApplicationPage',
+    commands: [['app', 'page', application.id]],
+    dialogs: (needs) => [pageDialog(needs, application, page)],
+    missingFormFields: { logo: logoFile },
+  },
   {
     operationId: 'updateApplication',
     commands: [
@@ -127,11 +143,20 @@ function listCalls([noun = '', verb = '', ...args]: string[]) {
   const parent = find(program, noun)
   const options = (parent && find(parent, verb)?.options) ?? []
   if (options.length === 0) return [[noun, verb, ...args]]
-  return options.map(({ long, flags }) => [noun, verb, ...args, long ?? '', sampleValue(flags)])
+  return options.map(({ long, flags }) => {
+    const value = flags.includes('<') ? [sampleValue(flags)] : []
+    return [noun, verb, ...args, long ?? '', ...value]
+  })
 }
 
 const sampleValue = (flags: string) =>
-  flags.includes('<seconds>') ? '120' : flags.startsWith('--events') ? 'otp.verified' : 'x'
+  flags.includes('<seconds>')
+    ? '120'
+    : flags.startsWith('--events')
+      ? 'otp.verified'
+      : flags.startsWith('--logo')
+        ? ''
+        : 'x'
 
 /** Changes one field of a form at a time, and names the properties whose values follow. */
 async function findFormProperties(dialog: Dialog) {

@@ -20,6 +20,7 @@ import { AppSend } from './AppSend.tsx'
 import { AppWebhooks } from './AppWebhooks.tsx'
 import type { AppKeys, SentCode } from './app-tab.ts'
 import { editAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
+import { openPageDialog } from './page-dialog.ts'
 import { sendDialog } from './otp-dialogs.ts'
 
 const tabTitles = {
@@ -86,6 +87,7 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
         ),
       ),
     edit: () => openDialog(editAppDialog(console, app)),
+    page: () => openPageDialog(console, app),
     toggle: {
       run: () => openDialog(toggleAppDialog(console, app)),
       label: app.status === 'active' ? 'disable' : 'enable',

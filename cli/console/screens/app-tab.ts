@@ -4,7 +4,7 @@ import type { Handler } from '../key-router.ts'
 
 /** Keys that work in every tab of an application's page. */
 export type AppKeys = {
-  [Action in 'nextTab' | 'previousTab' | 'send' | 'edit' | 'toggle' | 'remove']: Handler
+  [Action in 'nextTab' | 'previousTab' | 'send' | 'edit' | 'page' | 'toggle' | 'remove']: Handler
 }
 
 /** A code that was sent from the page. `code` is known for test applications only. */
