@@ -48,15 +48,22 @@ export function phoneStep(view: PhoneFormView): Markup {
   return markup`${form(view, markup`${fields}${work}${primary('send', texts.send)}`)}${cancelForm(view)}`
 }
 
-function phoneFields({ language: { texts }, countries, typed, notice }: PhoneFormView): Markup {
+function phoneFields({ language, countries, typed, notice }: PhoneFormView): Markup {
+  const { texts, direction } = language
+  // Right to left, the sign would stand after its number without a mark (UAX #9).
+  const sign = direction === 'rtl' ? '\u200e+' : '+'
   return markup`<label for="country">${texts.country}</label>
-<select id="country" name="country" autocomplete="country">${countries.map((choice) => countryOption(choice, typed.country))}</select>
+<select id="country" name="country" autocomplete="country">${countries.map((choice) => countryOption(choice, sign, typed.country))}</select>
 <label for="phone">${texts.phone}</label>
 <input id="phone" name="phone" type="tel" dir="ltr" autocomplete="tel-national" maxlength="40" required value="${typed.phone}"${fault(notice, 'phone')} autofocus>`
 }
 
-const countryOption = ({ code, name, callingCode, mask }: CountryChoice, selected: string | undefined) =>
-  markup`<option value=${code}${mask !== '' && markup` data-m="${mask}"`}${code === selected && markup` selected`}>${name} +${callingCode}`
+const countryOption = (
+  { code, name, callingCode, mask }: CountryChoice,
+  sign: string,
+  selected: string | undefined,
+) =>
+  markup`<option value=${code}${mask !== '' && markup` data-m="${mask}"`}${code === selected && markup` selected`}>${name} ${sign}${callingCode}`
 
 /** Connects a field with the notice that says what is wrong with it. */
 const fault = (notice: Notice | undefined, field: Notice['field']) =>
