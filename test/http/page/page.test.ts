@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { createPageVisitor } from '../../helpers/page-visitor.ts'
+import { createPurger } from '../../helpers/retention.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import {
@@ -182,6 +184,18 @@ describeEachDatabase('the ready page', (open) => {
     expect(answer.text).toContain(`href="https://shop.example/back?cart=7&amp;session=${id}"`)
     await visitor.post({ action: 'send', phone: newPhone() })
     expect(await get(id)).toMatchObject({ status: 'expired', requestId: null })
+  })
+
+  test('is deleted after a day, and at once with the phone that it is for', async () => {
+    const phone = newPhone()
+    const { id, url } = await visit({ phone })
+    const erased = await erasePhone({ ...service, ...service.services }, phone, { actor: owner.developer })
+    expect(erased.otpRequests).toBe(0)
+    expect((await createPageVisitor(service, url).get()).status).toBe(404)
+    const { id: other } = await visit()
+    service.clock.advance(24 * 60 * 60_000)
+    await createPurger(service)()
+    for (const one of [id, other]) expect(await service.store.read.otpSessions.find(one)).toBeUndefined()
   })
 
   test('is not found by a forged link, whatever it looks like', async () => {
