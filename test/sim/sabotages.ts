@@ -270,7 +270,12 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'store/engine/write-queue.ts',
-    ['store/engine/write-queue', 'store/engine/disk-sync', 'webhooks/disk-fault'],
+    [
+      'store/engine/disk-sync',
+      'store/engine/admission-log',
+      'store/engine/write-queue',
+      'webhooks/disk-fault',
+    ],
     [
       ['writes go on after a disk fault', 'isPoisoned = true\n', ''],
       ['no bound of the writes that wait', 'waiting.length >= waitingMax', 'false'],

@@ -167,6 +167,14 @@ describeEachDatabase('a rate limit', (database, kind) => {
     expect(peeked).toEqual(kind === 'SQLite' ? [3, 2, 2] : [2, 2])
   })
 
+  test('counts an admission for a minute to the millisecond', async () => {
+    const limit = minute(await newSubject(), 1)
+    const at = (now: number) => write((tx) => tryAdmit(tx, limit, now))
+    expect(await at(start)).toBeUndefined()
+    expect(await at(start + windowMs - 1)).toBe(1)
+    expect(await at(start + windowMs)).toBeUndefined()
+  })
+
   test('appends to its log in the order of time, although a clock is a little behind', () => {
     const newest = { at: start + 5, seq: 7 }
     const usage = { used: 1, newest, expiringAt: undefined, hasLater: false }

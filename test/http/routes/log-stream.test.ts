@@ -95,9 +95,12 @@ describe('a stream', () => {
     expect(await stream.next()).toEqual({ id: logStart })
     gate.isHeld = true
     const sent = send()
-    await Bun.sleep(20)
-    // Committed, and so visible to a list, but not flushed.
-    const [entry] = await listLog()
+    // Once it is committed, a list shows it, although it is not flushed.
+    let [entry] = await listLog()
+    while (!entry) {
+      await Bun.sleep(1)
+      ;[entry] = await listLog()
+    }
     service.services.logStreams.wake()
     const next = stream.next()
     expect(await Promise.race([next, Bun.sleep(50).then(() => 'nothing')])).toBe('nothing')

@@ -33,6 +33,21 @@ test('a process that missed changes, which were moved since, forgets its own', a
   }
 })
 
+test('an entry that was moved to the table is removed from it', async () => {
+  const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 3, sliceRows: 50 } })
+  try {
+    for (const key of ['a', 'b', 'c']) await change(database, added, key)
+    for (let turn = 0; turn < 6; turn++) await database.write(async () => {})
+    const connection = new SqliteConnection(path, { readonly: true })
+    expect(connection.query('select key from lists order by key').values()).toEqual([['a'], ['b'], ['c']])
+    connection.close()
+    await change(database, removed, 'b')
+    expect(keys(database)).toEqual(['c', 'a'])
+  } finally {
+    await dispose()
+  }
+})
+
 test('a process that removes an entry of another one, and then reads the list for the first time, does not find it', async () => {
   const { path, database, dispose } = await openTestSqlite()
   const other = openTestFile(path)

@@ -155,6 +155,22 @@ describe('while a flush is under way', () => {
     expect(queue.whenDurable()).rejects.toBe(error)
   })
 
+  test('ten thousand writes may wait, and one more is refused', async () => {
+    const writes = Array.from({ length: 10_001 }, (_, index) => insert(`row ${index}`).catch(() => 'refused'))
+    const first = await Promise.race([writes.at(-1), turns().then(() => 'waits')])
+    expect(first).toBe('refused')
+    slow.failFlush(new Error('EIO'))
+    await turns()
+    slow.failFlush(new Error('EIO'))
+    await Promise.all(writes)
+  })
+
+  test('a body that waits for anything but its transaction is refused', async () => {
+    const written = queue.write(() => new Promise(setImmediate))
+    await expect(written).rejects.toThrow()
+    expect(slow.told).toEqual([])
+  })
+
   test('drain waits for it', async () => {
     let isDrained = false
     const written = insert('a')
