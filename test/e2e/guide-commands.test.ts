@@ -28,6 +28,7 @@ const pages: Record<string, Page> = {
     untyped: { CAMARA_: 'shows what app env printed, and calls it: camara.test.ts' },
   },
   console: {},
+  costs: {},
   guard: { before: [project, application] },
   supabase: {
     before: [project, application],
