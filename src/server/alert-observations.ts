@@ -4,13 +4,14 @@ import { readGuardStatus } from '../domain/guard/status.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
 import type { AlertCause, AlertKind } from '../domain/model/alert.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { CountryDay } from '../domain/store/analytics.ts'
 import type { Store } from '../domain/store/store.ts'
 import { findHalvedConversions, usualDays } from '../domain/upkeep/conversion.ts'
 import { inspectBackups } from '../host/backups.ts'
 import { inspectCertificate } from '../host/certificate.ts'
 import { certificateChecks } from '../shared/certificate-checks.ts'
 import { warning, type Check } from '../shared/check.ts'
-import { dayMs } from '../shared/durations.ts'
+import { dayMs, minuteMs } from '../shared/durations.ts'
 import {
   clockSkewCheck,
   freeSpaceCheck,
@@ -32,8 +33,11 @@ export function createSharedObservers(needs: {
   /** Names of the providers in use. */
   providers(): readonly string[]
   listNodes(): Promise<StoredNode[]>
+  /** Lets waiting calls run. */
+  nextTurn(): Promise<void>
 }): Observer[] {
   const { store, clock, guardSettings, providers, listNodes } = needs
+  const readCountryDays = createCountryDays(store, needs.nextTurn)
   return [
     {
       kind: 'guard',
@@ -61,13 +65,12 @@ export function createSharedObservers(needs: {
     },
     {
       kind: 'conversion',
-      async observe() {
+      observe: atMostEvery(conversionMs, clock, async () => {
         const today = Math.floor(clock.now() / dayMs)
-        const rows = await store.read.analytics.countryDays(today - 1 - usualDays)
-        return findHalvedConversions(rows, today).flatMap((halved) =>
+        return findHalvedConversions(await readCountryDays(today), today).flatMap((halved) =>
           toCauses('conversion', halved.country, conversionCheck(halved)),
         )
-      },
+      }),
     },
     {
       kind: 'node',
@@ -84,6 +87,36 @@ export function createSharedObservers(needs: {
       },
     },
   ]
+}
+
+const conversionMs = 10 * minuteMs
+
+/**
+ * Creates the reader of the counts by country of a day and those before it that a conversion is compared with. A day of 1,000
+ * applications in 20 countries has 20,000 rows, so each is read in a turn of its own, and once if it no longer changes.
+ */
+function createCountryDays(store: Store<'analytics'>, nextTurn: () => Promise<void>) {
+  let ended = new Map<number, CountryDay[]>()
+  return async (today: number): Promise<CountryDay[]> => {
+    const days = Array.from({ length: usualDays + 2 }, (_, index) => today - index)
+    const read = new Map<number, CountryDay[]>()
+    for (const day of days) {
+      read.set(day, ended.get(day) ?? (await store.read.analytics.countriesOfDay(day)))
+      if (!ended.has(day)) await nextTurn()
+    }
+    ended = new Map([...read].filter(([day]) => day < today - 1))
+    return [...read.values()].flat()
+  }
+}
+
+/** Repeats the last result of a function that was called less than `ms` ago. */
+function atMostEvery<T>(ms: number, clock: Clock, call: () => Promise<T>): () => Promise<T> {
+  let last: { at: number; result: T } | undefined
+  return async () => {
+    const now = clock.now()
+    if (last === undefined || now - last.at >= ms) last = { at: now, result: await call() }
+    return last.result
+  }
 }
 
 /** Observers of this node: its disk, backups, certificate and clock. */

@@ -57,6 +57,7 @@ export function startAlerts(
     guardSettings: guard.settings,
     providers: () => messaging.listProviders().map(({ name }) => name),
     listNodes: storage.listNodes,
+    nextTurn: world.timers.nextTurn,
   })
   const own = createNodeObservers({ ...needs, ...storage, config, node: node.isSole ? '' : node.name })
 

@@ -1,4 +1,4 @@
-import { and, eq, gte, ne, sql, type SQL } from 'drizzle-orm'
+import { and, eq, ne, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore, BreakdownCount, BreakdownRange } from '../domain/store/analytics.ts'
 import { keysOf } from '../shared/fields.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -42,7 +42,7 @@ type BreakdownStore = Pick<
   AnalyticsStore,
   | 'addBreakdown'
   | 'deleteBreakdown'
-  | 'countryDays'
+  | 'countriesOfDay'
   | 'daysOfApplication'
   | 'breakdown'
   | 'costCurrency'
@@ -163,7 +163,7 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
       return deleted.length > 0
     },
 
-    countryDays: (firstDay) => listCountryDays(database, executor, firstDay),
+    countriesOfDay: (day) => listCountriesOfDay(database, executor, day),
 
     daysOfApplication: async (developerId, appId, range) =>
       listDaysOfApplication({
@@ -196,14 +196,14 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
   }
 }
 
-/** Sums up live messages by country and day. Messages of test applications have no provider. */
-function listCountryDays(
+/** Sums up live messages of a day by country. Messages of test applications have no provider. */
+function listCountriesOfDay(
   { tables: { breakdownCounts: counts } }: Database,
   executor: QueryExecutor,
-  firstDay: number,
+  ofDay: number,
 ) {
   const { country, day, provider } = counts
-  const isLive = and(gte(day, firstDay), ne(country, ''), ne(provider, ''))
+  const isLive = and(eq(day, ofDay), ne(country, ''), ne(provider, ''))
   return executor
     .select({
       country,

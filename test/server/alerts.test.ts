@@ -112,6 +112,7 @@ describeEachDatabase('a day with every fault', (database) => {
           guardSettings: service.services.guard.settings,
           providers: () => ['main', 'spare'],
           listNodes: async () => nodes,
+          nextTurn: async () => {},
         })
         // Certificates and backups are compared with the time of day, the clock check with both.
         const own = createNodeObservers({

@@ -69,8 +69,8 @@ export type AnalyticsStore = {
   addBreakdown(rows: ReadonlyArray<{ key: BreakdownKey; counts: BreakdownChanges }>): void
   /** Deletes a batch of the breakdown of days before one. @returns true if there may be more */
   deleteBreakdown(beforeDay: number, batchSize: number): Promise<boolean>
-  /** Sums up live messages of all developers, by country and day. */
-  countryDays(firstDay: number): Promise<CountryDay[]>
+  /** Sums up the live messages of a day of all developers by country. */
+  countriesOfDay(day: number): Promise<CountryDay[]>
   /** @param environment undefined: both */
   totals(
     developerId: string,
