@@ -29,6 +29,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/http/page/countries.ts': 'one for each language of the page, and each country',
   'src/http/listener.ts': 'listeners during an exchange of certificates',
   'src/http/route-errors.ts': 'one for each route',
+  'src/server/alert-observations.ts': 'one for each compared day, usualDays and two',
   'src/server/dev-lines.ts': 'development mode only',
   'src/server/messaging.ts': 'one for each configured provider',
   'src/server/tls.ts': 'challenges of a certificate that is being renewed',
