@@ -135,6 +135,7 @@ const channelNames: Partial<Record<string, string>> = {
   telegram: 'Telegram',
   rcs: 'RCS',
   voice: 'voice call',
+  silent: 'a proof',
 }
 
 /** Formats a channel for people. */

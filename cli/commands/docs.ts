@@ -24,7 +24,7 @@ export function addDocsCommand(program: Command, runCommand: RunCommand) {
     .option('-l, --list', 'list the guides')
     .option('-s, --search <words>', 'search all guides')
     .addOption(
-      new Option('--format <format>', 'text for people, or Markdown for programs')
+      new Option('--format <format>', 'text for people, or md for programs (Markdown)')
         .choices(['text', 'md'])
         .default('text'),
     )

@@ -26,6 +26,7 @@ import {
 import { countryFlags, countryHelp } from './country-option.ts'
 import { addOtpSessionCommands } from './otp-session.ts'
 import { addOtpDeliverCommands } from './otp-deliver.ts'
+import { addOtpProofCommands } from './otp-proofs.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 type SendOptions = EnvFileOption & IdempotencyOption
@@ -65,7 +66,7 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
   challenge: textOption('--challenge <token>', 'token of the challenge that the end user passed'),
 }
 
-const { channel, locale, clientIp, deviceId, challenge } = sendOptions
+const { channel, locale, metadata, clientIp, deviceId, challenge } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   country,
@@ -174,6 +175,10 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
+  addOtpProofCommands(otp, runCommand, {
+    fields: { country, metadata, clientIp, deviceId },
+    envFileHelp,
+  })
   addOtpDeliverCommands(otp, runCommand, {
     fields: { country, channel, locale, clientIp },
     phoneHelp,

@@ -32,6 +32,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'costs',
       'guard',
       'challenge',
+      'proofs',
       'backup',
       'data',
       'many-nodes',

@@ -4,6 +4,7 @@ export const searchWords: Readonly<Record<string, string>> = {
   sending: 'curl node javascript python go php ruby sample example',
   'sending#retry-safely': 'duplicate twice idempotency-key',
   agents: 'ai llm claude copilot cursor skill mcp llms.txt markdown',
+  proofs: 'silent network authentication android sim carrier sna firebase pnv number verification',
   testing: 'ci mock fake sandbox virtual',
   twilio: 'twilio verify migration switch',
   'providers#kinds-of-providers':

@@ -3,6 +3,7 @@ import type { TokenLogin } from '../domain/accounts/developers.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
+import { isStrictJws } from './strict-jws.ts'
 import { hourMs, minuteMs } from '../shared/durations.ts'
 import { createTokenCache, type VerifiedIdToken } from './token-cache.ts'
 
@@ -102,17 +103,6 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       }
     },
   }
-}
-
-/**
- * Whether a token is three parts of strict base64url (RFC 7515 §2): without padding, other characters, or bits after the
- * last byte, which decoders ignore. One token so has one form, and its hash identifies it.
- */
-function isStrictJws(token: string): boolean {
-  const parts = token.split('.')
-  return (
-    parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
-  )
 }
 
 /**

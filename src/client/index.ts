@@ -16,6 +16,7 @@ import type {
   VerifiedOtp,
   CanceledOtp,
   OtpRequest,
+  ProofInput,
   DeliverInput,
   DeliveredCode,
   Outcome,
@@ -107,6 +108,11 @@ export class Otpd {
   /** Checks a code. @throws OtpdError if it is not right */
   verify(input: CheckInput, options?: CallOptions): Promise<VerifiedOtp> {
     return this.#call({ method: 'POST', path: '/v1/otp/verify', body: input, retry: 'if_not_done', options })
+  }
+
+  /** Verifies a phone by a proof instead of a code. @throws OtpdError with the code PROOF_REJECTED for a bad one */
+  prove(input: ProofInput, options?: CallOptions): Promise<VerifiedOtp> {
+    return this.#call(once('/v1/otp/proofs', input, options))
   }
 
   /** Cancels a pending request. @throws OtpdError */

@@ -51,6 +51,20 @@ export type SentOtp = {
 
 export type VerifiedOtp = { requestId: string; phone: string; status: 'verified'; verifiedAt: string }
 
+/** A token of Firebase Phone Number Verification, in the place of a code. */
+export type ProofInput = {
+  type: 'firebase-pnv'
+  token: string
+  /** Nonce that you gave to the app: another one in the token is refused. */
+  nonce?: string | undefined
+  /** The number that you expect: another one in the token is refused. */
+  phone?: string | undefined
+  country?: string | undefined
+  metadata?: Readonly<Record<string, string>> | undefined
+  clientIp?: string | undefined
+  deviceId?: string | undefined
+}
+
 export type CanceledOtp = { requestId: string; phone: string; status: 'canceled' }
 
 export type OtpRequest = {

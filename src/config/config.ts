@@ -14,6 +14,7 @@ import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
 import { ratePerMinuteMax, readPlans } from './plans.ts'
+import { readProofs, type ProofConfig } from './proofs.ts'
 import { readRetention } from './retention.ts'
 import { readTemplates } from './templates.ts'
 import { readDomains, readTls, type TlsConfig } from './tls.ts'
@@ -96,6 +97,7 @@ export type Config = {
     phoneSend: 'off' | 'monitor' | 'enforce'
   }
   guard: GuardSettings
+  proofs: ProofConfig
   retention: RetentionSettings
   backup: BackupConfig
   /** Address of the Prometheus endpoint; null disables metrics. */
@@ -119,9 +121,6 @@ export type Config = {
     s3: S3Secrets | null
   }
 }
-
-/** The data directory to move, and the PostgreSQL database to move it to. */
-export type MoveConfig = { source: LoadedConfig; target: DatabaseConfig | null; problems: Problem[] }
 
 export type LoadedConfig = {
   /** Null if there is any problem. */
@@ -222,12 +221,6 @@ export function loadConfig(
   const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
   const backup = readBackup(reader, input, { databaseSource: database.source, use })
-  const plans = readPlans(reader, configFile.entries, {
-    sendPerMinute,
-    verifyPerMinute,
-    consolePerMinute,
-    lookupsPerMinute,
-  })
 
   const config: Config = {
     configFile: configFile.path,
@@ -255,7 +248,13 @@ export function loadConfig(
     retention,
     backup: backup.config,
     metricsListen,
-    plans,
+    proofs: readProofs(reader),
+    plans: readPlans(reader, configFile.entries, {
+      sendPerMinute,
+      verifyPerMinute,
+      consolePerMinute,
+      lookupsPerMinute,
+    }),
     delivery,
     templates: readTemplates(reader, configFile.entries),
     alerts: readAlerts(reader, input, configFile.entries, use),
@@ -268,23 +267,6 @@ export function loadConfig(
   }
   const { problems, warnings, values } = reader
   return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
-}
-
-/** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
-export function loadMoveConfig(input: ConfigInput): MoveConfig {
-  const source = loadConfig(input, { ignoresDatabase: true })
-  const reader = createReader(input)
-  // The source reports the problems of the file itself.
-  readConfigFile(createReader(input), input)
-  const { config: target, source: name } = readDatabase(reader, input)
-  if (name === null) {
-    reader.report(
-      'OTPD_DATABASE_URL',
-      'There is no PostgreSQL database to move to.',
-      'Set OTPD_DATABASE_URL_FILE to a file with its URL.',
-    )
-  }
-  return { source, target, problems: [...source.problems, ...reader.problems] }
 }
 
 /** Reads the address of the Prometheus endpoint; null disables metrics. */

@@ -45,6 +45,7 @@ export const newSettings: Record<string, readonly string[]> = {
     'guard.challenge.verifyUrl',
     'guard.spendPerDay',
     'prices.currency',
+    'proofs.firebase.projects',
     'server.drainSeconds',
   ],
 }

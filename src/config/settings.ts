@@ -2,6 +2,7 @@ import { backupSettings } from './backup-settings.ts'
 import { databaseSettings } from './database-settings.ts'
 import { guardSettings } from './guard-settings.ts'
 import { limitSettings } from './limit-settings.ts'
+import { proofSettings } from './proof-settings.ts'
 import type { Setting } from './setting.ts'
 import { domainSettings, tlsSettings } from './tls-settings.ts'
 
@@ -249,6 +250,7 @@ export const settings = {
     description: 'Days after which audit trail entries are deleted; 0 means never.',
   },
   ...backupSettings,
+  ...proofSettings,
 } as const satisfies Record<string, Setting>
 
 export type SettingId = keyof typeof settings

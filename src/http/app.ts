@@ -54,6 +54,7 @@ import { inboxRoutes } from './routes/inbox.ts'
 import { logStreamRoutes } from './routes/log-stream.ts'
 import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
+import type { IssueTestProof } from './routes/otp-proofs.ts'
 import { supabaseHookRoute } from './routes/supabase-hook.ts'
 import { projectRoutes } from './routes/projects.ts'
 import { totpRoutes } from './routes/totp.ts'
@@ -100,6 +101,7 @@ export type AppServices = AuthServices &
     routeStatus: RouteStatusService
     readIdempotency: ReadIdempotency
     relay: OtpRelay
+    testProofs: IssueTestProof | undefined
     /** Wall clock, comparable with those of others. */
     wall: Clock
     receiveCallback: ReceiveCallback
@@ -203,7 +205,7 @@ export const securityHeaders = {
  * no page may.
  */
 const serverOnlyPaths =
-  /^\/(v1\/(otp\/((send|resend|verify|cancel|sessions)\/?$|deliver(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
+  /^\/(v1\/(otp\/((send|resend|verify|cancel|sessions)\/?$|(deliver|proofs)(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

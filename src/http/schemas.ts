@@ -4,7 +4,7 @@ import type { JsonText } from '../shared/json.ts'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 import type { ErrorCode } from '../domain/model/errors.ts'
 import { errorCodes } from './errors.ts'
-import { environments } from '../shared/otp-values.ts'
+import { channels, environments, type Channel } from '../shared/otp-values.ts'
 
 // Uses TypeBox directly instead of Elysia's `t`: `t.Integer` coerces strings and obscures the OpenAPI document.
 
@@ -223,3 +223,6 @@ export const pageQuery = {
     }),
   ),
 }
+
+/** Channel of a message, in a response. */
+export const messageChannel = Type.Unsafe<Channel>(oneOf(channels))

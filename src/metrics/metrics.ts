@@ -153,7 +153,7 @@ export function createMetrics({ backups, ...needs }: MetricsNeeds) {
 
   const otpCounterFor = (route: string) => {
     const path = documentedPath(route)
-    if (path === '/v1/otp/verify') return { counter: verifications, successOutcome: 'verified' }
+    if (/\/otp\/(verify|proofs)$/.test(path)) return { counter: verifications, successOutcome: 'verified' }
     return path === '/v1/otp/send' || path === '/v1/otp/resend'
       ? { counter: sends, successOutcome: 'sent' }
       : undefined

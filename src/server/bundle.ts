@@ -1,6 +1,7 @@
 /** Entry point of the server code, loaded lazily by the command line: most commands never need it. */
 export * from '../config/changes.ts'
 export * from '../config/config.ts'
+export { loadMoveConfig } from '../config/move.ts'
 export { listNewerSettings } from '../config/new-settings.ts'
 export { providerNamePattern } from '../config/tables.ts'
 export type { AccountCheck } from '../delivery/kit/account-check.ts'

@@ -43,6 +43,7 @@ import { createDeveloperAuthenticator, requireTotp } from '../http/require-devel
 import { createPaginate } from '../http/pagination.ts'
 import type { Node } from './leadership.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
+import { createProofs } from './proofs.ts'
 import { createConnections } from '../webhooks/connections.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
@@ -66,6 +67,8 @@ export type ServiceNeeds = {
     | 'guard'
     | 'plans'
     | 'templates'
+    | 'proofs'
+    | 'dev'
   >
   store: Store
   keys: Keys
@@ -79,8 +82,8 @@ export type ServiceNeeds = {
   node: Node
   /** URL under which callers reach this server. A function, since the port may be known only after binding. */
   publicUrl: () => string
-  /** Called when the keys of an external identity provider could not be loaded. */
-  onKeysFailed?(cause: unknown): void
+  /** Called when the keys that check tokens could not be loaded. */
+  onKeysFailed?: ((owner: 'the identity provider' | 'Firebase', cause: unknown) => void) | undefined
   /** Called at most once a minute when an ID token exceeds the setting `auth.tokenMaxHours`. */
   onTokenTooLong?(hours: number): void
   /** Logs events of message delivery, such as circuit changes. */
@@ -126,7 +129,7 @@ export function createServices(needs: ServiceNeeds) {
   const identity = config.oidc
     ? createExternalIdentity(identityNeeds, {
         ...config.oidc,
-        onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
+        onKeysFailed: (cause) => needs.onKeysFailed?.('the identity provider', cause),
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
   const apiTokens = createApiTokenService(base)
@@ -170,6 +173,7 @@ export function createServices(needs: ServiceNeeds) {
   const { delivery, attempts, receiveCallback } = messaging
   let sendBudget = config.budgets.phoneSend
   const recordRefusedSend = createRefusedSends(base)
+  const proofs = createProofs(config, { wall, world, newId, onKeysFailed: needs.onKeysFailed })
 
   const authenticateBeforeTotp = createDeveloperAuthenticator({
     ...identity,
@@ -228,6 +232,7 @@ export function createServices(needs: ServiceNeeds) {
       guard,
       challenges,
       recordRefusedSend,
+      checkProof: proofs.check,
       onEnded: messaging.onEnded,
     }),
     relay: createOtpRelay({
@@ -243,6 +248,8 @@ export function createServices(needs: ServiceNeeds) {
     pages: createPageService(base),
     phones: createPhoneService({ ...base, yieldToRequests: world.timers.nextTurn }),
     projects: createProjectService(base),
+    /** Only in development mode. */
+    testProofs: proofs.test,
     receiveCallback,
     sendWebhook: send,
     closeIdleConnections() {

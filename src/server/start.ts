@@ -145,7 +145,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       report: (level, text, fields) => log[level](text, fields),
       onProviderTried: metrics?.observeProviderSend,
       onCircuitOpened: metrics?.recordCircuitOpened,
-      onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
+      onKeysFailed: (owner, cause) => log.warn(`the keys of ${owner} could not be loaded`, { cause }),
       onTokenTooLong: (hours) =>
         log.warn('an ID token was refused, because its lifetime exceeds auth.tokenMaxHours', {
           hours: Math.round(hours),

@@ -14,5 +14,11 @@ export type FailureReason = (typeof failureReasons)[number]
 export const sessionStatuses = ['created', 'sent', 'verified', 'canceled', 'expired'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]
 
+/** Channels of messages. */
 export const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
-export type Channel = (typeof channels)[number]
+/** Channel of a request that has no message: its phone was proved without a code. */
+export const silentChannel = 'silent'
+export type MessageChannel = (typeof channels)[number]
+/** How a request reaches its phone. */
+export type Channel = MessageChannel | typeof silentChannel
+export const requestChannels = [...channels, silentChannel] as const

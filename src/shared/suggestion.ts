@@ -4,7 +4,7 @@ export function suggest(name: string, candidates: readonly string[]): string | u
     Math.min(distanceOf(name, candidate), distanceOf(lastKey(name), lastKey(candidate)))
   const nearest = candidates
     .filter((candidate) => isNear(name, candidate))
-    .toSorted((a, b) => distance(a) - distance(b))[0]
+    .toSorted((a, b) => distance(a) - distance(b) || distanceOf(name, a) - distanceOf(name, b))[0]
   return nearest && `Did you mean ${nearest}?`
 }
 

@@ -12,6 +12,7 @@ import type {
   Otpd,
   OtpdErrorCode,
   OtpRequest,
+  ProofInput,
   SendInput,
   SentOtp,
   VerifiedOtp,
@@ -53,6 +54,11 @@ describe('the types of otpd/client are those of the routes:', () => {
     isSame<SentOtp, Result<'/v1/otp/resend'>>(true)
     isSame<VerifiedOtp, Result<'/v1/otp/verify'>>(true)
     isSame<CanceledOtp, Result<'/v1/otp/cancel'>>(true)
+  })
+
+  test('prove', () => {
+    isSame<Plain<ProofInput>, Body<'/v1/otp/proofs'>>(true)
+    isSame<VerifiedOtp, Result<'/v1/otp/proofs'>>(true)
   })
 
   test('deliver', () => {

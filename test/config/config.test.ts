@@ -48,6 +48,7 @@ test('works without any configuration', () => {
     },
     delivery: { providers: [], routes: [] },
     alerts: [],
+    proofs: { firebaseProjects: [] },
     retention: { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 },
     metricsListen: null,
     guard: {

@@ -103,6 +103,9 @@ const expectedExitCodes: Record<string, number> = {
   // It prompts for what is missing, and tries the provider, whose token is not set.
   'otpd provider add aws-notify --config otpd.toml': 2,
   'otpd provider add twilio --set accountSid=AC… --set authTokenEnv=TWILIO_TOKEN --set from=+15005550006': 2,
+  // The server is not in development mode.
+  'otpd otp prove - --phone +14155550100 --env-file .env.otpd < token': 2,
+  'otpd otp test-proof +14155550100 --env-file .env.otpd | otpd otp prove - --env-file .env.otpd': 2,
   // The console needs a terminal.
   'otpd console': 2,
   'otpd console --read-only': 2,

@@ -59,7 +59,7 @@ export async function createApiTester(options: TestOptions = {}) {
   const service = await createTestService({
     plans: unlimitedPlans,
     ...options,
-    env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', ...options.env },
+    env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', OTPD_DEV: 'true', ...options.env },
   })
   const api = await readOpenApi(async (path) => (await service.request('GET', path)).text)
   const owner = await createTenant()
@@ -260,6 +260,14 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
   deliverCode: { phone: tenant.phone, code: '907155', channel: 'sms', locale: 'en', clientIp: '192.0.2.1' },
   reportDeliveredCode: { outcome: 'failed' },
   resendOtp: { requestId: tenant.requestId, channel: 'sms' },
+  // No test issuer knows this token: see otp-proofs.test.ts.
+  proveOtp: {
+    type: 'firebase-pnv',
+    token: 'a.b.c',
+    phone: tenant.phone,
+    nonce: 'n1',
+    metadata: { order: '7' },
+  },
   verifyOtp: { requestId: tenant.requestId, code: '000000' },
   cancelOtp: { requestId: tenant.requestId },
   createSession: {

@@ -1,3 +1,4 @@
+import { createFirebaseProofs } from '../../src/auth/firebase-proofs.ts'
 import { createChallenges } from '../../src/domain/guard/challenge.ts'
 import { createGuard } from '../../src/domain/guard/guard.ts'
 import { deriveStoredCode } from '../../src/domain/model/code.ts'
@@ -114,6 +115,7 @@ export function createOtpOperations(needs: {
       checkToken: () => Promise.reject(new Error('there is no service')),
     }),
     recordRefusedSend: createRefusedSends(base),
+    checkProof: createFirebaseProofs([], base.clock),
     onEnded() {},
   })
 

@@ -2,8 +2,26 @@ import type { CommandCase, CommandContext } from './command-case.ts'
 
 const env = ['--env-file', 'web.env']
 
-/** Cases for codes of another system, and for the ready page. */
+/** Cases for codes of another system, for proofs, and for the ready page. */
 export const relayCases: [path: string, prepare: (context: CommandContext) => CommandCase][] = [
+  [
+    'otp prove',
+    // Proofs that are accepted need a server in development mode: see proofs.test.ts.
+    () => ({
+      args: ['a.b.c', ...env],
+      exitCode: 6,
+      stderr:
+        'Error: This server accepts no such proofs. Set projects of [proofs.firebase], or send a code.\n',
+    }),
+  ],
+  [
+    'otp test-proof',
+    () => ({
+      args: ['+14155550103', ...env],
+      exitCode: 5,
+      stderr: /^Error: Only a server in development mode issues test tokens\./,
+    }),
+  ],
   [
     'otp deliver',
     () => ({

@@ -21,6 +21,7 @@ const forServers = new Set([
   '/v1/otp/resend',
   '/v1/otp/verify',
   '/v1/otp/cancel',
+  '/v1/otp/proofs',
   '/v1/otp/deliver',
 ])
 

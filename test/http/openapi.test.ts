@@ -50,7 +50,10 @@ describe('the OpenAPI document', () => {
     const hidden = routes.filter(isHidden).map(({ path }) => path)
     expect(
       hidden.filter(
-        (path) => !/^\/(docs.*|verify\/:token)?$|^\/v1\/(docs|openapi\.json|(callbacks|hooks)\/)/.test(path),
+        (path) =>
+          !/^\/(docs.*|llms\.txt|verify\/:token)?$|^\/v1\/(docs|openapi\.json|(callbacks|hooks)\/|otp\/proofs\/test$)/.test(
+            path,
+          ),
       ),
     ).toEqual([])
     const registered = routes
@@ -203,6 +206,10 @@ describe('a successful response', () => {
     apiTester.service.request('DELETE', `/v1/applications/${tenant.application.id}`, { as: tenant.developer })
 
   async function successBody(operation: Operation, tenant: Awaited<ReturnType<ApiTester['createTenant']>>) {
+    if (operation.operationId === 'proveOtp') {
+      const token = await apiTester.service.services.testProofs?.issue({ phone: tenant.phone })
+      return { type: 'firebase-pnv', token, phone: tenant.phone }
+    }
     if (operation.operationId !== 'verifyOtp') return apiTester.validBody(operation, tenant)
     return { requestId: tenant.requestId, code: '424242' }
   }

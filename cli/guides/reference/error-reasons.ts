@@ -61,6 +61,31 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     code: 'CHALLENGE_REQUIRED',
     meaning: 'the token is wrong, too old, was used before or could not be checked: show the new challenge',
   },
+  PROOF_NOT_CONFIGURED: {
+    code: 'PROOF_REJECTED',
+    meaning: 'the operator accepts no such proofs: send a code',
+  },
+  PROOF_MALFORMED: {
+    code: 'PROOF_REJECTED',
+    meaning: 'it is no such token, has no phone number, or lives longer than 12 hours',
+  },
+  PROOF_SIGNATURE: { code: 'PROOF_REJECTED', meaning: 'it is forged, or its key was withdrawn' },
+  PROOF_FOREIGN: {
+    code: 'PROOF_REJECTED',
+    meaning: 'it is of a Firebase project that the server does not accept',
+  },
+  PROOF_EXPIRED: { code: 'PROOF_REJECTED', meaning: 'it has expired, at `metadata.expiredAt`' },
+  PROOF_FROM_FUTURE: {
+    code: 'PROOF_REJECTED',
+    meaning: "it was issued in the future, at `metadata.issuedAt`: the server's clock is slow",
+  },
+  PROOF_NONCE: { code: 'PROOF_REJECTED', meaning: 'it has another nonce than the call' },
+  PROOF_PHONE: { code: 'PROOF_REJECTED', meaning: 'it is of another phone number than the call' },
+  PROOF_REUSED: { code: 'PROOF_REJECTED', meaning: 'it was used before' },
+  PROOF_KEYS_UNAVAILABLE: {
+    code: 'UNAVAILABLE',
+    meaning: 'the keys of Firebase cannot be loaded: retry, or send a code',
+  },
   BLOCKED: { code: 'OTP_CANCELED', meaning: 'the guard had refused the destination' },
   DELIVERY_FAILED: { code: 'OTP_CANCELED', meaning: 'no message could be delivered' },
   APP_RATE: { code: 'RATE_LIMITED', meaning: "the application's sends or verifications per minute" },

@@ -24,6 +24,10 @@ const descriptions: Record<ErrorCode, Description> = {
       'The code is wrong. `metadata.attemptsRemaining` says how many attempts are left; 0 after the last one.',
     remedy: 'Let the user enter it again.',
   },
+  PROOF_REJECTED: {
+    meaning: 'The token does not prove a phone number; `reason` says why.',
+    remedy: 'Send a code instead. After `PROOF_EXPIRED` and `PROOF_REUSED` the app may get a new token.',
+  },
   UNAUTHENTICATED: {
     meaning: 'Credentials are missing, wrong, expired or revoked.',
     remedy: 'Applications: check the three headers. Developers: log in again, or use a valid API token.',

@@ -100,7 +100,7 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
   const workflow = ({ channel, to }: OutgoingMessage) => ({
     channel,
     to: stripPlus(to),
-    ...omitNullish({ from: senders[channel] }),
+    ...omitNullish({ from: channel === 'silent' ? null : senders[channel] }),
   })
 
   return {

@@ -1,6 +1,7 @@
 import { hmac } from '../../shared/hmac.ts'
 import type { Keys } from './keys.ts'
 import { isFictionalPhone } from './phone.ts'
+import type { Random } from './random.ts'
 import { timingSafeEqualBytes } from './timing-safe.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
@@ -22,6 +23,13 @@ export type CodeSource = { id: string; codeSalt: string; phone: string; environm
 export type StoredCodeSource = CodeSource & { codeHash: string }
 
 type CodeKeys = Pick<Keys, 'code' | 'codeHash'>
+
+/** Makes the salt of a new code. */
+export function newCodeSalt(random: Random): string {
+  const salt = new Uint8Array(16)
+  random(salt)
+  return salt.toBase64({ alphabet: 'base64url', omitPadding: true })
+}
 
 /**
  * Derives the code of a request from an HMAC of its id and salt, similar to HOTP (RFC 4226), so that codes

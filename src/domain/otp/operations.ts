@@ -5,6 +5,7 @@ import type { Keys } from '../model/keys.ts'
 import type { Plans } from '../model/plans.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { DeliveryAttempts } from './delivery-attempts.ts'
+import type { CheckProof } from '../model/proof.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Challenges } from '../guard/challenge.ts'
@@ -15,13 +16,16 @@ import type { RecordRefusedSend } from './refused-sends.ts'
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
 export type OtpTables =
   | 'applications'
+  | 'changes'
   | 'checkBudgets'
   | 'events'
+  | 'idempotency'
   | 'otpRequests'
   | 'otpSessions'
   | 'pages'
   | 'phones'
   | 'rateLimits'
+  | 'webhookEndpoints'
 
 /** The developer or application that a request or a session must belong to. */
 export type RequestOwner = { developerId: string } | { appId: string }
@@ -43,6 +47,7 @@ export type OtpNeeds = {
   guard: Guard
   challenges: Challenges
   recordRefusedSend: RecordRefusedSend
+  checkProof: CheckProof
   /** Called after commit with a request that was verified or canceled, or that the sweeper found expired. */
   onEnded(request: OtpRequest): void
 }

@@ -10,6 +10,7 @@ import { closableNeeds, closeRequest, readClosable, refuseIfClosed } from './lif
 import type { Decision } from '../store/operation.ts'
 import { isExpired, type OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
+import { createOtpProve } from './prove.ts'
 import { createOtpResend } from './resend.ts'
 import { createOtpSend } from './send.ts'
 import { createPhoneSearch } from './phone-search.ts'
@@ -39,6 +40,7 @@ export function createOtpService(needs: OtpNeeds) {
     resend: resends.resend,
     check,
     verify,
+    ...createOtpProve(needs),
     ...createVerifications(needs, sends, resends),
     sessions: createSessions(needs, { ...sends, checkOperation }),
 

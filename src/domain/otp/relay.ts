@@ -39,7 +39,10 @@ import { revertRelayedCount } from './undelivered.ts'
 /** Time for all providers together: callers wait five seconds, and some no longer. */
 const dispatchMs = 4_000
 
-type RelayNeeds = Omit<OtpNeeds, 'attempts' | 'challenges' | 'checkFailuresMax' | 'onEnded' | 'random'> &
+type RelayNeeds = Omit<
+  OtpNeeds,
+  'attempts' | 'challenges' | 'checkFailuresMax' | 'checkProof' | 'onEnded' | 'random'
+> &
   SettleNeeds
 
 /** A call that sends a code of another system, as it was read. */

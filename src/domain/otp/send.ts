@@ -1,6 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
+import { newCodeSalt } from '../model/code.ts'
 import type { Facade } from '../model/compat.ts'
 import { isRejected, reject } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
@@ -103,7 +104,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const made: NewSend = {
       ...call,
       subscriber: { ...call.phone, developerId, environment },
-      codeSource: { id: newId('otp'), codeSalt: newCodeSalt() },
+      codeSource: { id: newId('otp'), codeSalt: newCodeSalt(needs.random) },
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
     return {
@@ -231,11 +232,5 @@ export function createOtpSend(needs: OtpNeeds) {
     const message = { ...origin, provider, channels, appCountries, challenge, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, delivered }
-  }
-
-  function newCodeSalt(): string {
-    const salt = new Uint8Array(16)
-    needs.random(salt)
-    return salt.toBase64({ alphabet: 'base64url', omitPadding: true })
   }
 }

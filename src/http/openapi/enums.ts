@@ -7,7 +7,7 @@ import { webhookDeliveryStatuses, webhookErrors } from '../../domain/model/webho
 import { apiTokenScopes } from '../../shared/api-token-scopes.ts'
 import { eventKinds, subscriptions } from '../../shared/event-kinds.ts'
 import { errorCodes } from '../errors.ts'
-import { environments, failureReasons } from '../../shared/otp-values.ts'
+import { environments, failureReasons, requestChannels } from '../../shared/otp-values.ts'
 
 /** Lists of words that the document names: a schema with exactly these words refers to the component. */
 export const enumComponents: ReadonlyArray<{ name: string; values: readonly string[]; description: string }> =
@@ -39,6 +39,12 @@ export const enumComponents: ReadonlyArray<{ name: string; values: readonly stri
       name: 'LearningStrategy',
       values: learningStrategies,
       description: 'A strategy that learns from outcomes.',
+    },
+    {
+      name: 'RequestChannel',
+      values: requestChannels,
+      description:
+        'How the newest message of a request reaches the phone; `silent` if a proof took its place.',
     },
     {
       name: 'CredentialType',

@@ -1,6 +1,7 @@
 import { internalMessage } from '../errors.ts'
 import { example } from './error-example.ts'
 import { pageExamples } from './page-examples.ts'
+import { proofExamples } from './proof-examples.ts'
 import { rateLimitExamples } from './rate-limit-examples.ts'
 
 /**
@@ -75,6 +76,7 @@ export const errorExamples = {
   LAST_INVALID_CODE: example('INVALID_CODE', 'The code is wrong. It was the last attempt: send a new code.', {
     metadata: { attemptsRemaining: 0 },
   }),
+  ...proofExamples,
   TOKEN_MISSING: example('UNAUTHENTICATED', 'An ID token or an API token is required.', {
     reason: 'TOKEN_MISSING',
   }),

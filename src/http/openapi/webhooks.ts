@@ -4,7 +4,7 @@ import { guardAlertReasons } from '../../shared/guard-alert.ts'
 import { eventKinds, relayKinds, type EventKind } from '../../shared/event-kinds.ts'
 import { nullable, object, oneOf, timestamp } from '../schemas.ts'
 import { type createSchemaConverter, toPascalCase } from './schemas.ts'
-import { environments, failureReasons } from '../../shared/otp-values.ts'
+import { environments, failureReasons, requestChannels } from '../../shared/otp-values.ts'
 
 /** When each event happens. */
 export const eventTexts: Readonly<Record<EventKind, { summary: string; description: string }>> = {
@@ -79,7 +79,7 @@ const otpEventFields = {
   country: nullable(Type.String()),
   status: oneOf(otpStatuses),
   failureReason: nullable(oneOf(failureReasons)),
-  channel: oneOf(channels),
+  channel: oneOf(requestChannels),
   attempts: Type.Integer(),
   createdAt: timestamp,
   expiresAt: timestamp,

@@ -100,7 +100,7 @@ function resendForm(view: FormView & { request: OtpRequest }): Markup {
 }
 
 /** Names of channels are not translated, but for the call. */
-const channelNames: Readonly<Record<Exclude<Channel, 'voice'>, string>> = {
+const channelNames: Readonly<Partial<Record<Channel, string>>> = {
   sms: 'SMS',
   whatsapp: 'WhatsApp',
   telegram: 'Telegram',
@@ -108,7 +108,7 @@ const channelNames: Readonly<Record<Exclude<Channel, 'voice'>, string>> = {
 }
 
 const channelText = ({ texts }: Language, channel: Channel): string =>
-  channel === 'voice' ? texts.call : fill(texts.via, { channel: channelNames[channel] })
+  channel === 'voice' ? texts.call : fill(texts.via, { channel: channelNames[channel] ?? channel })
 
 /** Numbers run left to right in every language. */
 function withPhone(text: string, phone: string): Markup {

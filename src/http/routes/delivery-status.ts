@@ -3,17 +3,16 @@ import { Elysia } from 'elysia'
 import type { DeveloperGuardStatus, GuardStatusService } from '../../domain/guard/status.ts'
 import type { ProviderStatus, ProviderStatusService } from '../../domain/otp/provider-status.ts'
 import { guardRules } from '../../domain/model/guard.ts'
-import { channels } from '../../domain/model/request.ts'
 import { formatTime } from '../pagination.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleErrors, data, nullable, object, oneOf, timestamp } from '../schemas.ts'
+import { consoleErrors, data, messageChannel, nullable, object, oneOf, timestamp } from '../schemas.ts'
 
 const provider = object(
   {
     name: Type.String({ description: 'Name in the configuration, as requests show it in `provider`.' }),
     kind: Type.String({ description: 'Kind in the configuration, such as `twilio-sms`.' }),
     title: Type.String({ description: 'Name of the service.' }),
-    channels: Type.Array(oneOf(channels), { description: 'Channels that it sends through.' }),
+    channels: Type.Array(messageChannel, { description: 'Channels that it sends through.' }),
     circuit: {
       ...oneOf(['closed', 'open']),
       description: '`open` while the provider fails: messages take the next one of their route.',
@@ -29,7 +28,7 @@ const provider = object(
       object({
         requestId: Type.String({ description: 'The OTP request, or the id of a relayed message.' }),
         at: timestamp,
-        channel: oneOf(channels),
+        channel: messageChannel,
         outcome: {
           ...oneOf(['refused', 'uncertain']),
           description: '`refused`: the provider did not take the message. `uncertain`: it may have.',

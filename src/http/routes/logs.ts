@@ -5,7 +5,6 @@ import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { JsonText } from '../../shared/json.ts'
 import type { RequestEntry } from '../../domain/log/request-log.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
-import { channels } from '../../domain/model/request.ts'
 import { parseRefusedSends } from '../../domain/model/refused-sends.ts'
 import { parseAttempt } from '../../domain/model/request-history.ts'
 import type { DeliveryTry } from '../../domain/model/delivery.ts'
@@ -18,6 +17,7 @@ import {
   environmentQuery,
   jsonText,
   nullable,
+  messageChannel,
   object,
   oneOf,
   page,
@@ -67,7 +67,7 @@ export const logEntry = object(
       description: 'Of `otp.refused`: time from which the limit of the last refusal admits another send.',
     }),
     channel: Type.Optional({
-      ...oneOf(channels),
+      ...messageChannel,
       description: 'Of `delivery.attempted`: channel of the message.',
     }),
     provider: Type.Optional(

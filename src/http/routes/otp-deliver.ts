@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { relayOutcomes } from '../../domain/model/relayed-message.ts'
-import { channels } from '../../domain/model/request.ts'
+import { channels, type MessageChannel } from '../../shared/otp-values.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import { relayedCodePattern } from '../../domain/otp/relay-once.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
@@ -35,7 +35,8 @@ export function otpDeliverRoute(services: {
         const { replayed, rate, ...relayed } = await relay.deliver(application, body, scope)
         setReplayedHeader(set.headers, replayed)
         setRateHeaders(set.headers, rate ?? (await otp.peekRate(application, 'send')))
-        return { data: relayed }
+        // No message is silent.
+        return { data: { ...relayed, channel: relayed.channel as MessageChannel } }
       },
       {
         body: object({

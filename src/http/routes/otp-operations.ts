@@ -20,13 +20,14 @@ import { appErrors, country, data, idempotencyKey, object, timestamp, oneOf } fr
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
-const phone = Type.String({
+/** A phone number as a call has it. */
+export const phone = Type.String({
   minLength: 1,
   maxLength: 64,
   errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
 })
 
-const deviceId = Type.String({
+export const deviceId = Type.String({
   pattern: '^[\\x21-\\x7e]{1,128}$',
   errorText: 'Expected 1 to 128 visible ASCII characters, without spaces',
   description:
@@ -79,6 +80,16 @@ const sentOtp = object(
     ),
   },
   'SentOtp',
+)
+
+export const verifiedOtp = object(
+  {
+    requestId: Type.String(),
+    status: Type.Literal('verified'),
+    phone: Type.String(),
+    verifiedAt: timestamp,
+  },
+  'VerifiedOtp',
 )
 
 /** Tells callers of the guard's one blind spot: a sender of whom it is told nothing. */
@@ -195,17 +206,7 @@ export function otpOperationRoutes(services: {
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
         }),
         response: {
-          200: data(
-            object(
-              {
-                requestId: Type.String(),
-                status: Type.Literal('verified'),
-                phone: Type.String(),
-                verifiedAt: timestamp,
-              },
-              'VerifiedOtp',
-            ),
-          ),
+          200: data(verifiedOtp),
           ...appErrors,
         },
         detail: {

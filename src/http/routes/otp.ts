@@ -32,6 +32,7 @@ import { logEntry, presentLogEntry } from './logs.ts'
 import { otpDeliverRoute } from './otp-deliver.ts'
 import { otpSessionRoutes } from './otp-sessions.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
+import { otpProofRoutes, type IssueTestProof } from './otp-proofs.ts'
 import { environments, failureReasons } from '../../shared/otp-values.ts'
 
 const otpRequest = object(
@@ -72,6 +73,7 @@ export function otpRoutes(services: {
   guardStatus: Pick<GuardStatusService, 'isEnforced'>
   otp: OtpService
   relay: OtpRelay
+  testProofs: IssueTestProof | undefined
   clock: Clock
   publicUrl(): string
 }) {
@@ -198,6 +200,7 @@ export function otpRoutes(services: {
     .use(otpOperationRoutes(services))
     .use(otpDeliverRoute(services))
     .use(otpSessionRoutes(services))
+    .use(otpProofRoutes(services))
     .use(consoleRoutes)
     .use(sharedRoutes)
     .use(eventRoutes)

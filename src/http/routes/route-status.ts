@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { channels } from '../../domain/model/request.ts'
 import { choiceReasons, estimateScopes, strategies } from '../../domain/model/route-choice.ts'
 import type { ProviderEstimate, RouteStatus, RouteStatusService } from '../../domain/routing/route-status.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { presentPrice, toPercentage, weighedProvider } from '../route-choice.ts'
-import { consoleErrors, data, nullable, object, oneOf } from '../schemas.ts'
+import { consoleErrors, data, messageChannel, nullable, object, oneOf } from '../schemas.ts'
 
 const routeProvider = object(
   {
@@ -30,7 +29,7 @@ const routeProvider = object(
 
 const route = object(
   {
-    channel: { ...oneOf(channels), description: 'Channel of the route.' },
+    channel: { ...messageChannel, description: 'Channel of the route.' },
     country: Type.String({ description: 'ISO code of the country.' }),
     strategy: { ...oneOf(strategies), description: 'Strategy of the route.' },
     reason: nullable({

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
-import { countByOutcome } from '../../helpers/otp-client.ts'
+import { countByOutcome, guardOffEnv } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
 import { openRaceFixture, type RaceFixture } from './fixture.ts'
 
@@ -45,6 +46,34 @@ export const otpRaces: Race[] = [
       },
     }),
   ),
+
+  {
+    name: `${concurrentCalls} proofs with one token, by applications of two developers, verify once`,
+    async open(database) {
+      const fixture = await openRaceFixture(database, unlimitedPlans, { ...guardOffEnv, OTPD_DEV: 'true' })
+      const { service } = fixture
+      const other = await service.createApplication(await service.createDeveloper())
+      return {
+        close: fixture.close,
+        async round(_, random) {
+          const token = await service.services.testProofs?.issue({ phone: fixture.newPhone() })
+          const responses = await runConcurrently(concurrentCalls, random, (index) =>
+            service.request<{ requestId: string }>('POST', '/v1/otp/proofs', {
+              as: index % 2 === 0 ? fixture.application : other,
+              body: { type: 'firebase-pnv', token },
+              headers: index % 3 === 0 ? { 'idempotency-key': `${token?.slice(-20)}-${index}` } : {},
+            }),
+          )
+          expect(countByOutcome(responses)).toEqual({
+            '201': 1,
+            '400 PROOF_REJECTED PROOF_REUSED': concurrentCalls - 1,
+          })
+          const proved = responses.find(({ status }) => status === 201)
+          expect(await fixture.countEvents(proved?.data.requestId ?? '')).toEqual({ 'otp.verified': 1 })
+        },
+      }
+    },
+  },
 
   otpRace(`${concurrentCalls} deliveries of a code to a phone send one message`, (fixture) => {
     const application = fixture.service.createApplication(fixture.developer, { environment: 'test' })

@@ -44,6 +44,7 @@ const errors: Record<ErrorCode, CamaraError> = {
   INVALID_ARGUMENT: invalid,
   MALFORMED_JSON: invalid,
   INVALID_PHONE_NUMBER: invalid,
+  PROOF_REJECTED: invalid,
   INVALID_CODE: {
     status: 400,
     code: 'ONE_TIME_PASSWORD_SMS.INVALID_OTP',

@@ -34,6 +34,7 @@ const errors: Record<ErrorCode, TwilioError> = {
   INVALID_ARGUMENT: invalid,
   MALFORMED_JSON: invalid,
   INVALID_CODE: invalid,
+  PROOF_REJECTED: invalid,
   INVALID_PHONE_NUMBER: invalid,
   ATTEMPTS_EXHAUSTED: maxChecks,
   RATE_LIMITED: { status: 429, code: 20429, message: 'Too Many Requests' },

@@ -28,6 +28,7 @@ export const channelNames: Record<Channel, string> = {
   voice: 'call',
   telegram: 'sms',
   rcs: 'rcs',
+  silent: 'sna',
 }
 
 /** A verification as it was when its newest message was sent. */

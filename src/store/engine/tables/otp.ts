@@ -1,5 +1,5 @@
 import type { ColumnKit } from './columns.ts'
-import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
+import type { Channel, Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
 /** OTP requests, their messages, and the users that they verified. */
 export function defineOtpTables(c: ColumnKit) {
@@ -98,7 +98,7 @@ export function defineOtpTables(c: ColumnKit) {
     environment: c.text('environment').notNull().$type<Environment>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
-    channel: c.text('channel').notNull().$type<'sms' | 'whatsapp' | 'telegram' | 'voice' | 'rcs'>(),
+    channel: c.text('channel').notNull().$type<Channel>(),
     provider: c.text('provider').notNull(),
     messageId: c.text('message_id'),
     status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
