@@ -40,8 +40,7 @@ export function addRoutesCommands(program: Command, runCommand: RunCommand) {
 }
 
 function routesText(rows: RouteState[], { formatTable, paint }: Output): string {
-  if (rows.length === 0)
-    return 'Nothing is known yet. Countries appear once codes that a provider sent were verified or expired.'
+  if (rows.length === 0) return 'No codes yet: countries appear once codes there were verified or expired.'
   const table = formatTable(
     [
       'COUNTRY',

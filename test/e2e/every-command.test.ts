@@ -25,7 +25,7 @@ const listLeafCommands = (command: Command, path: string[] = []): string[] =>
     : command.commands.flatMap((sub) => listLeafCommands(sub, [...path, sub.name()]))
 
 /** Commands that have subcommands, and do something without one too. */
-const parentCommands = ['alerts', 'audit', 'backup']
+const parentCommands = ['alerts', 'audit', 'backup', 'routes']
 
 /** Commands that take over the terminal; they have their own tests below. */
 const longRunningCommands = ['serve', 'console']

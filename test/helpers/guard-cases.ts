@@ -1,8 +1,12 @@
-import type { CommandCase } from './command-case.ts'
+import type { CommandCase, CommandContext } from './command-case.ts'
 
 /** The commands for routes, alerts and the guard: of the host, and of rules that allow and deny. */
-export const guardCases: [string, () => CommandCase][] = [
-  ['routes', () => ({ args: [], stdout: /^Nothing is known yet\.|^COUNTRY / })],
+export const guardCases: [string, (context: CommandContext) => CommandCase][] = [
+  ['routes', () => ({ args: [], stdout: /^No codes yet: |^COUNTRY / })],
+  [
+    'routes explain',
+    ({ requestId }) => ({ args: [requestId], stdout: /^No provider was asked: /, json: 'own' }),
+  ],
   ['alerts', () => ({ args: [], stdout: 'Nothing is wrong.\n', json: 'own' })],
   ['alerts test', () => ({ args: ['webhook'], stdout: '✓ webhook: sent\n', json: 'own' })],
   [
