@@ -22,6 +22,10 @@ type Page = {
 const project = 'otpd project create shop -q'
 const application = 'otpd app create web --project shop --env live --env-file .env.otpd -q'
 
+/** A PNG image of one pixel. */
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 const pages: Record<string, Page> = {
   camara: {
     before: [project],
@@ -30,6 +34,10 @@ const pages: Record<string, Page> = {
   console: {},
   costs: {},
   guard: { before: [project, application] },
+  'ready-page': {
+    before: [project, application, `echo ${pixel} | base64 -d > shop.png`],
+    untyped: { ses_01k: 'an example of an id' },
+  },
   supabase: {
     before: [project, application],
     untyped: { GOTRUE_: 'shows what app env printed', 'curl ': 'needs a provider: otp-deliver.test.ts' },
@@ -48,9 +56,11 @@ const pages: Record<string, Page> = {
 
 /** Pages whose commands need more than one server and one home, and the tests that cover them. */
 const otherTests: Record<string, string> = {
+  agents: 'belong to the program on the page: llms.test.ts',
   backup: 'need a bucket: backup-guide.test.ts',
   data: 'ask on a terminal, and need a restart in between: rotate-master-key.test.ts',
   'many-nodes': 'need PostgreSQL and several nodes: nodes-guide.test.ts',
+  proofs: 'need the issuer of serve --dev: proofs.test.ts',
   quickstart: 'need values that each command prints: guides.test.ts',
   tls: 'need port 443 and a public name: tls.test.ts',
   upgrading: 'need a database of 0.1.0: upgrade-guide.test.ts',
