@@ -5,6 +5,7 @@ import type { GuardChanges, GuardRows } from '../../src/domain/store/guard.ts'
 import type { Operation, Rows } from '../../src/domain/store/operation.ts'
 import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
+import { openSubject } from '../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../src/domain/guard/settings.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -165,4 +166,28 @@ export const stranger: Sender = {
   sentAt: 0,
   verifiedAt: 0,
   verifiedFrom: [],
+}
+
+/** A guard on rows in memory. */
+export function createGuardBench(changes: Partial<GuardSettings> = {}) {
+  const memory = createMemoryGuardStore()
+  const fixture = createGuardFixture(memory, { ...guardOff, ...changes })
+  const open = (key: string) => openSubject(memory.rows.get(key), fixture.clock.now())
+  return { ...fixture, open }
+}
+export type GuardBench = ReturnType<typeof createGuardBench>
+
+/** Sends to different prefixes, one message in each `gapMs`. @returns the violated rules */
+export async function sendSlowly(
+  { send, clock }: GuardBench,
+  count: number,
+  gapMs: number,
+  overrides: Partial<GuardedMessage> = {},
+) {
+  const rules: string[] = []
+  for (let n = 0; n < count; n++) {
+    rules.push(...(await send(1, overrides)).rules)
+    clock.advance(gapMs)
+  }
+  return rules
 }

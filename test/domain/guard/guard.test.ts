@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { prefixKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject, total, usageOf } from '../../../src/domain/guard/subject.ts'
+import { total, usageOf } from '../../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../../src/domain/guard/settings.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createGuardFixture, createMemoryGuardStore, guardOff, stranger } from '../../helpers/guard.ts'
+import {
+  createGuardBench,
+  createGuardFixture,
+  type GuardBench,
+  guardOff,
+  sendSlowly,
+  stranger,
+} from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
 let opened: Awaited<ReturnType<typeof openTestSqlite>>
@@ -27,15 +34,7 @@ beforeEach(async () => {
   })
 })
 
-function createBench(changes: Partial<GuardSettings> = {}) {
-  const memory = createMemoryGuardStore()
-  const fixture = createGuardFixture(memory, { ...guardOff, ...changes })
-  const open = (key: string) => openSubject(memory.rows.get(key), fixture.clock.now())
-  return { ...fixture, open }
-}
-type Bench = ReturnType<typeof createBench>
-
-/** As above, on a database. */
+/** A guard on a database. */
 const createStored = (changes: Partial<GuardSettings> = {}) =>
   createGuardFixture(store, { ...guardOff, ...changes })
 
@@ -43,25 +42,10 @@ const createStored = (changes: Partial<GuardSettings> = {}) =>
 const device = (context: string) => ({ ...stranger, contexts: ['network', context] })
 const countOf = (rules: readonly string[], rule: string) => rules.filter((one) => one === rule).length
 
-/** Sends to different prefixes, one message in each `gapMs`. @returns the violated rules */
-async function sendSlowly(
-  { send, clock }: Bench,
-  count: number,
-  gapMs: number,
-  overrides: Partial<GuardedMessage> = {},
-) {
-  const rules: string[] = []
-  for (let n = 0; n < count; n++) {
-    rules.push(...(await send(1, overrides)).rules)
-    clock.advance(gapMs)
-  }
-  return rules
-}
-
 describe('evidence', () => {
-  let bench: Bench
+  let bench: GuardBench
   const evidenceOf = (subject: string) => usageOf(bench.open(subject)).evidence
-  beforeEach(() => void (bench = createBench()))
+  beforeEach(() => void (bench = createGuardBench()))
 
   test('is a phone once, however many codes it verifies, for 14 days', async () => {
     const { clock, createRequest, evaluate, verify } = bench
@@ -108,7 +92,7 @@ describe('evidence', () => {
 
 describe('what leaves unverified', () => {
   test('to cold countries is 100 to each and 300 to all, in any 24 hours', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     const left: number[] = []
     const day = async () => {
       const counts: number[] = []
@@ -125,7 +109,7 @@ describe('what leaves unverified', () => {
   })
 
   test('in a burst of messages in flight stays within the pool', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     let left = 0
     for (let country = 0; country < 10; country++)
       left += countOf((await bench.send(400, { country: `C${country}` })).rules, '')
@@ -133,7 +117,7 @@ describe('what leaves unverified', () => {
   })
 
   test('grows by 20 for each phone that is verified, and the pool gets back what they pay for', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     const { request } = await bench.send(60)
     bench.clock.advance(5 * minuteMs)
     await bench.verify(request)
@@ -145,7 +129,7 @@ describe('what leaves unverified', () => {
   })
 
   test('is not widened by a device or network that is known: country and prefix bind it', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     const home = { clientIp: '203.0.113.9' }
     await bench.verify(bench.createRequest({ phone: '+14155550100', country: 'US', ...home }), device('x'))
     let left = 0
@@ -159,7 +143,7 @@ describe('what leaves unverified', () => {
   })
 
   test('keeps the evidence of a country whose allowance is spent day after day', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     for (let n = 0; n < 10; n++) await bench.verify((await bench.send(1)).request)
     for (let day = 0; day < 30; day++) {
       const rules = await sendSlowly(bench, 480, 3 * minuteMs)
@@ -171,7 +155,7 @@ describe('what leaves unverified', () => {
   })
 
   test('never closes what honest users had: a flood lowers no allowance', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     for (let n = 0; n < 50; n++) await bench.verify((await bench.send(1)).request)
     for (let day = 0; day < 10; day++) {
       await sendSlowly(bench, 900, 90_000)
@@ -181,7 +165,7 @@ describe('what leaves unverified', () => {
   })
 
   test('near the end of an allowance makes a network known by two refused messages', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     for (let n = 0; n < 5; n++) await bench.verify((await bench.send(1)).request)
     let network = 0
     const fill = async (count: number) => {
@@ -200,7 +184,7 @@ describe('what leaves unverified', () => {
   })
 
   test('to a country that guard.countries names has its own base, more on its first seven days', async () => {
-    const bench = createBench({ countries: ['NL'] })
+    const bench = createGuardBench({ countries: ['NL'] })
     const first = await sendSlowly(bench, 1_100, minuteMs)
     expect(countOf(first, '')).toBe(1_000)
     bench.clock.advance(9 * dayMs)
@@ -209,7 +193,7 @@ describe('what leaves unverified', () => {
 })
 
 test('codes of other systems take 300 a day and country, or three times the most of a day a week ago', async () => {
-  const bench = createBench()
+  const bench = createGuardBench()
   const day = async (count: number, overrides: Partial<GuardedMessage> = {}) => {
     const rules = await sendSlowly(bench, count, dayMs / count, { isRelayed: true, ...overrides })
     return countOf(rules, '')
@@ -225,7 +209,7 @@ test('codes of other systems take 300 a day and country, or three times the most
 })
 
 test('an attacker who spends the allowance of relays day after day does not widen it daily', async () => {
-  const bench = createBench()
+  const bench = createGuardBench()
   for (const most of [300, 900, 1_800]) {
     const left: number[] = []
     for (let day = 0; day < 7; day++)
@@ -236,7 +220,7 @@ test('an attacker who spends the allowance of relays day after day does not wide
 
 describe('a prefix, a network and a device', () => {
   test('are a number without its last four digits, an IPv4 /24 or an IPv6 /56', async () => {
-    const bench = createBench({ countries: ['NL'] })
+    const bench = createGuardBench({ countries: ['NL'] })
     const count = async (overrides: Partial<GuardedMessage>) =>
       countOf(await sendSlowly(bench, 40, 3 * minuteMs, overrides), '')
     expect(await count({ phone: '+31611110001' })).toBe(30)
@@ -249,7 +233,7 @@ describe('a prefix, a network and a device', () => {
   })
 
   test('a lecture hall signs up at once behind one address', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)
     const requests: GuardedMessage[] = []
     for (let person = 0; person < 300; person++) {
@@ -263,7 +247,7 @@ describe('a prefix, a network and a device', () => {
   })
 
   test('are not charged for messages that no provider accepted, nor for blocked ones', async () => {
-    const bench = createBench()
+    const bench = createGuardBench()
     for (let outage = 0; outage < 50; outage++) {
       const { request, rules } = await bench.send(1, { phone: '+31611110001' })
       expect(rules).toEqual([''])
@@ -274,89 +258,9 @@ describe('a prefix, a network and a device', () => {
   })
 })
 
-describe('an alert', () => {
-  test('comes at 30 unverified messages where nothing was verified, once an hour while it lasts', async () => {
-    const bench = createBench()
-    await sendSlowly(bench, 29, 30_000)
-    expect(bench.alerts).toEqual([])
-    await sendSlowly(bench, 211, 30_000)
-    expect(bench.alerts.slice(0, 1)).toEqual([
-      { country: 'NL', prefix: null, reason: 'nothing_verified', unverified: 30, usual: 0 },
-    ])
-    // In two hours, in which most were blocked.
-    expect(bench.alerts).toHaveLength(2)
-  })
-
-  test('comes with a burst of messages in flight, without a later message', async () => {
-    const bench = createBench()
-    await bench.send(145)
-    expect(bench.alerts).toMatchObject([{ country: 'NL', reason: 'nothing_verified', unverified: 30 }])
-  })
-
-  test('comes where the allowance of a country is spent, and customers are refused', async () => {
-    const bench = createBench()
-    for (let n = 0; n < 5; n++) await bench.verify((await bench.send(1)).request)
-    await bench.send(200)
-    expect(bench.alerts).toEqual([])
-    await bench.send(1)
-    expect(bench.alerts).toMatchObject([{ country: 'NL', reason: 'allowance', unverified: 200 }])
-    await bench.send(1, { country: 'BE', isRelayed: true })
-    await bench.send(300, { country: 'BE', isRelayed: true })
-    expect(bench.alerts.slice(1)).toMatchObject([{ country: 'BE', reason: 'allowance', unverified: 300 }])
-  })
-
-  test('comes within ten minutes at three times the usual rate, and not for honest traffic', async () => {
-    const bench = createBench({ countries: ['NL'] })
-    const honest = async (hours: number, perHour: number) => {
-      for (let n = 0; n < hours * perHour; n++) {
-        const { request } = await bench.send(1)
-        bench.clock.advance(hourMs / perHour)
-        if (n % 2) await bench.verify(request)
-      }
-    }
-    await honest(15 * 24, 20)
-    expect(bench.alerts).toEqual([])
-    const from = bench.clock.now()
-    while (bench.alerts.length === 0 && bench.clock.now() < from + hourMs) await sendSlowly(bench, 1, 30_000)
-    expect(bench.clock.now() - from).toBeLessThanOrEqual(10 * minuteMs)
-    expect(bench.alerts).toMatchObject([{ country: 'NL', prefix: null, reason: 'rate' }])
-  })
-
-  test('comes within a day when a day has half as many again as the greatest of 14', async () => {
-    const bench = createBench({ countries: ['NL'] })
-    const day = async (perDay: number) => {
-      for (let n = 0; n < perDay; n++) {
-        const { request } = await bench.send(1)
-        bench.clock.advance(dayMs / perDay)
-        if (n % 2) await bench.verify(request)
-      }
-    }
-    for (let n = 0; n < 15; n++) await day(100)
-    expect(bench.alerts).toEqual([])
-    await day(300)
-    expect(bench.alerts.at(0)).toMatchObject({ country: 'NL', reason: 'day', usual: expect.any(Number) })
-  })
-
-  test('comes once an hour where the pool is spent, however many countries share it', async () => {
-    const bench = createBench()
-    for (let n = 0; n < 400; n++) {
-      await bench.send(1, { country: `C${n % 40}` })
-      bench.clock.advance(10_000)
-    }
-    expect(bench.alerts).toMatchObject([{ country: 'C20', reason: 'pool', unverified: 300 }])
-  })
-
-  test('names a prefix that is swept in a country with evidence', async () => {
-    const bench = createBench()
-    for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)
-    await sendSlowly(bench, 40, 90_000, { phone: '+31699990001' })
-    expect(bench.alerts).toMatchObject([{ country: 'NL', prefix: '+3169999', reason: 'nothing_verified' }])
-  })
-})
-
 describe('the lists', () => {
   test('refuse other countries, and costly types of numbers', async () => {
-    const { send, guard, createRequest } = createBench({
+    const { send, guard, createRequest } = createGuardBench({
       countries: ['NL', 'BE'],
       deniedCountries: ['CU'],
       allowedNumberTypes: ['satellite'],
@@ -384,14 +288,14 @@ describe('the lists', () => {
   })
 
   test('do not apply to test applications and virtual numbers', async () => {
-    const { send } = createBench({ countries: ['BE'] })
+    const { send } = createGuardBench({ countries: ['BE'] })
     expect((await send(1, { environment: 'test' })).rules).toEqual([''])
     expect((await send(1, { phone: '+9991234567890', country: null })).rules).toEqual([''])
   })
 })
 
 test('a known phone passes every rule but the lists and the daily cap, and is not counted', async () => {
-  const bench = createBench({ totalPerDay: 150 })
+  const bench = createGuardBench({ totalPerDay: 150 })
   await sendSlowly(bench, 120, 3 * minuteMs)
   const sender = { ...stranger, isKnownPhone: true }
   const { request, rules } = await bench.send(40, { phone: '+31611110001' }, sender)
@@ -415,7 +319,7 @@ test('monitor mode allows and counts everything, and names the violated rules', 
 })
 
 test('new settings apply from the next message on, and counts are kept', async () => {
-  const { send, guard } = createBench()
+  const { send, guard } = createGuardBench()
   const prefix = { phone: '+31611110001' }
   await send(54, prefix)
   guard.configure({ ...guardOff, mode: 'off' })
