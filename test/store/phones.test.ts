@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
 import {
   emptyRecord,
-  hashSubscriber,
+  hashOwnedPhone,
   unusedLanes,
   type PhoneRecord,
 } from '../../src/domain/model/phone-record.ts'
-import { hashPrefix } from '../../src/store/engine/phone-index.ts'
+import { hashPrefix } from '../../src/store/engine/sqlite-phone-index.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 
-const subscriber = { developerId: 'dev_p', environment: 'live', phone: '+14155552671' } as const
-const empty = emptyRecord(subscriber, 'US')
+const owned = { developerId: 'dev_p', environment: 'live', phone: '+14155552671' } as const
+const empty = emptyRecord(owned, 'US')
 
 /** Hashes that begin with the same 53 bits, from the first letters on different after them. */
 const collidingHashes = (start: string) =>
@@ -62,7 +62,7 @@ describeEachDatabase('the records of phones', (database) => {
   })
 
   test('are found by the first 53 bits of their hash', () => {
-    const hash = hashSubscriber(testKeys, subscriber)
+    const hash = hashOwnedPhone(testKeys, owned)
     expect(hash).toHaveLength(24)
     expect(hashPrefix(hash)).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER)
     const bits = Buffer.from(hash, 'base64url').readBigUInt64BE(0) >> 11n

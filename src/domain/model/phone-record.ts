@@ -43,13 +43,13 @@ export type PhoneIdentity = {
 }
 
 /** Phone of one developer in one environment, in any spelling. */
-export type Subscriber = { developerId: string; environment: Environment; phone: string }
+export type OwnedPhone = { developerId: string; environment: Environment; phone: string }
 
 /**
  * Everything that is kept about one phone of one developer in one environment, under all its spellings. One row, so
  * that a call reads and writes one page.
  */
-export type PhoneRecord = Subscriber & {
+export type PhoneRecord = OwnedPhone & {
   /** E.164 as last verified, before that as last sent; its pseudonym after its retention. */
   phone: string
   country: string | null
@@ -71,10 +71,10 @@ const knownContextsMax = 8
 export const unusedLane: LaneUsage = { sends: [], checks: null }
 export const unusedLanes = { device: unusedLane, network: unusedLane, stranger: unusedLane } as const
 
-export const emptyRecord = (subscriber: Subscriber, country: string | null): PhoneRecord => ({
-  developerId: subscriber.developerId,
-  environment: subscriber.environment,
-  phone: subscriber.phone,
+export const emptyRecord = (owned: OwnedPhone, country: string | null): PhoneRecord => ({
+  developerId: owned.developerId,
+  environment: owned.environment,
+  phone: owned.phone,
   country,
   lanes: unusedLanes,
   contexts: [],
@@ -86,19 +86,19 @@ export const emptyRecord = (subscriber: Subscriber, country: string | null): Pho
 /** 144 bits: the first 53 find the row, the others tell it from another phone's. */
 const form: HashForm = (digest) => digest.toString('base64url').slice(0, 24)
 
-const hashedText = ({ developerId, environment, phone }: Subscriber) =>
+const hashedText = ({ developerId, environment, phone }: OwnedPhone) =>
   `${developerId}\n${environment}\n${canonicalPhone(phone)}`
 
-/** Keyed hash of the record of a subscriber, the same for every spelling. @param subscriber.phone or its pseudonym */
-export const hashSubscriber = (keys: Pick<Keys, 'phone'>, subscriber: Subscriber): string =>
-  indexHash(keys.phone, hashedText(subscriber), form)
+/** Keyed hash of the record of a phone, the same for every spelling. @param owned.phone or its pseudonym */
+export const hashOwnedPhone = (keys: Pick<Keys, 'phone'>, owned: OwnedPhone): string =>
+  indexHash(keys.phone, hashedText(owned), form)
 
-/** As `hashSubscriber`, in all versions of the key, newest first. */
-export const subscriberHashes = (keys: Pick<Keys, 'phone'>, subscriber: Subscriber): string[] =>
-  indexHashes(keys.phone, hashedText(subscriber), form)
+/** As `hashOwnedPhone`, in all versions of the key, newest first. */
+export const ownedPhoneHashes = (keys: Pick<Keys, 'phone'>, owned: OwnedPhone): string[] =>
+  indexHashes(keys.phone, hashedText(owned), form)
 
-/** Brings the hash of a subscriber to the newest version of the key. */
-export const upgradeSubscriberHash = (keys: Pick<Keys, 'phone'>, hash: string): string =>
+/** Brings the hash of a phone to the newest version of the key. */
+export const upgradeOwnedPhoneHash = (keys: Pick<Keys, 'phone'>, hash: string): string =>
   upgradeHash(keys.phone, hash, form)
 
 /** Changes the usage of one lane. */

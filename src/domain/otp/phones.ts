@@ -5,13 +5,13 @@ import { upgradeContext } from '../model/context.ts'
 import { indexHashes, type Keys } from '../model/keys.ts'
 import {
   emptyRecord,
-  hashSubscriber,
+  hashOwnedPhone,
   laneFor,
-  subscriberHashes,
+  ownedPhoneHashes,
   type CheckBudget,
   type Lane,
   type PhoneRecord,
-  type Subscriber,
+  type OwnedPhone,
 } from '../model/phone-record.ts'
 import { isVirtualPhone, tryParsePhone, type Phone } from '../model/phone.ts'
 import { parseTypedPhone } from '../model/typed-phone.ts'
@@ -44,7 +44,7 @@ export async function readNationalPhone(
 }
 
 /** Test applications and virtual numbers send nothing that costs or annoys: they have no budgets. */
-export const hasPhoneBudgets = ({ environment, phone }: Pick<Subscriber, 'environment' | 'phone'>): boolean =>
+export const hasPhoneBudgets = ({ environment, phone }: Pick<OwnedPhone, 'environment' | 'phone'>): boolean =>
   environment === 'live' && !isVirtualPhone(phone)
 
 /**
@@ -73,19 +73,19 @@ type PhoneRows = Pick<Rows, 'phone' | 'hasPseudonymSlots' | 'oldBudgets'>
 export function readPhone(
   rows: PhoneRows,
   keys: PhoneKeys,
-  subscriber: Subscriber & { country: string | null },
+  owned: OwnedPhone & { country: string | null },
 ): LoadedPhone {
-  const empty = emptyRecord(subscriber, subscriber.country)
-  const loaded = rows.phone(hashSubscriber(keys, subscriber), empty)
-  const other = loaded.isNew ? findOther(rows, keys, subscriber, empty) : undefined
+  const empty = emptyRecord(owned, owned.country)
+  const loaded = rows.phone(hashOwnedPhone(keys, owned), empty)
+  const other = loaded.isNew ? findOther(rows, keys, owned, empty) : undefined
   const record = upgradeContexts(keys, other?.record ?? loaded.record)
-  const mayHaveBudgets = record.lastSentAt === 0 && !loaded.takes && subscriber.environment === 'live'
-  const budgets = mayHaveBudgets ? rows.oldBudgets(() => oldBudgetsOf(keys, subscriber)) : []
+  const mayHaveBudgets = record.lastSentAt === 0 && !loaded.takes && owned.environment === 'live'
+  const budgets = mayHaveBudgets ? rows.oldBudgets(() => oldBudgetsOf(keys, owned)) : []
   if (!other && budgets.length === 0) return record === loaded.record ? loaded : { ...loaded, record }
   return {
     ...loaded,
     record: withOldBudgets(record, budgets),
-    takes: { slot: other, budgets: budgets.length > 0 ? oldBudgetsOf(keys, subscriber) : undefined },
+    takes: { slot: other, budgets: budgets.length > 0 ? oldBudgetsOf(keys, owned) : undefined },
   }
 }
 
@@ -93,7 +93,7 @@ export function readPhone(
 export function readRequestPhone(
   rows: PhoneRows,
   keys: PhoneKeys,
-  request: Subscriber & Pick<OtpRequest, 'id' | 'country'>,
+  request: OwnedPhone & Pick<OtpRequest, 'id' | 'country'>,
 ): LoadedPhone {
   if (request.phone === unreadablePhone)
     // A budget, an identity or a message would be those of another number.
@@ -105,23 +105,23 @@ export function readRequestPhone(
 export const phoneNeeds = (
   rows: Pick<Rows, 'hasPseudonymSlots'>,
   keys: PhoneKeys,
-  subscriber: Subscriber,
+  owned: OwnedPhone,
 ): Needs => ({
-  phone: hashSubscriber(keys, subscriber),
-  otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, subscriber),
-  oldBudgets: () => oldBudgetsOf(keys, subscriber),
+  phone: hashOwnedPhone(keys, owned),
+  otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, owned),
+  oldBudgets: () => oldBudgetsOf(keys, owned),
 })
 
 /** Lists the hashes under which the record of a phone may be, the newest first. */
 export const phoneHashes = (
   rows: Pick<Rows, 'hasPseudonymSlots'>,
   keys: PhoneKeys,
-  subscriber: Subscriber,
-): string[] => [hashSubscriber(keys, subscriber), ...otherHashes(rows.hasPseudonymSlots(), keys, subscriber)]
+  owned: OwnedPhone,
+): string[] => [hashOwnedPhone(keys, owned), ...otherHashes(rows.hasPseudonymSlots(), keys, owned)]
 
 /** Finds the record that a phone has under another hash. */
-function findOther(rows: PhoneRows, keys: PhoneKeys, subscriber: Subscriber, empty: PhoneRecord) {
-  for (const hash of otherHashes(rows.hasPseudonymSlots(), keys, subscriber)) {
+function findOther(rows: PhoneRows, keys: PhoneKeys, owned: OwnedPhone, empty: PhoneRecord) {
+  for (const hash of otherHashes(rows.hasPseudonymSlots(), keys, owned)) {
     const other = rows.phone(hash, empty)
     if (!other.isNew) return other
   }
@@ -132,21 +132,21 @@ function findOther(rows: PhoneRows, keys: PhoneKeys, subscriber: Subscriber, emp
 export async function loadPhone(
   tx: Pick<Stores, 'checkBudgets' | 'phones'>,
   keys: PhoneKeys,
-  subscriber: Subscriber & { country: string | null },
+  owned: OwnedPhone & { country: string | null },
 ): Promise<LoadedPhone> {
-  const empty = emptyRecord(subscriber, subscriber.country)
+  const empty = emptyRecord(owned, owned.country)
   const hasPseudonymSlots = await tx.phones.hasPseudonymSlots()
   const loaded = new Map<string, LoadedPhone>()
-  for (const hash of phoneHashes({ hasPseudonymSlots: () => hasPseudonymSlots }, keys, subscriber)) {
+  for (const hash of phoneHashes({ hasPseudonymSlots: () => hasPseudonymSlots }, keys, owned)) {
     if (loaded.size === 0 || (await tx.phones.find(hash))) loaded.set(hash, await tx.phones.load(hash, empty))
   }
-  const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, subscriber))
+  const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, owned))
   const rows: PhoneRows = {
     phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: empty, isNew: true },
     hasPseudonymSlots: () => hasPseudonymSlots,
     oldBudgets: () => budgets,
   }
-  const { takes, ...phone } = readPhone(rows, keys, subscriber)
+  const { takes, ...phone } = readPhone(rows, keys, owned)
   if (!takes) return phone
   if (takes.slot) await tx.phones.delete(takes.slot)
   if (takes.budgets) await tx.checkBudgets.delete(takes.budgets)
@@ -158,12 +158,12 @@ export async function loadPhone(
 export async function findPhone(
   tx: Pick<Stores, 'phones'>,
   keys: PhoneKeys,
-  subscriber: Subscriber,
+  owned: OwnedPhone,
 ): Promise<{ hash: string; record: PhoneRecord } | undefined> {
-  const newest = hashSubscriber(keys, subscriber)
+  const newest = hashOwnedPhone(keys, owned)
   const found = await tx.phones.find(newest)
   if (found) return { hash: newest, record: found }
-  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, subscriber)) {
+  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, owned)) {
     const record = await tx.phones.find(hash)
     if (record) return { hash, record }
   }
@@ -171,19 +171,19 @@ export async function findPhone(
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
-const otherHashes = (hasPseudonymSlots: boolean, keys: PhoneKeys, subscriber: Subscriber): string[] => [
-  ...(keys.phone.length > 1 ? subscriberHashes(keys, subscriber).slice(1) : []),
-  ...(hasPseudonymSlots ? pseudonymHashes(keys, subscriber) : []),
+const otherHashes = (hasPseudonymSlots: boolean, keys: PhoneKeys, owned: OwnedPhone): string[] => [
+  ...(keys.phone.length > 1 ? ownedPhoneHashes(keys, owned).slice(1) : []),
+  ...(hasPseudonymSlots ? pseudonymHashes(keys, owned) : []),
 ]
 
 /**
  * Lists the hashes of the records that identities of 0.1.0 got whose number was only a pseudonym: they are found when the
  * number comes back. They are made of the pseudonym's first version.
  */
-export const pseudonymHashes = (keys: PhoneKeys, subscriber: Subscriber): string[] =>
-  phoneSpellings(subscriber.phone).flatMap((spelling) => {
-    const pseudonym = derivePseudonyms(keys, subscriber.developerId, spelling).at(-1) ?? ''
-    return subscriberHashes(keys, { ...subscriber, phone: pseudonym })
+export const pseudonymHashes = (keys: PhoneKeys, owned: OwnedPhone): string[] =>
+  phoneSpellings(owned.phone).flatMap((spelling) => {
+    const pseudonym = derivePseudonyms(keys, owned.developerId, spelling).at(-1) ?? ''
+    return ownedPhoneHashes(keys, { ...owned, phone: pseudonym })
   })
 
 /** Brings the contexts to the newest version of their key; the same object if there is one version only. */
@@ -199,7 +199,7 @@ const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord =>
 export const oldPhoneHashes = (keys: PhoneKeys, phone: string): string[] =>
   phoneSpellings(phone).map((spelling) => indexHashes(keys.phone, spelling).at(-1) ?? '')
 
-const oldBudgetsOf = (keys: PhoneKeys, { developerId, phone }: Subscriber) => ({
+const oldBudgetsOf = (keys: PhoneKeys, { developerId, phone }: OwnedPhone) => ({
   developerId,
   phoneHashes: oldPhoneHashes(keys, phone),
 })

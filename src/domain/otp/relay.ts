@@ -138,7 +138,7 @@ export function createOtpRelay(needs: RelayNeeds) {
       needs: (rows) => ({
         application,
         answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
-        ...phoneNeeds(rows, keys, toSubscriber(call)),
+        ...phoneNeeds(rows, keys, toOwnedPhone(call)),
         limit: otpRateLimit(plans, application, 'send'),
         subscribers: application.id,
         virtualPhone: phone.isVirtual ? phone.phone : undefined,
@@ -159,7 +159,7 @@ export function createOtpRelay(needs: RelayNeeds) {
   /** Names the rows that follow from the phone. */
   function nameFurtherRows(rows: Rows, call: RelayCall): Needs {
     const now = rows.now(clock)
-    const { record } = readPhone(rows, keys, toSubscriber(call))
+    const { record } = readPhone(rows, keys, toOwnedPhone(call))
     return {
       limit: otpRateLimit(plans, rows.caller(call.application), 'send'),
       ...judgeNeeds(needs, rows, describeMessage(rows, call, record, now), now),
@@ -173,10 +173,10 @@ export function createOtpRelay(needs: RelayNeeds) {
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : developerId
     if (inboxOwnerId === undefined) return end(reject(invalidPhone()))
-    const subscriber = toSubscriber(call)
-    const loaded = readPhone(rows, keys, subscriber)
+    const owned = toOwnedPhone(call)
+    const loaded = readPhone(rows, keys, owned)
     const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(subscriber) }
+    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
     const described = describeMessage(rows, call, loaded.record, now)
@@ -226,7 +226,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const { clientIp = null } = input
     const routes = delivery.routesFor({ environment, appId, ...phone })
     const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
-    const origin = { ...toSubscriber(call), clientIp, createdAt: now, resends: 0, listing }
+    const origin = { ...toOwnedPhone(call), clientIp, createdAt: now, resends: 0, listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
     const channels = chooseChannels(routes, { ...input, refused })
     const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
@@ -239,7 +239,7 @@ export function createOtpRelay(needs: RelayNeeds) {
   }
 }
 
-const toSubscriber = ({ application: { developerId, environment }, phone }: RelayCall) => ({
+const toOwnedPhone = ({ application: { developerId, environment }, phone }: RelayCall) => ({
   ...phone,
   developerId,
   environment,

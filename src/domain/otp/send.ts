@@ -11,7 +11,7 @@ import { firstNames } from '../guard/facts.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
-import { emptyRecord, laneFor, type PhoneRecord, type Subscriber } from '../model/phone-record.ts'
+import { emptyRecord, laneFor, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
@@ -55,7 +55,7 @@ export type SendCall = {
 
 /** A call, with what is new about its request. */
 type NewSend = SendCall & {
-  subscriber: Subscriber & Phone
+  owned: OwnedPhone & Phone
   contexts: readonly string[]
   codeSource: { id: string; codeSalt: string }
 }
@@ -103,7 +103,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const { clientIp = null, deviceId = null } = call.input
     const made: NewSend = {
       ...call,
-      subscriber: { ...call.phone, developerId, environment },
+      owned: { ...call.phone, developerId, environment },
       codeSource: { id: newId('otp'), codeSalt: newCodeSalt(needs.random) },
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
@@ -125,9 +125,9 @@ export function createOtpSend(needs: OtpNeeds) {
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
     if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-    const loaded = readPhone(rows, keys, made.subscriber)
+    const loaded = readPhone(rows, keys, made.owned)
     const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.subscriber) }
+    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return refuseByLimit(charged, refusedSendTo(phone, loaded.record))
     const described = describeMessage(rows, made, loaded.record, now)
@@ -185,16 +185,16 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Names the rows of a send that are known before any is read. */
   function nameFirstRows(rows: Rows, made: NewSend): Needs {
-    const { application, phone, scope, contexts, subscriber, challenge } = made
+    const { application, phone, scope, contexts, owned, challenge } = made
     const { clientIp = null } = made.input
     const createdAt = clock.now()
-    const message = { ...subscriber, clientIp, createdAt, resends: 0, provider: null, challenge }
-    const stranger = senderOf(emptyRecord(subscriber, phone.country), { contexts, createdAt })
+    const message = { ...owned, clientIp, createdAt, resends: 0, provider: null, challenge }
+    const stranger = senderOf(emptyRecord(owned, phone.country), { contexts, createdAt })
     const guardKeys = guard.keysToJudge(message, stranger, createdAt)
     return {
       application,
       answers: scope ? [scope] : [],
-      ...phoneNeeds(rows, keys, subscriber),
+      ...phoneNeeds(rows, keys, owned),
       guard: guardKeys && firstNames(guardKeys),
       limit: otpRateLimit(plans, application, 'send'),
       subscribers: application.id,
@@ -205,9 +205,9 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Names the rows that follow from those. */
   function nameFurtherRows(rows: Rows, made: NewSend): Needs {
-    const { application, scope, subscriber } = made
+    const { application, scope, owned } = made
     const now = rows.now(clock)
-    const { record } = readPhone(rows, keys, subscriber)
+    const { record } = readPhone(rows, keys, owned)
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),
       messages: earlierRequest(rows, scope, now),
@@ -217,12 +217,12 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Describes the message to the guard, with its channels and how it begins. */
   function describeMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
-    const { application, phone, input, challenge, contexts, subscriber } = made
+    const { application, phone, input, challenge, contexts, owned } = made
     const { clientIp = null } = input
     const { id: appId, environment } = application
     const routes = delivery.routesFor({ environment, appId, ...phone })
     const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
-    const origin = { ...subscriber, clientIp, createdAt: now, resends: 0, listing }
+    const origin = { ...owned, clientIp, createdAt: now, resends: 0, listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
     const channels = chooseChannels(routes, { ...input, refused })
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })

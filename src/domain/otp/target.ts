@@ -94,7 +94,7 @@ export function createPhoneFinder(
   facade?: Facade,
 ): RequestFinder {
   const { developerId, environment } = application
-  const subscriber = { ...phone, developerId, environment }
+  const owned = { ...phone, developerId, environment }
 
   /** Follows the list of the phone. @returns the ids on the way, and the one that is not read yet */
   function follow(
@@ -104,7 +104,7 @@ export function createPhoneFinder(
     let exhausted: OtpRequest | undefined
     let isNewest = true
     const ids: string[] = []
-    let id = readPhone(rows, keys, subscriber).record.newestRequest
+    let id = readPhone(rows, keys, owned).record.newestRequest
     while (id !== null && ids.length < requestsReadMax) {
       ids.push(id)
       const request: OtpRequest | undefined = rows.request(id)
@@ -121,12 +121,12 @@ export function createPhoneFinder(
 
   return {
     lookUp: (rows) => ({
-      phones: phoneHashes(rows, keys, subscriber),
+      phones: phoneHashes(rows, keys, owned),
       requests: follow(rows, clock.now()).ids,
     }),
     needs(rows) {
       const { found, unread } = follow(rows, clock.now())
-      return { ...phoneNeeds(rows, keys, subscriber), request: found?.id ?? unread }
+      return { ...phoneNeeds(rows, keys, owned), request: found?.id ?? unread }
     },
     find(rows, now) {
       const { found } = follow(rows, now)

@@ -106,7 +106,7 @@ export type Rows = {
   oldBudgets(find: () => OldBudgets): readonly CheckBudget[]
 }
 
-/** A webhook endpoint, enabled or disabled. */
+/** A webhook endpoint, and the types of events that it gets, or that are skipped while it is disabled. */
 export type EventSubscriber = { id: string; events: readonly string[] }
 
 /** A log entry to append, with what refers to its number. */

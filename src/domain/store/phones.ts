@@ -4,7 +4,7 @@ import type { OldBudgets } from './check-budgets.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 /**
- * Place of a record: the hash of its subscriber (`hashSubscriber`), and its row as it was loaded, if it has one: the key,
+ * Place of a record: the hash of its phone (`hashOwnedPhone`), and its row as it was loaded, if it has one: the key,
  * and the id of the identity.
  */
 export type PhoneSlot = {

@@ -1,11 +1,11 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { Subscriber } from '../model/phone-record.ts'
+import type { OwnedPhone } from '../model/phone-record.ts'
 
 /** A resumable scan of a table, from its oldest rows on. The names are stored. */
 export type ScanName = 'requests' | 'events' | 'answers' | 'phones' | 'guard'
 
 /** Row of an OTP request, keyed by id. */
-export type RequestRow = Subscriber & { id: string }
+export type RequestRow = OwnedPhone & { id: string }
 
 export type EventRow = {
   seq: number

@@ -6,6 +6,7 @@ import type {
   DisabledReason,
 } from '../model/webhook-endpoint.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { EventSubscriber } from './operation.ts'
 
 type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: EndpointHeaders }
 
@@ -16,9 +17,6 @@ export type EndpointListQuery = {
   before?: string | undefined
 }
 
-/** An endpoint, and the types of events that it gets, or that are skipped while it is disabled. */
-export type Subscriber = { readonly id: string; readonly events: readonly string[] }
-
 /** Methods with a `developerId` find only that developer's endpoints. */
 export type WebhookEndpointStore = {
   find(developerId: string, id: string): Promise<WebhookEndpoint | undefined>
@@ -26,9 +24,9 @@ export type WebhookEndpointStore = {
   /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
   /** Lists the endpoints of an application in the order of their ids. */
-  subscribers(appId: string): Awaitable<readonly Subscriber[]>
+  subscribers(appId: string): Awaitable<readonly EventSubscriber[]>
   /** Lists the endpoints of all applications of a developer in the order of their ids. */
-  subscribersOfDeveloper(developerId: string): Awaitable<readonly Subscriber[]>
+  subscribersOfDeveloper(developerId: string): Awaitable<readonly EventSubscriber[]>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>

@@ -7,7 +7,7 @@ import type { Keys } from '../model/keys.ts'
 import { cancelRequests, type CancelTables } from '../otp/lifecycle.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { parsePhone } from '../model/phone.ts'
-import { subscriberHashes } from '../model/phone-record.ts'
+import { ownedPhoneHashes } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
@@ -80,8 +80,8 @@ export async function erasePhone(
   async function eraseRecords() {
     for (const developerId of await records.developerIds()) {
       const hashes = environments.flatMap((environment) => {
-        const subscriber = { developerId, environment, phone }
-        return [...subscriberHashes(keys, subscriber), ...pseudonymHashes(keys, subscriber)]
+        const owned = { developerId, environment, phone }
+        return [...ownedPhoneHashes(keys, owned), ...pseudonymHashes(keys, owned)]
       })
       await store.write(async (tx) => {
         for (const hash of hashes) {

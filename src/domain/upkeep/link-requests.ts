@@ -1,5 +1,5 @@
 import type { Keys } from '../model/keys.ts'
-import { hashSubscriber } from '../model/phone-record.ts'
+import { hashOwnedPhone } from '../model/phone-record.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { loadPhone } from '../otp/phones.ts'
 import type { OldRequest } from '../store/otp-requests.ts'
@@ -20,7 +20,7 @@ export const createLinkWalk = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym
     const requests = await tx.otpRequests.listUnsealed(position, limit)
     // Forgotten numbers cannot be searched.
     const searchable = requests.filter(({ phone }) => isPlainPhone(phone))
-    const byPhone = Map.groupBy(searchable, (request) => hashSubscriber(keys, request))
+    const byPhone = Map.groupBy(searchable, (request) => hashOwnedPhone(keys, request))
     // Sorted so that concurrent nodes lock rows in the same order (no deadlock).
     for (const [, ofPhone] of [...byPhone].toSorted(([a], [b]) => (a < b ? -1 : 1)))
       await linkRequests(tx, keys, ofPhone)

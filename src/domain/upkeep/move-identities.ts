@@ -2,7 +2,7 @@ import { utcDay } from '../log/analytics.ts'
 import { inEnvironment } from '../log/counts.ts'
 import { createIds } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { emptyRecord, hashSubscriber, type PhoneIdentity } from '../model/phone-record.ts'
+import { emptyRecord, hashOwnedPhone, type PhoneIdentity } from '../model/phone-record.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Random } from '../model/random.ts'
 import type { OldIdentity } from '../store/identities.ts'
@@ -18,7 +18,7 @@ type MoveTables = 'analytics' | 'oldIdentities' | 'phones'
  * ended, users are missing. Each batch is one transaction, so a start that was killed goes on where it stopped.
  *
  * An identity that was verified in both environments becomes two; the live one keeps the id. Spellings of one
- * subscriber become one identity, with the id of the first. A number that is only a pseudonym by now gets a record under
+ * phone become one identity, with the id of the first. A number that is only a pseudonym by now gets a record under
  * the pseudonym's hash, until the number comes back.
  *
  * @returns how many identities of 0.1.0 there were
@@ -70,27 +70,27 @@ function splitByEnvironment({ applications, ...old }: OldIdentity, random: Rando
   return [...parts, { ...common, environment: 'test', identity, isSecond: true }]
 }
 
-const withHash = (keys: Pick<Keys, 'phone'>, part: Part) => ({ ...part, hash: hashSubscriber(keys, part) })
+const withHash = (keys: Pick<Keys, 'phone'>, part: Part) => ({ ...part, hash: hashOwnedPhone(keys, part) })
 
 async function moveOne(
   tx: Pick<Stores, 'analytics' | 'phones'>,
-  { hash, identity, isSecond, ...subscriber }: Part & { hash: string },
+  { hash, identity, isSecond, ...owned }: Part & { hash: string },
 ): Promise<void> {
-  const loaded = await tx.phones.load(hash, emptyRecord(subscriber, subscriber.country))
+  const loaded = await tx.phones.load(hash, emptyRecord(owned, owned.country))
   const { record } = loaded
   const other = record.identity
   const lastDay = utcDay(identity.lastVerifiedAt)
-  const { developerId, environment } = subscriber
+  const { developerId, environment } = owned
   // 0.1.0 counted one user for both environments.
   const all = isSecond ? { active: 1 } : {}
   const added = environment === 'test' ? { ...all, testActive: 1 } : all
   if (Object.keys(added).length > 0) tx.analytics.add([{ developerId, day: lastDay, counts: added }])
-  if (!other) return tx.phones.save(loaded, { ...record, phone: subscriber.phone, identity })
-  // Another spelling of the same subscriber.
+  if (!other) return tx.phones.save(loaded, { ...record, phone: owned.phone, identity })
+  // Another spelling of the same phone.
   const isLater = identity.lastVerifiedAt > other.lastVerifiedAt
   await tx.phones.save(loaded, {
     ...record,
-    phone: isLater ? subscriber.phone : record.phone,
+    phone: isLater ? owned.phone : record.phone,
     identity: mergeIdentities(other, identity),
   })
   const earlierDay = Math.min(utcDay(other.lastVerifiedAt), lastDay)

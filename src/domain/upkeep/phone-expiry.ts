@@ -2,14 +2,14 @@ import { checkBudgetLifetimeMs } from '../limits/check-budget.ts'
 import { lowestId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import {
-  subscriberHashes,
+  ownedPhoneHashes,
   knownContexts,
   lanes as everyLane,
   type Lane,
   type LaneUsage,
   unusedLane,
   type PhoneRecord,
-  type Subscriber,
+  type OwnedPhone,
 } from '../model/phone-record.ts'
 import { derivePseudonym, isPlainPhone } from '../model/pseudonyms.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -97,9 +97,9 @@ export function createLinkCutter(
     return young
   }
 
-  return async (requests: readonly Subscriber[]) => {
+  return async (requests: readonly OwnedPhone[]) => {
     const hashes = new Set(
-      requests.flatMap((request) => subscriberHashes(keys, request)).filter((hash) => !cutHashes.has(hash)),
+      requests.flatMap((request) => ownedPhoneHashes(keys, request)).filter((hash) => !cutHashes.has(hash)),
     )
     const youngRequests: string[] = []
     const unlinked: Array<{ hash: string; record: PhoneRecord }> = []

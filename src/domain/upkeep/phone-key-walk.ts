@@ -1,6 +1,6 @@
 import { upgradeContext } from '../model/context.ts'
 import type { Keys } from '../model/keys.ts'
-import { upgradeSubscriberHash } from '../model/phone-record.ts'
+import { upgradeOwnedPhoneHash } from '../model/phone-record.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { Stores } from '../store/store.ts'
@@ -14,7 +14,7 @@ export const createPhoneWalks = (keys: Pick<Keys, 'context' | 'phone' | 'pseudon
     step: walkPhones(
       () => keys.phone.length > 1,
       async (tx, current) => {
-        const newest = upgradeSubscriberHash(keys, current.hash)
+        const newest = upgradeOwnedPhoneHash(keys, current.hash)
         if (newest === current.hash) return
         const { record } = current
         const contexts = record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) }))

@@ -3,7 +3,7 @@ import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/tot
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
 import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
-import { emptyRecord, hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { emptyRecord, hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import type { Sender } from '../../../src/domain/model/guard.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
@@ -142,14 +142,11 @@ describeEachDatabase('after the keys were replaced', (database) => {
       const device = isInterrupted ? 'anotherphone' : 'thefirstone_'
       await registerShortIds(database(), developerId, appId)
       const save = async (phone: string, daysAgo: number, environment: 'live' | 'test' = 'live') => {
-        const subscriber = { ...developer, environment, phone }
+        const owned = { ...developer, environment, phone }
         const at = now - daysAgo * dayMs
         const times = { verificationCount: 9, firstVerifiedAt: at, lastVerifiedAt: at }
         await store.write(async (tx) => {
-          const slot = await tx.phones.load(
-            hashSubscriber(ring.keys, subscriber),
-            emptyRecord(subscriber, 'NL'),
-          )
+          const slot = await tx.phones.load(hashOwnedPhone(ring.keys, owned), emptyRecord(owned, 'NL'))
           const identity = { id: newId('idn'), ...times, applications: [appId] }
           const contexts = [{ hash: device, verifiedAt: at }]
           await tx.phones.save(slot, { ...slot.record, contexts, identity })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -27,7 +27,7 @@ describeEachDatabase('the retention of the records of phones', (database) => {
   afterAll(() => service.dispose())
 
   const findRecord = (phone: string) =>
-    service.store.read.phones.find(hashSubscriber(testKeys, { developerId, environment: 'live', phone }))
+    service.store.read.phones.find(hashOwnedPhone(testKeys, { developerId, environment: 'live', phone }))
   const previous = (id: string) => service.store.read.otpRequests.findPrevious(id)
   const send = async (phone: string, body: object = {}) =>
     (await otp.sendOrThrow(app, { phone, ...body })).requestId

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { hashContexts } from '../../../src/domain/model/context.ts'
-import { emptyRecord, hashSubscriber, laneFor } from '../../../src/domain/model/phone-record.ts'
+import { emptyRecord, hashOwnedPhone, laneFor } from '../../../src/domain/model/phone-record.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { findPhone, loadPhone } from '../../../src/domain/otp/phones.ts'
 import { createPhoneWalks } from '../../../src/domain/upkeep/phone-key-walk.ts'
@@ -24,30 +24,30 @@ describeEachDatabase('replaced keys', (database) => {
   async function saveUnderOldKeys() {
     if (count === 0) await registerShortIds(database(), 'dev_w')
     const phone = `+1415555${7100 + count++}`
-    const subscriber = { developerId: 'dev_w', environment: 'live', phone, country: 'US' } as const
+    const owned = { developerId: 'dev_w', environment: 'live', phone, country: 'US' } as const
     await createStore(database(), { keys: testKeys }).write(async (tx) => {
-      const loaded = await loadPhone(tx, testKeys, subscriber)
+      const loaded = await loadPhone(tx, testKeys, owned)
       await tx.phones.save(loaded, {
-        ...emptyRecord(subscriber, 'US'),
+        ...emptyRecord(owned, 'US'),
         phone: count % 2 === 0 ? derivePseudonym(testKeys, 'dev_w', phone) : phone,
         lanes: { ...loaded.record.lanes, stranger: { sends: [now], checks: null } },
         contexts: hashContexts(testKeys, 'dev_w', sender).map((hash) => ({ hash, verifiedAt: now })),
         lastSentAt: now,
       })
     })
-    return subscriber
+    return owned
   }
   const contexts = hashContexts(newKeys, 'dev_w', sender)
 
   test('restart no budget: the next call finds the record and moves it', async () => {
     const store = createStore(database(), { keys: testKeys })
-    const subscriber = await saveUnderOldKeys()
-    expect((await findPhone(store.read, newKeys, subscriber))?.record.lastSentAt).toBe(now)
-    const loaded = await store.write((tx) => loadPhone(tx, newKeys, subscriber))
+    const owned = await saveUnderOldKeys()
+    expect((await findPhone(store.read, newKeys, owned))?.record.lastSentAt).toBe(now)
+    const loaded = await store.write((tx) => loadPhone(tx, newKeys, owned))
     expect(loaded.record.lanes.stranger.sends).toEqual([now])
     expect(laneFor(loaded.record, { clientIp: null, contexts }, now)).toBe('device')
-    expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
-    expect((await store.read.phones.find(hashSubscriber(newKeys, subscriber)))?.lastSentAt).toBe(now)
+    expect(await store.read.phones.find(hashOwnedPhone(testKeys, owned))).toBeUndefined()
+    expect((await store.read.phones.find(hashOwnedPhone(newKeys, owned)))?.lastSentAt).toBe(now)
   })
 
   test('are applied to every record by the walk, which may stop and be repeated at any place', async () => {
@@ -63,14 +63,12 @@ describeEachDatabase('replaced keys', (database) => {
         }
       }
     }
-    for (const subscriber of subscribers) {
-      const record = await store.read.phones.find(hashSubscriber(newKeys, subscriber))
+    for (const owned of subscribers) {
+      const record = await store.read.phones.find(hashOwnedPhone(newKeys, owned))
       expect(record?.lanes.stranger.sends).toEqual([now])
-      expect([subscriber.phone, derivePseudonym(newKeys, 'dev_w', subscriber.phone)]).toContain(
-        record?.phone ?? '',
-      )
+      expect([owned.phone, derivePseudonym(newKeys, 'dev_w', owned.phone)]).toContain(record?.phone ?? '')
       expect(record && laneFor(record, { clientIp: null, contexts }, now)).toBe('device')
-      expect(await store.read.phones.find(hashSubscriber(testKeys, subscriber))).toBeUndefined()
+      expect(await store.read.phones.find(hashOwnedPhone(testKeys, owned))).toBeUndefined()
     }
   })
 })

@@ -4,7 +4,7 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import metadata from 'libphonenumber-js/max/metadata'
 import { canonicalPhone, phoneSpellings } from '../../../src/domain/model/canonical-phone.ts'
 import { tryParsePhone } from '../../../src/domain/model/phone.ts'
-import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { findPlannedNumber } from '../../../src/domain/model/numbering-plans.ts'
 import { defineProperty } from '../property.ts'
@@ -16,7 +16,7 @@ const digits = (length: number, first = '0123456789') =>
     .tuple(fc.constantFrom(...first), fc.stringMatching(new RegExp(`^[0-9]{${length - 1}}$`)))
     .map(([head, rest]) => head + rest)
 
-/** Two spellings of a subscriber whose numbering plan has an optional digit. */
+/** Two spellings of a phone whose numbering plan has an optional digit. */
 const twoSpellings = fc.oneof(
   digits(10, '123').map((number) => [`+549${number}`, `+54${number}`] as const),
   digits(10, '23456789').map((number) => [`+521${number}`, `+52${number}`] as const),
@@ -83,7 +83,7 @@ export const phoneProperties = [
       expect(canonicalPhone(short)).toBe(short)
       expect(phoneSpellings(long)).toEqual([short, long])
       expect(phoneSpellings(short)).toEqual([short, long])
-      const hash = (phone: string) => hashSubscriber(keys, { developerId: 'dev', environment: 'live', phone })
+      const hash = (phone: string) => hashOwnedPhone(keys, { developerId: 'dev', environment: 'live', phone })
       expect(hash(long)).toBe(hash(short))
     }),
   })),

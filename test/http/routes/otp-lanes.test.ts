@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { hashSubscriber } from '../../../src/domain/model/phone-record.ts'
+import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
@@ -163,7 +163,7 @@ describe('a context', () => {
   test('makes way for newer ones: the record keeps eight', async () => {
     const phone = newPhone()
     for (let i = 1; i <= 9; i++) expect(await verify(app, { phone, deviceId: `device-${i}` })).toBe(200)
-    const hash = hashSubscriber(testKeys, {
+    const hash = hashOwnedPhone(testKeys, {
       developerId: developer.developer.id,
       environment: 'live',
       phone,
@@ -275,13 +275,13 @@ test('the requests of a phone are a list, linked from the newest', async () => {
   const sent = []
   for (const phone of ['+5491123450004', '+541123450004', '+5491123450004'])
     sent.push((await otp.sendOrThrow(app, { phone })).requestId)
-  const subscriber = {
+  const owned = {
     developerId: developer.developer.id,
     environment: 'live',
     phone: '+541123450004',
   } as const
   const { phones: records, otpRequests } = service.store.read
-  const record = await records.find(hashSubscriber(testKeys, subscriber))
+  const record = await records.find(hashOwnedPhone(testKeys, owned))
   const listed: string[] = []
   for (let id = record?.newestRequest ?? undefined; id !== undefined;) {
     listed.push(id)
