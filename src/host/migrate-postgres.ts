@@ -2,7 +2,7 @@ import {
   migratePostgres,
   pendingPostgresMigrations,
   readPostgresSchema,
-} from '../store/engine/migrate-postgres.ts'
+} from '../store/engine/postgres-migrate.ts'
 import type { MigrationStatus } from '../store/files/inspection.ts'
 import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { connectTo, withPostgres } from '../store/postgres/connect.ts'

@@ -2,7 +2,7 @@ import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
 import type { DatabaseMemory } from './engine/database.ts'
-import { inOrder } from './engine/load-listed.ts'
+import { inOrder } from './engine/sqlite-load-listed.ts'
 
 /** About one megabyte. */
 const entriesMax = 2_000

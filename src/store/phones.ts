@@ -9,7 +9,7 @@ import {
   textParam,
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { inOrder, loadListed } from './engine/load-listed.ts'
+import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import type { Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import {
@@ -22,8 +22,8 @@ import {
   type PhoneRow,
 } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
-import type { ListRange } from './engine/list-pages.ts'
-import { userLists } from './engine/list-numbers.ts'
+import type { ListRange } from './engine/sqlite-list-pages.ts'
+import { userLists } from './engine/sqlite-list-numbers.ts'
 import { noteOwned, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'

@@ -33,10 +33,11 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/server/dev-lines.ts': 'development mode only',
   'src/server/messaging.ts': 'one for each configured provider',
   'src/server/tls.ts': 'challenges of a certificate that is being renewed',
-  'src/store/engine/admission-log.ts': 'admissions of the last minute, by the limit of each application',
+  'src/store/engine/sqlite-admission-log.ts':
+    'admissions of the last minute, by the limit of each application',
   'src/store/engine/postgres-connections.ts': 'one for each statement',
   'src/store/engine/query-params.ts': 'one for each shape of a filter',
-  'src/store/engine/recent-lists.ts': 'recentMax of lists.ts',
+  'src/store/engine/sqlite-recent-lists.ts': 'recentMax of lists.ts',
   'src/store/store.ts': 'cachedMax of list-rules.ts',
   'src/webhooks/result-recorder.ts': 'deliveries in flight',
 }
@@ -52,8 +53,8 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/http/oauth.ts',
   'src/http/query.ts',
   'src/store/guard.ts',
-  'src/store/load-queries.ts',
-  'src/store/loaded-rows.ts',
+  'src/store/postgres-call-queries.ts',
+  'src/store/postgres-call-rows.ts',
   'src/store/unit-of-work.ts',
 ])
 

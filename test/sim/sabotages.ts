@@ -127,8 +127,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/admission-log.ts',
-    ['store/engine/admission-log', 'store/invariants', 'http/routes/otp-limits'],
+    'store/engine/sqlite-admission-log.ts',
+    ['store/engine/sqlite-admission-log', 'store/invariants', 'http/routes/otp-limits'],
     [
       [
         'admissions are not written',
@@ -237,8 +237,8 @@ export const sabotages: readonly Sabotage[] = [
   ),
   // Storage and crash points.
   ...inFile(
-    'store/engine/commit-flusher.ts',
-    ['store/engine/disk-sync'],
+    'store/engine/sqlite-commit-flusher.ts',
+    ['store/engine/sqlite-disk-sync'],
     [
       [
         'callers are told before the flush',
@@ -251,8 +251,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/disk-sync.ts',
-    ['store/engine/disk-sync', 'faults/replay'],
+    'store/engine/sqlite-disk-sync.ts',
+    ['store/engine/sqlite-disk-sync', 'faults/replay'],
     [
       [
         'commits are not flushed',
@@ -269,11 +269,11 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/write-queue.ts',
+    'store/engine/sqlite-write-queue.ts',
     [
-      'store/engine/disk-sync',
-      'store/engine/admission-log',
-      'store/engine/write-queue',
+      'store/engine/sqlite-disk-sync',
+      'store/engine/sqlite-admission-log',
+      'store/engine/sqlite-write-queue',
       'webhooks/disk-fault',
     ],
     [
@@ -294,7 +294,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/lists.ts',
+    'store/engine/sqlite-lists.ts',
     ['store/engine/bulk-lists', 'store/lists', 'store/invariants'],
     [
       [

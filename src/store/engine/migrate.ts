@@ -2,7 +2,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from './errors.ts'
-import { fillLists } from './list-fill.ts'
+import { fillLists } from './sqlite-list-fill.ts'
 import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
 import type { Migration } from './read-migrations.ts'
 

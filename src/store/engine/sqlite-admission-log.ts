@@ -11,9 +11,9 @@ import {
   total,
   type PendingWindow,
   type Window,
-} from './admission-window.ts'
+} from './sqlite-admission-window.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import type { World } from '../../world/world.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */

@@ -1,4 +1,4 @@
-import type { DiskSync } from './disk-sync.ts'
+import type { DiskSync } from './sqlite-disk-sync.ts'
 
 /** Committed jobs that may wait for the disk; with more, no batch begins. */
 const unflushedMax = 1_024

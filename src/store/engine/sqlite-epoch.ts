@@ -1,4 +1,4 @@
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 
 export type Epoch = ReturnType<typeof createEpoch>
 

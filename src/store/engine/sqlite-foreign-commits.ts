@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { ForeignCommitError } from './errors.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 
 /**
  * Watches for commits of other connections: SQLite changes `data_version` for each of them, and not for our own.

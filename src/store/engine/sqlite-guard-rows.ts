@@ -3,7 +3,7 @@ import type { GuardRow } from '../../domain/model/guard.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import { compareKeys, inKeyOrder } from './key-order.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 
 /** Rows are held back for this time, and so many of them. */
 const [heldBackMs, heldBackMax] = [10_000, 10_000]

@@ -8,7 +8,7 @@ import {
   statusLists,
   typeLists,
   userLists,
-} from './list-numbers.ts'
+} from './sqlite-list-numbers.ts'
 
 /** Rows that are sorted at a time: about 40 MB of memory. */
 const sliceRows = 200_000

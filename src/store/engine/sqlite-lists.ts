@@ -8,9 +8,9 @@ import {
   type ListOwner,
   type ListRange,
   type ListSources,
-} from './list-pages.ts'
-import { createRecentLists } from './recent-lists.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+} from './sqlite-list-pages.ts'
+import { createRecentLists } from './sqlite-recent-lists.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import type { World } from '../../world/world.ts'
 
 /** Numbers of the lists that gain or lose a row: see list-numbers.ts. */

@@ -1,4 +1,4 @@
-import type { ListKey, ListRange } from './list-pages.ts'
+import type { ListKey, ListRange } from './sqlite-list-pages.ts'
 
 /**
  * Loads the first rows of a list that match.

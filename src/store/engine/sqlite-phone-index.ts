@@ -1,7 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import { systemWorld } from '../../world/system.ts'
 import type { Timers } from '../../world/world.ts'
 

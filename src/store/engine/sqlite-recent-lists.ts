@@ -1,4 +1,4 @@
-import type { ListKey, ListOwner, ListRange } from './list-pages.ts'
+import type { ListKey, ListOwner, ListRange } from './sqlite-list-pages.ts'
 
 export type RecentLists = ReturnType<typeof createRecentLists>
 

@@ -4,7 +4,7 @@ import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { sqliteColumns } from '../engine/tables/columns.ts'
 import { createShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
-import { createAdmissionLog } from '../engine/admission-log.ts'
+import { createAdmissionLog } from '../engine/sqlite-admission-log.ts'
 import { systemWorld } from '../../world/system.ts'
 import { storedPolicies } from '../../domain/model/rate-limit.ts'
 

@@ -5,7 +5,7 @@ import {
   movingKey,
   readPostgresSchema,
   type MigrateOptions,
-} from '../engine/migrate-postgres.ts'
+} from '../engine/postgres-migrate.ts'
 import { pendingMigrations, readAppliedMigrations, sqliteMigrations } from '../engine/migrate.ts'
 import { OperationRefused, StartRefused } from '../files/data-dir.ts'
 import { movedToKey, readMovedTo } from '../files/moved.ts'

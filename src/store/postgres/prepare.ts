@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { migratePostgres, readPostgresMigrations } from '../engine/migrate-postgres.ts'
+import { migratePostgres, readPostgresMigrations } from '../engine/postgres-migrate.ts'
 import { OperationRefused } from '../files/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
 import { withSnapshot } from './snapshot.ts'

@@ -1,8 +1,8 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import type { Database } from '../../../src/store/engine/database.ts'
-import type { ListChange } from '../../../src/store/engine/lists.ts'
-import type { ListKey, ListRange } from '../../../src/store/engine/list-pages.ts'
+import type { ListChange } from '../../../src/store/engine/sqlite-lists.ts'
+import type { ListKey, ListRange } from '../../../src/store/engine/sqlite-list-pages.ts'
 import { openTestFile, openTestSqlite } from '../../helpers/databases.ts'
 
 const added: ListChange = { add: [1], remove: [] }

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 import { expect, test } from 'bun:test'
-import { coalesceWrites } from '../../../src/store/engine/coalesce-writes.ts'
+import { coalesceWrites } from '../../../src/store/engine/postgres-coalesce-writes.ts'
 
 function openStream() {
   const sent: string[] = []

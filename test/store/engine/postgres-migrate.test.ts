@@ -4,7 +4,7 @@ import {
   pendingPostgresMigrations,
   readPostgresMigrations,
   readPostgresSchema,
-} from '../../../src/store/engine/migrate-postgres.ts'
+} from '../../../src/store/engine/postgres-migrate.ts'
 import { migrationScope } from '../../../src/store/engine/migration-scope.ts'
 import { MigrationError, postgresMigrations, type Migration } from '../../../src/store/engine/migrate.ts'
 import { createEmptyPostgres, describeEachPostgres, testPostgresUrl } from '../../helpers/postgres.ts'

@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { idTime, lowestId } from '../../../src/domain/model/ids.ts'
-import { migratePostgres } from '../../../src/store/engine/migrate-postgres.ts'
+import { migratePostgres } from '../../../src/store/engine/postgres-migrate.ts'
 import { postgresMigrations } from '../../../src/store/engine/migrate.ts'
 import { openPostgres } from '../../../src/store/engine/postgres.ts'
-import { partitions, planEntries, planMonth, planMonths } from '../../../src/store/engine/partitions.ts'
+import {
+  partitions,
+  planEntries,
+  planMonth,
+  planMonths,
+} from '../../../src/store/engine/postgres-partitions.ts'
 import { describeEachPostgres, testPostgresUrl, createEmptyPostgres } from '../../helpers/postgres.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { dayMs } from '../../../src/shared/durations.ts'

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { sql } from 'drizzle-orm'
 import type { QueryExecutor } from '../../../src/store/engine/database.ts'
-import type { DiskSync } from '../../../src/store/engine/disk-sync.ts'
-import { createWriteQueue } from '../../../src/store/engine/write-queue.ts'
+import type { DiskSync } from '../../../src/store/engine/sqlite-disk-sync.ts'
+import { createWriteQueue } from '../../../src/store/engine/sqlite-write-queue.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 
 const pageBytes = 4_096

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { beforeEach, expect, test } from 'bun:test'
 import type { GuardRow } from '../../../src/domain/model/guard.ts'
-import { createGuardRows } from '../../../src/store/engine/guard-rows.ts'
+import { createGuardRows } from '../../../src/store/engine/sqlite-guard-rows.ts'
 
 let connection: Database
 let rows: ReturnType<typeof createGuardRows>

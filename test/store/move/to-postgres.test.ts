@@ -8,7 +8,7 @@ import {
   pendingPostgresMigrations,
   readPostgresSchema,
   type SqlClient,
-} from '../../../src/store/engine/migrate-postgres.ts'
+} from '../../../src/store/engine/postgres-migrate.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 import { readMovedTo } from '../../../src/store/files/moved.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
