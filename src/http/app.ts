@@ -205,7 +205,7 @@ export const securityHeaders = {
  * no page may.
  */
 const serverOnlyPaths =
-  /^\/(v1\/(otp\/((send|resend|verify|cancel|sessions)\/?$|(deliver|proofs)(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
+  /^\/(v1\/(otp\/((send|resend|verify|cancel)\/?$|(deliver|proofs|sessions)(\/|$))|callbacks\/|hooks\/)|v[23]\/|one-time-password-sms\/|camara\/)/
 
 /** Whether a request is a CORS preflight (Fetch standard). */
 const isPreflight = (request: Request) =>

@@ -23,6 +23,7 @@ const forServers = new Set([
   '/v1/otp/cancel',
   '/v1/otp/proofs',
   '/v1/otp/deliver',
+  '/v1/otp/sessions',
 ])
 
 const ask = (apiTester: ApiTester, method: string, path: string, headers: Record<string, string>) =>
@@ -59,7 +60,7 @@ describe('pages of other origins', () => {
   test('may call the console routes with a token if their origin is listed', async () => {
     for (const { method, path } of listRequests(apiWithCors)) {
       const response = await preflight(apiWithCors, method, path, listed)
-      if (forServers.has(path) || path.startsWith('/v1/otp/deliver/')) {
+      if (forServers.has(path) || /^\/v1\/otp\/(deliver|sessions)\//.test(path)) {
         expect([path, response.status, corsHeaders(response)]).toEqual([path, 405, {}])
         continue
       }
