@@ -100,6 +100,7 @@ test('the configurations are valid, and the plan can be used', async () => {
   mkdirSync(join(reader.folder, 'secrets'))
   for (const name of ['aws-notify-secretAccessKey', 'phone-headers'])
     writeFileSync(join(reader.folder, 'secrets', name), 'Authorization: {{basic}}\n', { mode: 0o600 })
+  writeFileSync(join(reader.folder, 'main-prices.csv'), 'US,0.0079\n')
   const blocks = names.flatMap((name) => codeBlocks(readDocument(`src/docs/${name}`), 'toml'))
   expect(blocks.length).toBeGreaterThan(3)
   const path = join(reader.folder, 'shown.toml')
