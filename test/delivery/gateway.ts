@@ -61,7 +61,11 @@ export function startGateway() {
   }
   const createdResponse = ({ messageId }: SmsMessage) =>
     Response.json({ sid: messageId, status: 'queued' }, { status: 201 })
-  const handleAccept = (call: ProviderCall) => createdResponse(acceptMessage(call))
+  // A report of how a request ended is no message.
+  const handleAccept = (call: ProviderCall) =>
+    call.path.endsWith('/Feedback.json')
+      ? new Response(null, { status: 201 })
+      : createdResponse(acceptMessage(call))
   server.setHandler(handleAccept)
 
   return {

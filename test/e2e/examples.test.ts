@@ -8,6 +8,10 @@ import { decodeBase32 } from '../helpers/base32.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { binaryPath, runBinary, runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 
+/** A PNG image of one pixel. */
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 let server: RunningServer
 let environment: Record<string, string>
 let receiver: WebhookReceiver
@@ -22,6 +26,7 @@ beforeAll(async () => {
   writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
   writeFileSync(join(server.home, 'passwords'), 'correct horse battery\nanother correct horse\n')
   writeFileSync(join(server.home, 'twilio'), authToken)
+  writeFileSync(join(server.home, 'shop.png'), Buffer.from(pixel, 'base64'))
   const { values } = createTwilioSettings('main', gateway.url)
   const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
   const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
@@ -106,6 +111,13 @@ const expectedExitCodes: Record<string, number> = {
   // The server is not in development mode.
   'otpd otp prove - --phone +14155550100 --env-file .env.otpd < token': 2,
   'otpd otp test-proof +14155550100 --env-file .env.otpd | otpd otp prove - --env-file .env.otpd': 2,
+  // There is no folder of releases.
+  'otpd upgrade --check': 2,
+  'otpd upgrade': 2,
+  'otpd upgrade --from /mnt/otpd-releases': 5,
+  // The server has no destination of alerts.
+  'otpd alerts test': 2,
+  'otpd alerts test email': 2,
   // The console needs a terminal.
   'otpd console': 2,
   'otpd console --read-only': 2,
@@ -157,6 +169,11 @@ async function fillPlaceholders(example: string) {
   if (line.includes('$REQUEST_ID')) {
     const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
+  }
+  if (line.includes('$SESSION_ID')) {
+    const create =
+      'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd --json'
+    return line.replace('$SESSION_ID', JSON.parse((await runInShell(create)).stdout).data.id)
   }
   if (line.includes('$MESSAGE_ID')) {
     const { stdout } = await runInShell('otpd otp deliver +14155550100 907155 --env-file .env.otpd --json')

@@ -60,6 +60,8 @@ const hostCommands: Record<string, string[]> = {
   'admin setup-token': [],
   'admin token': ['ada@example.com'],
   'admin unlock': ['+14155550100'],
+  alerts: [],
+  'alerts test': [],
   'audit verify': [],
   backup: [],
   'backup list': [],
@@ -77,6 +79,8 @@ const hostCommands: Record<string, string[]> = {
 }
 /** These say something without a database. */
 const needNone = [
+  // It asks for a running server first.
+  'alerts test',
   'backup list',
   'backup verify',
   'config check',
@@ -95,7 +99,7 @@ const listHostCommands = (command: Command, path: string[] = []): string[] => [
 describe('a directory without a database', () => {
   test('every command that works on a data directory is tried', () => {
     const found = listHostCommands(createProgram(processIo(), async () => {}))
-    expect(found.toSorted()).toEqual([...Object.keys(hostCommands), 'restore', 'serve'].toSorted())
+    expect(found.toSorted()).toEqual([...Object.keys(hostCommands), 'restore', 'serve', 'upgrade'].toSorted())
   })
 
   test.each(['is there, for everyone', 'is missing', 'has lost its database'])(

@@ -103,7 +103,7 @@ test('a database of 0.1.0 is looked at, migrated, and put back', async () => {
   // No server runs.
   expect((await type(doctor)).output).toContain('pending migrations')
 
-  const [status = '', up = ''] = commandsBelow('## Install and restart')
+  const [status = '', up = ''] = commandsBelow('### The first start')
   expect((await type(status)).output).toContain('pending')
   expect(await type(up)).toMatchObject({ exitCode: 0 })
   expect((await type(status)).output).not.toContain('pending')

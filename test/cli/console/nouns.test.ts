@@ -3,9 +3,11 @@ import { screens } from '../../../cli/console/screens.ts'
 import { isRecord } from '../../../src/shared/json.ts'
 import { createTestService, type TestService } from '../../helpers/service.ts'
 
-/** The screen of each noun of the API, or the reason why it has none. */
-const places: Record<string, keyof typeof screens | { reason: string }> = {
-  analytics: 'overview',
+type Screen = keyof typeof screens
+
+/** The screens of each noun of the API, or the reason why it has none. */
+const places: Record<string, Screen | readonly Screen[] | { reason: string }> = {
+  analytics: ['overview', 'costs'],
   applications: 'apps',
   projects: 'apps',
   otp: 'otp',
@@ -19,6 +21,9 @@ const places: Record<string, keyof typeof screens | { reason: string }> = {
   developer: 'profile',
   tokens: 'profile',
   auth: { reason: 'the console opens after the login, and `otpd login` is where passwords are typed' },
+  routes: {
+    reason: 'the timeline of a request shows what its route chose, and `otpd routes` the table of countries',
+  },
   health: { reason: 'the header of every screen shows it' },
   callbacks: { reason: 'providers call it, and no developer may' },
 }
@@ -36,6 +41,8 @@ test('each noun of the API has a screen, or a reason for having none', async () 
   const nouns = new Set(paths.flatMap((path) => /^\/v1\/([a-z]+)/.exec(path)?.[1] ?? []))
   expect(nouns.size).toBeGreaterThan(10)
   expect([...nouns].filter((noun) => !(noun in places))).toEqual([])
-  const named = Object.values(places).filter((place) => typeof place === 'string')
+  const named = Object.values(places)
+    .flat()
+    .filter((place) => typeof place === 'string')
   expect(Object.keys(screens).filter((name) => !named.some((place) => place === name))).toEqual([])
 })

@@ -312,7 +312,7 @@ describe('webhook listen', () => {
     await listen()
     const types = streams.map((path) => new URL(path, 'http://x').searchParams.get('type'))
     expect(types[0]).toBe('otp.failed,otp.expired')
-    expect(types.at(-1)?.split(',')).toHaveLength(9)
+    expect(types.at(-1)?.split(',')).toHaveLength(10)
     expect(types.at(-1)).not.toContain('attempt_failed')
   })
 
