@@ -21,7 +21,7 @@ export function addAlertsCommands(program: Command, runCommand: RunCommand) {
         const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
         const destinations = await listDestinations(flags)
         output.printResult(JSON.stringify({ data: { ...listed, destinations } }), () =>
-          alertsText(listed, output, io.now()),
+          alertsText(listed, output, io.now(), destinations.length > 0),
         )
         if (destinations.length === 0) output.note(noDestinations)
       }),
@@ -52,7 +52,12 @@ async function listDestinations(flags: HostFlags) {
   return alerts.map(({ name, kind, min }) => ({ name, kind, min }))
 }
 
-function alertsText({ alerts, waiting }: HostAlerts, { paint, formatTable }: Output, nowMs: number): string {
+function alertsText(
+  { alerts, waiting }: HostAlerts,
+  { paint, formatTable }: Output,
+  nowMs: number,
+  isWatched: boolean,
+): string {
   const rows = alerts.map(({ severity, message, remedy, since, isClearing }) => [
     severity === 'critical' ? paint.red(severity) : paint.yellow(severity),
     relativeTime(since, nowMs),
@@ -61,7 +66,7 @@ function alertsText({ alerts, waiting }: HostAlerts, { paint, formatTable }: Out
   ])
   const state =
     rows.length === 0
-      ? 'Nothing is wrong.'
+      ? `Nothing ${isWatched ? 'is wrong' : 'is watched'}.`
       : formatTable([kept('SEVERITY'), kept('SINCE'), wrapped('ALERT'), wrapped('WHAT TO DO')], rows)
   const failures = waiting.flatMap(({ destination, failure, attempts, at }) =>
     failure === null
