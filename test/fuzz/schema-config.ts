@@ -86,6 +86,11 @@ const allowedRefusals: [operations: string[], statuses: string[]][] = [
   [['createProject', 'createApplication'], ['422']],
   // An expiry in the past, or an idempotency key that was already used.
   [['createApiToken'], ['400', '422']],
+  // A token that proves nothing; an origin that the application does not allow, or no tag of a language.
+  [
+    ['proveOtp', 'createSession'],
+    ['400', '422'],
+  ],
   // A value that is none of its target, or an expiry in the past.
   [['createGuardRule'], ['400']],
   // A wrong password, an unknown token.
