@@ -93,7 +93,7 @@ describe('imports', () => {
     ['cli/terminal/a.ts', "import type { Context } from '../context.ts'"],
     ['cli/session/a.ts', "import { createApi } from '../client/api.ts'\ncreateApi()"],
     ['cli/session/a.ts', "import type { Context } from '../context.ts'"],
-    ['cli/client/a.ts', "import { runDoctor } from '../doctor/check.ts'\nrunDoctor()"],
+    ['cli/client/a.ts', "import { runDoctor } from '../doctor/checks-text.ts'\nrunDoctor()"],
     ['cli/client/a.ts', "import { version } from '../version.ts'\nversion.length"],
     ['cli/context.ts', "import type { RunCommand } from './program.ts'"],
     ['cli/doctor/a.ts', "import { serve } from '../commands/serve.ts'\nserve()"],

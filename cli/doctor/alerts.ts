@@ -1,6 +1,6 @@
 import type { Config } from '../../src/config/config.ts'
 import type { HostAlerts } from '../../src/host/host.ts'
-import { ok, warning, type Check } from './check.ts'
+import { ok, warning, type Check } from '../../src/shared/check.ts'
 
 /** Kinds that no other check of the doctor looks at. */
 const ownKinds: readonly string[] = ['conversion', 'webhook']

@@ -2,7 +2,7 @@ import type { BackupInspection } from '../../src/host/host.ts'
 import { dayMs } from '../../src/shared/durations.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { formatAge, lateBackupChecks } from '../../src/shared/operating-checks.ts'
-import { ok, warning, type Check } from './check.ts'
+import { ok, warning, type Check } from '../../src/shared/check.ts'
 
 /** Reports on schedule and age of the backups, and on where they are; nothing if there are neither. */
 export function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {

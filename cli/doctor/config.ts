@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import type { Config, LoadedConfig } from '../../src/config/config.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 
 /** Reports every problem of the configuration with its line or variable; one `ok` check if there is none. */

@@ -1,6 +1,6 @@
 import type { HostInspection } from '../../src/host/host.ts'
 import { freeSpaceCheck } from '../../src/shared/operating-checks.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { formatRemaining, listShort, shellWord } from '../terminal/text.ts'
 

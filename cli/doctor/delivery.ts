@@ -1,7 +1,7 @@
 import type { Config } from '../../src/config/config.ts'
 import type { OpenCircuit } from '../../src/host/host.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { routeChecks } from './routes.ts'
 import { isLoopback, isLoopbackAddress } from '../../src/shared/loopback.ts'
 import { guardAlertCheck, openCircuitCheck } from '../../src/shared/operating-checks.ts'

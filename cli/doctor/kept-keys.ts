@@ -1,6 +1,6 @@
 import type { KeptKeysInspection } from '../../src/host/host.ts'
 import { listShort, shellWord } from '../terminal/text.ts'
-import { ok, warning, type Check } from './check.ts'
+import { ok, warning, type Check } from '../../src/shared/check.ts'
 
 /** Reports on master keys that were replaced: which backups need each, and whether it can be deleted. */
 export function keptKeyChecks({ keys, folders, unread }: KeptKeysInspection): Check[] {

@@ -1,6 +1,6 @@
 import type { Config } from '../../src/config/config.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 
 type Route = Config['delivery']['routes'][number]
 

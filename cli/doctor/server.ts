@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { describeNotReady } from '../client/health.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { CliError, exitCodes, isOutOfScope } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'
 import { isRecord } from '../../src/shared/json.ts'

@@ -1,6 +1,6 @@
 import type { InspectedNode, SharedInspection } from '../../src/host/host.ts'
 import { goneNodeCheck } from '../../src/shared/operating-checks.ts'
-import { fault, ok, warning, type Check } from './check.ts'
+import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { auditChecks } from './data-dir.ts'
 
 export type SharedDatabaseInfo = {

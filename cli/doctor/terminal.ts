@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { ok, warning, type Check } from './check.ts'
+import { ok, warning, type Check } from '../../src/shared/check.ts'
 import { isUtf8Locale, type Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { version } from '../version.ts'

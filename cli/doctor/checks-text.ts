@@ -1,30 +1,5 @@
+import type { Check } from '../../src/shared/check.ts'
 import { printable, wrapText, type Paint } from '../terminal/text.ts'
-
-/** Result of one check of `otpd doctor`. `warning`: it works, but there is or will be a problem. */
-export type Check = {
-  name: string
-  status: 'ok' | 'warning' | 'fault'
-  /** The cause, one sentence or less. */
-  message: string
-  /** One command or setting that helps; null if nothing has to be done. */
-  remedy: string | null
-}
-
-export const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, remedy: null })
-
-export const warning = (name: string, message: string, remedy: string): Check => ({
-  name,
-  status: 'warning',
-  message,
-  remedy,
-})
-
-export const fault = (name: string, message: string, remedy: string): Check => ({
-  name,
-  status: 'fault',
-  message,
-  remedy,
-})
 
 /**
  * Formats one line per check with its remedy below it, and a summary at the end.
