@@ -53,7 +53,7 @@ export type SpawnedProcess = Pick<Bun.Subprocess<'ignore', 'pipe', 'pipe'>, 'pid
 export type Thread = Pick<Worker, 'on' | 'terminate' | 'unref'>
 
 /**
- * Conditions that always hold, whatever callers, disks and crashes do: if one does not, the code is wrong.
+ * Conditions that hold under any calls, faults of the disk and crashes: if one does not, the code is wrong.
  *
  * - `attempts_within_limit`: no code has more attempts than its limit.
  * - `limiter_follows_rows`: a batch of admissions continues the rows from which the limiter's memory was read.

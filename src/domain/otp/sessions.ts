@@ -56,7 +56,7 @@ export type SessionService = ReturnType<typeof createSessions>
 
 /**
  * Sessions of the ready page: what an end user does there is done with the operations of the API, each together with the
- * session in one transaction that holds its row. So a session has one success, whatever runs at the same time.
+ * session in one transaction that holds its row. So a session has one success under any concurrency.
  */
 export function createSessions(needs: OtpNeeds, operations: Operations) {
   const { store, clock, newId, random } = needs
