@@ -1,6 +1,7 @@
 /**
  * Builds the files of a release into `dist/release/VERSION`: an archive for each target, packages, a container image, the
- * client, checksums with a signature, the list of contents (SBOM), licences and provenance. Usage: `npm run release -- --help`.
+ * client, checksums with a signature, the list of contents (SBOM), licences and provenance. `dist/release` itself becomes a
+ * repository of apt and of rpm. Usage: `npm run release -- --help`.
  *
  * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
  */
@@ -17,7 +18,9 @@ import {
   type ReleaseOptions,
   type ReleasePart,
 } from './release/options.ts'
-import { produceRelease, type ReleaseInputs } from './release/produce.ts'
+import { hasPackages } from './release/packages.ts'
+import { produceRelease, type LeftOut, type ReleaseInputs } from './release/produce.ts'
+import { missingForRepositories, requireSecretKey, updateRepositories } from './release/repositories.ts'
 import { sign } from './release/signature.ts'
 import { findTarget } from './release/targets.ts'
 import { version } from './version.ts'
@@ -33,13 +36,14 @@ try {
 }
 
 async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2), process.env['OTPD_RELEASE_KEY'])
+  const options = readOptions(process.argv.slice(2), process.env)
   const inputs = readInputs()
   if (options.verify !== null) {
     const released = findRelease(options.verify, version)
     return await withWorkFolder(join(root, 'dist'), (work) => verify(released, inputs, work))
   }
   if (!options.isSnapshot) requireTag(root, version)
+  if (options.repositoryKey !== null) requireSecretKey(options.repositoryKey)
   return await withWorkFolder(options.out, (work) => release(options, inputs, work))
 }
 
@@ -51,10 +55,10 @@ function readInputs(): ReleaseInputs {
 }
 
 async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: string): Promise<number> {
-  const { targets, without, key, isSnapshot, out } = options
+  const { targets, without, key, repositoryKey, isSnapshot, out } = options
   const folder = join(work, version)
   const plan = { ...inputs, targets, without, keepsUntried: isSnapshot, skipsSmokeRuns: false, print }
-  const { untried, absent } = await produceRelease(plan, folder)
+  const { untried, absent: absentFiles } = await produceRelease(plan, folder)
   if (untried.length === targets.length && !isSnapshot)
     throw new Error('No target could be tried; there is no release.')
   if (key !== null) sign(folder, 'SHA256SUMS', key)
@@ -62,7 +66,8 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   const destination = join(out, version)
   rmSync(destination, { recursive: true, force: true })
   renameSync(folder, destination)
-  updateReleaseFolder(out, key)
+  const offered = updateReleaseFolder(out, key)
+  const absent = [...absentFiles, ...makeRepositories(options, inputs, offered, absentFiles)]
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
   if (!existsSync(join(destination, 'otpd.rb')))
@@ -76,7 +81,25 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
     print('The release is incomplete: exit code 8. --targets and --without leave parts out on purpose.')
   if (key === null)
     print(`Not signed: ${isSnapshot ? 'a snapshot never is' : 'OTPD_RELEASE_KEY is not set'}.`)
-  return untried.length > 0 || absent.length > 0 || (key === null && !isSnapshot) ? 8 : 0
+  if (repositoryKey === null && !isSnapshot && existsSync(join(out, 'dists')))
+    print('The repositories are not signed: OTPD_RELEASE_GPG_KEY is not set.')
+  const isUnsigned = key === null || repositoryKey === null
+  return untried.length > 0 || absent.length > 0 || (isUnsigned && !isSnapshot) ? 8 : 0
+}
+
+/** Makes the folder of releases a repository of apt and rpm, if there are packages. @returns the part if it was left out */
+function makeRepositories(
+  { targets, without, out, repositoryKey: key }: ReleaseOptions,
+  { at }: ReleaseInputs,
+  versions: string[],
+  absent: LeftOut['absent'],
+): LeftOut['absent'] {
+  const left = [...without, ...absent.map(({ name }) => name)]
+  if (!targets.some(hasPackages) || left.includes('packages') || left.includes('repositories')) return []
+  const missing = missingForRepositories()
+  if (missing !== null) return [{ name: 'repositories', missing }]
+  updateRepositories(out, { versions, seconds: Date.parse(at) / 1000, key })
+  return []
 }
 
 /** Builds the targets of a release again and compares. */

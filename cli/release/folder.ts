@@ -8,18 +8,22 @@ import { sign } from './signature.ts'
  * the newest release. A pre-release is the newest only if there is nothing else.
  *
  * @param key key that signs `latest`, or null
+ * @returns versions that users may get: the newest, and all that are no pre-release
  */
-export function updateReleaseFolder(out: string, key: string | null) {
+export function updateReleaseFolder(out: string, key: string | null): string[] {
   const versions = readdirSync(out)
     .filter((name) => /^\d+\.\d+\.\d+/.test(name))
     .toSorted((a, b) => Bun.semver.order(b, a))
-  const latest = versions.find((version) => !version.includes('-')) ?? versions[0]
+  const stable = versions.filter((version) => !version.includes('-'))
+  const offered = stable.length > 0 ? stable : versions.slice(0, 1)
+  const [latest] = offered
   if (latest === undefined) throw new Error(`${out} has no release.`)
   writeFileSync(join(out, 'versions'), versions.map((version) => `${version}\n`).join(''))
   writeFileSync(join(out, 'latest'), `${latest}\n`)
   rmSync(join(out, 'latest.sig'), { force: true })
   if (key !== null) sign(out, 'latest', key)
   copyFileSync(join(out, latest, 'install.sh'), join(out, 'install.sh'))
+  return offered
 }
 
 /**

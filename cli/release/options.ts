@@ -4,7 +4,7 @@ import { git } from './git.ts'
 import { findTarget, targetNames, type Target } from './targets.ts'
 
 /** The parts of a release that need tools beyond Node and npm. */
-export const releaseParts = ['packages', 'image'] as const
+export const releaseParts = ['packages', 'image', 'repositories'] as const
 export type ReleasePart = (typeof releaseParts)[number]
 
 export type ReleaseOptions = {
@@ -15,26 +15,29 @@ export type ReleaseOptions = {
   /** Folder of a release to compare with, instead of writing one. */
   verify: string | null
   isSnapshot: boolean
-  /** Key that signs, or null. */
+  /** SSH key that signs, or null. */
   key: string | null
+  /** OpenPGP key that signs the repositories, or null. */
+  repositoryKey: string | null
 }
 
 /** A release that cannot start: a wrong argument, or a commit that is not the version's. */
 export class UsageError extends Error {}
 
-const usage = `npm run release -- [--targets linux-x64,…] [--without packages,image] [--out dist/release] [--snapshot]
+const usage = `npm run release -- [--targets linux-x64,…] [--without packages,…] [--out dist/release] [--snapshot]
 npm run release -- --verify FOLDER
 
   --targets NAMES   build some of: ${targetNames.join(', ')}
-  --without PARTS   leave out packages (deb and rpm, which need nfpm) or image (which needs mmdebstrap)
+  --without PARTS   leave out packages (deb and rpm, which need nfpm), image (which needs mmdebstrap) or
+                    repositories (of apt and rpm, which need apt-utils and createrepo-c)
   --out FOLDER      where to write the folder of the version (default: dist/release)
   --snapshot        build what is checked out, without a tag and without a signature
   --verify FOLDER   build again and compare byte by byte with a release, like dist/release/0.1.0
 
-OTPD_RELEASE_KEY names the SSH key that signs SHA256SUMS.`
+OTPD_RELEASE_KEY names the SSH key that signs SHA256SUMS, OTPD_RELEASE_GPG_KEY the key of gpg that signs the repositories.`
 
 /** Reads the arguments. @throws UsageError for a wrong one; `--help` prints the usage and ends the process */
-export function readOptions(args: string[], key: string | undefined): ReleaseOptions {
+export function readOptions(args: string[], environment: NodeJS.ProcessEnv): ReleaseOptions {
   const options = {
     targets: { type: 'string', default: targetNames.join(',') },
     without: { type: 'string', default: '' },
@@ -66,7 +69,8 @@ export function readOptions(args: string[], key: string | undefined): ReleaseOpt
     out: resolve(out),
     verify: verifyFolder,
     isSnapshot,
-    key: isSnapshot ? null : (key ?? null),
+    key: isSnapshot ? null : (environment['OTPD_RELEASE_KEY'] ?? null),
+    repositoryKey: isSnapshot ? null : (environment['OTPD_RELEASE_GPG_KEY'] ?? null),
   }
 }
 

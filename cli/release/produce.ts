@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packArchive } from './archive.ts'
 import { checksums, sha256, type Artefact } from './checksums.ts'
@@ -10,7 +10,7 @@ import { homebrewFormula, type BottledArchive } from './homebrew.ts'
 import { installScript, readReleaseUrl } from './install-script.ts'
 import { packForNpm, type BuiltTarget } from './npm.ts'
 import { listBundledPackages, thirdPartyLicences } from './licences.ts'
-import { releaseParts, type ReleasePart } from './options.ts'
+import type { ReleasePart } from './options.ts'
 import { buildPackages, hasPackages, missingForPackages, nfpmVersion } from './packages.ts'
 import { provenance } from './provenance.ts'
 import { bill } from './sbom.ts'
@@ -60,6 +60,7 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   const save = (name: string, content: Uint8Array | string) => {
     const bytes = Buffer.from(content)
     writeFileSync(join(folder, name), bytes)
+    utimesSync(join(folder, name), seconds, seconds)
     const digest = sha256(bytes)
     artefacts.push({ name, digest })
     return digest
@@ -142,11 +143,13 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
 
 /** Lists the wanted parts whose tools this machine lacks, and prints what they need. */
 function listAbsentParts({ targets, without, print }: ReleasePlan): LeftOut['absent'] {
-  const missing = { packages: missingForPackages(), image: missingForImage() }
-  const absent = releaseParts.flatMap((name) => {
-    const lacking = missing[name]
+  const parts = [
+    { name: 'packages', missing: missingForPackages() },
+    { name: 'image', missing: missingForImage() },
+  ] as const
+  const absent = parts.flatMap(({ name, missing }) => {
     const isWanted = targets.some(hasPackages) && !without.includes(name)
-    return isWanted && lacking !== null ? [{ name, missing: lacking }] : []
+    return isWanted && missing !== null ? [{ name, missing }] : []
   })
   for (const part of absent) print(`${part.name}: not built, ${part.missing} is missing`)
   return absent

@@ -40,7 +40,7 @@ function managerCommand(path: string): string | undefined {
   const found = byPath.find(([pattern]) => pattern.test(path))
   if (found) return found[1]
   if (owns(['dpkg', '-S', path]))
-    return 'apt install --only-upgrade otpd, or apt install ./FILE.deb of a release'
+    return 'apt-get install --only-upgrade otpd, or apt install ./FILE.deb of a release'
   if (owns(['rpm', '-qf', path])) return 'dnf upgrade otpd, or dnf install ./FILE.rpm of a release'
   if (owns(['apk', 'info', '--who-owns', path])) return 'apk upgrade otpd'
   return undefined

@@ -74,7 +74,7 @@ test('a mended older release does not become the newest of the folder, nor does 
     writeFileSync(join(folder, name, 'install.sh'), name)
   }
   writeFileSync(join(folder, 'latest.sig'), 'of an earlier release')
-  updateReleaseFolder(folder, null)
+  expect(updateReleaseFolder(folder, null)).toEqual(['0.2.0', '0.1.10', '0.1.9'])
   const read = (name: string) => readFileSync(join(folder, name), 'utf8')
   expect([read('latest'), read('install.sh'), read('versions')]).toEqual([
     '0.2.0\n',
@@ -108,15 +108,16 @@ describe('the arguments', () => {
     })
     expect(run('--without', 'image,wheels')).toMatchObject({
       exitCode: 2,
-      stderr: 'Error: There is no part wheels. There are: packages, image.\n',
+      stderr: 'Error: There is no part wheels. There are: packages, image, repositories.\n',
     })
-    expect(readOptions(['--without', 'image'], undefined).without).toEqual(['image'])
+    expect(readOptions(['--without', 'image'], {}).without).toEqual(['image'])
     expect(run('--help')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('--snapshot') })
   })
 
   test('a snapshot is never signed', () => {
-    expect(readOptions(['--snapshot'], '/key').key).toBe(null)
-    expect(readOptions([], '/key').key).toBe('/key')
+    const keys = { OTPD_RELEASE_KEY: '/key', OTPD_RELEASE_GPG_KEY: 'ada' }
+    expect(readOptions(['--snapshot'], keys)).toMatchObject({ key: null, repositoryKey: null })
+    expect(readOptions([], keys)).toMatchObject({ key: '/key', repositoryKey: 'ada' })
   })
 
   test('a release needs the clean commit of its tag', () => {
