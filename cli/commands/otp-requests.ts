@@ -4,6 +4,7 @@ import { connectAsApplication, type EnvFileOption } from '../client/credentials.
 import { isLastDigits } from '../client/last-digits.ts'
 import { findApplication, findOtpRequest, listApplicationNames, readApplicationName } from '../client/find.ts'
 import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
+import { metadataText } from '../client/metadata-text.ts'
 import { channelName } from '../client/log-lines.ts'
 import {
   deliveryText,
@@ -199,6 +200,7 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output, appName
     ['Attempts', `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],
     ['Verified', request.verifiedAt && formatTime(request.verifiedAt)],
+    ['Metadata', request.metadata && metadataText(request.metadata)],
   ]
   return [paint.bold(printable(request.phone)), formatFacts(lines, paint)].join('\n')
 }

@@ -64,6 +64,7 @@ const planRates: Partial<Record<string, string>> = {
   'otp-verify': 'verifyPerMinute',
   console: 'consolePerMinute',
   lookups: 'lookupsPerMinute',
+  sessions: 'sendPerMinute',
 }
 
 function readError(json: unknown) {

@@ -82,6 +82,8 @@ export type OtpRequest = {
   attempts: number
   maxAttempts: number
   resends: number
+  /** The pairs that you sent; `sessionId` if the request was made on the ready page. */
+  metadata: Readonly<Record<string, string>> | null
   createdAt: string
   expiresAt: string
   verifiedAt: string | null

@@ -49,8 +49,8 @@ export function createOtpSessionStore(
       return row && toSession(sealing, row)
     },
 
-    async update({ id, status, requestId }) {
-      await executor.update(sessions).set({ status, requestId }).where(eq(sessions.id, id))
+    async update({ id, status, requestId, sends }) {
+      await executor.update(sessions).set({ status, requestId, sends }).where(eq(sessions.id, id))
     },
 
     async listPhones(after, limit) {

@@ -86,6 +86,10 @@ async function takePicture(page: BrowserPage, name: string): Promise<void> {
   writeFileSync(join(pictures, `${name}.png`), Buffer.from(await page.screenshot(), 'base64'))
 }
 
+/** A PNG image of one pixel. */
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+
 const focus = (id: string) => `document.getElementById('${id}').focus()`
 const isFocused = (id: string) => `document.activeElement?.id === '${id}'`
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
@@ -207,7 +211,7 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
     await page.close()
   }, 60_000)
 
-  test('counts down to the next message, and sends it', async () => {
+  test('counts down to the next message', async () => {
     const { url } = await createSession({ locale: 'en' })
     const page = await openPage(url, isFocused('phone'))
     await page.type(newPhone())
@@ -218,6 +222,51 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
     expect(await page.evaluate(`${button}.disabled`)).toBe(true)
     await page.waitFor(`/0:2[0-8]/.test(${button}.textContent)`)
     await page.close()
+  }, 60_000)
+
+  test('fills in the code of a message that the browser reads (WebOTP), and submits it', async () => {
+    // No headless browser gets messages: its API is replaced, and called by the page as it is.
+    const before = `window.OTPCredential = class {}
+      window.calls = []
+      navigator.credentials.get = (options) => new Promise((resolve, reject) => {
+        calls.push(options.otp.transport.join())
+        options.signal.addEventListener('abort', () => { calls.push('aborted'); reject(options.signal.reason) })
+        window.receive = (code) => resolve({ code })
+      })`
+    const { id, url } = await createSession({ locale: 'en' })
+    const page = await openPage(url, isFocused('phone'), { width: 390, isDark: false, before })
+    expect(await page.evaluate('calls')).toEqual([])
+    await page.type(newPhone())
+    await page.press('Enter')
+    await page.waitFor(isFocused('code'))
+    const code = await readCode(id)
+    await page.type(code === '111111' ? '222222' : '111111')
+    await page.press('Enter')
+    await page.waitFor("document.getElementById('notice')")
+    expect(await page.evaluate('calls')).toEqual(['sms', 'aborted', 'sms'])
+    await page.evaluate(`receive('${code}')`)
+    await page.waitFor("document.getElementById('back')")
+    expect((await getSession(id)).status).toBe('verified')
+    await page.close()
+  }, 60_000)
+
+  test('shows the logo and the color of the application, in their places', async () => {
+    const { url } = await createSession({ locale: 'en' })
+    const logo = join(server.home, 'shop.png')
+    writeFileSync(logo, Buffer.from(pixel, 'base64'))
+    await server.otpd(['app', 'page', 'web', '--logo', logo, '--colour', '#0055cc'])
+    const page = await openPage(url, isFocused('phone'), { width: 390, isDark: true })
+    const image = "document.querySelector('header img')"
+    await page.waitFor(`${image}.complete`)
+    expect(await page.evaluate(`${image}.naturalWidth`)).toBe(1)
+    const primary = "getComputedStyle(document.querySelector('.primary'))"
+    expect(await page.evaluate(`${primary}.backgroundColor`)).toBe('rgb(0, 85, 204)')
+    expect(await page.evaluate(`${primary}.color`)).toBe('rgb(255, 255, 255)')
+    expect(await findFaults(page)).toEqual([])
+    expect(page.consoleErrors.filter((text) => !text.includes('favicon'))).toEqual([])
+    await takePicture(page, 'logo')
+    await page.close()
+    await server.otpd(['app', 'page', 'web', '--logo', '', '--colour', ''])
   }, 60_000)
 
   test('cannot be shown in a frame of another site', async () => {

@@ -44,11 +44,12 @@ type Message = {
  * @param view.width of the window in CSS pixels
  * @param view.hasScripts false turns JavaScript off in the page, and with it `evaluate` and `readyWhen`
  * @param view.languages `Accept-Language` of the browser
+ * @param view.before script that runs in each document before those of the page, for what no headless browser has
  */
 export async function openPage(
   url: string,
   readyWhen: string,
-  view: { width: number; isDark: boolean; hasScripts?: boolean; languages?: string } = {
+  view: { width: number; isDark: boolean; hasScripts?: boolean; languages?: string; before?: string } = {
     width: 1280,
     isDark: false,
   },
@@ -136,7 +137,8 @@ export async function openPage(
   })
   const features = [{ name: 'prefers-color-scheme', value: view.isDark ? 'dark' : 'light' }]
   await call('Emulation.setEmulatedMedia', { features })
-  const { hasScripts = true, languages } = view
+  const { hasScripts = true, languages, before } = view
+  if (before !== undefined) await call('Page.addScriptToEvaluateOnNewDocument', { source: before })
   if (!hasScripts) await call('Emulation.setScriptExecutionDisabled', { value: true })
   if (languages !== undefined)
     await call('Network.setExtraHTTPHeaders', { headers: { 'Accept-Language': languages } })

@@ -200,7 +200,7 @@ export const importRules: readonly ImportRule[] = [
   // The ready page, in the languages of the messages. It calls the same operations as the routes.
   {
     area: 'src/http/page',
-    imports: [...domain('apps', 'model', 'otp'), 'src/http', 'src/delivery/text/locale-choice.ts'],
+    imports: [...domain('apps', 'limits', 'model', 'otp'), 'src/http', 'src/delivery/text/locale-choice.ts'],
     packages: /^(elysia|libphonenumber-js|node:[\w/]+)$/,
   },
   // The one file of src/http that knows the routes: it mounts them.

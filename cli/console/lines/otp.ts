@@ -1,3 +1,4 @@
+import { metadataText } from '../../client/metadata-text.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
 import { factLines, type Fact } from './facts.ts'
@@ -56,6 +57,7 @@ export function requestLines(
     ['expires', request.status === 'pending' ? timeText(request.expiresAt) : null],
     ['verified', request.verifiedAt === null ? null : timeText(request.verifiedAt)],
     ['application', `${applicationName(request.appId)}  ${request.environment}`],
+    ['metadata', request.metadata && metadataText(request.metadata)],
     ['request', request.id],
   ]
   return factLines(facts, theme)

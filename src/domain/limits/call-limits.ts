@@ -3,9 +3,14 @@ import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
 import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
 import type { RateLimit, RateState } from '../model/rate-limit.ts'
+import type { OtpSession } from '../model/session.ts'
 import { minuteMs } from '../../shared/durations.ts'
 import { createMemoryRateLimiter } from './memory-rate-limit.ts'
 
+/** Sessions of the ready page that an application may create for each code that its plan lets it send. */
+const sessionsPerSend = 10
+/** Forms that one link of the ready page may post. */
+const pagePostsPerMinute = 30
 /** Redeliveries and recoveries together. */
 const redeliveriesPerMinute = 60
 
@@ -32,6 +37,18 @@ export function createCallLimits({ clock, plans }: { clock: Clock; plans: Plans 
     /** Charges a look-up of an application: of a user, or of the history of a request. @throws RATE_LIMITED (LOOKUP_RATE) */
     chargeLookup: ({ id, plan }: Pick<CallingApplication, 'id' | 'plan'>): RateState | undefined =>
       perMinute({ ...planLimit(plan, 'lookupsPerMinute'), policy: 'lookups', subject: id }, 'LOOKUP_RATE'),
+
+    /** Charges the creation of a session, which is kept for a day. @throws RATE_LIMITED (SESSION_RATE) */
+    chargeSession({ id, plan }: Pick<CallingApplication, 'id' | 'plan'>): RateState | undefined {
+      const limit = resolvePlan(plans, plan).sendPerMinute * sessionsPerSend
+      const own = { policy: 'sessions', subject: id, limit, plan: resolvePlanName(plans, plan) }
+      return perMinute(own, 'SESSION_RATE')
+    },
+
+    /** Charges a form of the ready page, so that one link cannot use up the limits of all. @throws RATE_LIMITED (PAGE_RATE) */
+    chargePagePost({ id }: Pick<OtpSession, 'id'>): void {
+      perMinute({ policy: 'page-posts', subject: id, limit: pagePostsPerMinute }, 'PAGE_RATE')
+    },
 
     /**
      * Charges a redelivery or a recovery: each makes this server send to an address that the developer chose.

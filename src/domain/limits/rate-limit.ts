@@ -115,6 +115,7 @@ const limitTexts: Readonly<Record<string, readonly [string, string, string, stri
   'otp-send': ['This application', 'send', 'code', 'codes'],
   'otp-verify': ['This application', 'verify', 'code', 'codes'],
   lookups: ['This application', 'make', 'look-up', 'look-ups'],
+  sessions: ['This application', 'create', 'session', 'sessions'],
   'webhook-test': ['You', 'send', 'test event', 'test events'],
   'webhook-redeliver': ['You', 'redeliver or recover', 'time', 'times'],
 }

@@ -4,6 +4,9 @@ import type { SessionStatus } from '../../shared/otp-values.ts'
 /** Milliseconds from the creation of a session until its link stops working. */
 export const sessionLifetimeMs = 15 * minuteMs
 
+/** Sends of a session that are charged, refused ones included: one link must not reach any number of phones. */
+export const sessionSendsMax = 10
+
 /** Milliseconds for which a session is kept after its creation. */
 export const sessionRetentionMs = dayMs
 
@@ -37,6 +40,8 @@ export type OtpSession = {
   status: Exclude<SessionStatus, 'expired'>
   /** The newest request. */
   requestId: string | null
+  /** Sends that were charged to the application. */
+  sends: number
   createdAt: number
   expiresAt: number
 }
@@ -51,8 +56,12 @@ export const isOpenSession = (session: OtpSession, now: number): boolean => {
   return status === 'created' || status === 'sent'
 }
 
-/** Returns the URL to which the browser goes at the end: `returnUrl` with the id of the session and `state`. */
-export function sessionReturnUrl({ id, returnUrl, state }: OtpSession): string {
+/**
+ * Returns the URL to which the browser goes at the end: `returnUrl` with the id of the session and `state`.
+ *
+ * @param state null for a browser that must not learn it
+ */
+export function sessionReturnUrl({ id, returnUrl, state: own }: OtpSession, state = own): string {
   const url = new URL(returnUrl)
   url.searchParams.set('session', id)
   if (state !== null) url.searchParams.set('state', state)

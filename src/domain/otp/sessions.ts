@@ -3,11 +3,12 @@ import { eventChange } from '../log/events.ts'
 import type { ApplicationPage } from '../model/application-page.ts'
 import type { Application, CallingApplication } from '../model/application.ts'
 import { toDestination } from '../model/delivery.ts'
-import { invalidField, notFound, ServiceError } from '../model/errors.ts'
+import { notFound } from '../model/errors.ts'
+import { hashContexts } from '../model/context.ts'
 import { isId } from '../model/ids.ts'
 import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
-import { isOpenSession, sessionLifetimeMs, type OtpSession } from '../model/session.ts'
+import { isOpenSession, sessionLifetimeMs, sessionSendsMax, type OtpSession } from '../model/session.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
 import type { Change, Decision, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
@@ -16,6 +17,7 @@ import type { SendInput } from './outgoing.ts'
 import { readNationalPhone, tryReadPhone, type TypedPhone } from './phones.ts'
 import type { createOtpSend } from './send.ts'
 import { completeSend, refuseSend, type SendResult } from './send-outcome.ts'
+import { pageDisabled, requireReturnUrl, sendsExhausted, sessionClosed } from './session-refusals.ts'
 import { createRequestFinder, type RequestFinder } from './target.ts'
 import type { CheckResult, createOtpVerify } from './verify.ts'
 
@@ -33,7 +35,7 @@ export type NewSession = {
 /** A session with its newest request. */
 export type SessionView = { session: OtpSession; request: OtpRequest | undefined }
 
-/** A session with everything that its page shows. */
+/** A session with everything that its page shows. `request` is undefined in a browser that did not send it. */
 export type OpenedSession = SessionView & {
   page: ApplicationPage
   application: Pick<Application, 'id' | 'name' | 'defaultLocale' | 'defaultCountry' | 'countries'>
@@ -89,6 +91,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       locale,
       status: 'created',
       requestId: null,
+      sends: 0,
       createdAt: now,
       expiresAt: now + sessionLifetimeMs,
     }
@@ -120,14 +123,19 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   /**
    * Finds the session of a link. Undefined for a token that is forged or no longer kept, and without its application. Reads
    * only, so that guessing spends nothing.
+   *
+   * A code is verified in the browser that it was sent from. Otherwise an attacker could send it, and pass the link to the
+   * owner of the phone.
    */
-  async function open(token: string): Promise<OpenedSession | undefined> {
+  async function open(token: string, deviceId: string): Promise<OpenedSession | undefined> {
     if (!tokenPattern.test(token)) return undefined
     const { applications, otpSessions, pages } = store.read
     const session = await otpSessions.findByToken(hashToken(token))
     const application = session && (await applications.find(session.developerId, session.appId))
     if (!application) return undefined
-    const { request } = await withRequest(session)
+    const newest = (await withRequest(session)).request
+    const [device = ''] = hashContexts(needs.keys, session.developerId, { clientIp: null, deviceId })
+    const request = newest?.contexts.includes(device) ? newest : undefined
     const routes = request && needs.delivery.routesFor(toDestination(request))
     const otherChannels = routes?.channels.filter((channel) => channel !== request?.channel) ?? []
     return { session, request, page: await pages.find(session.appId), application, otherChannels }
@@ -146,7 +154,11 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    */
   async function send({ application, session }: SessionVisit, input: SendInput): Promise<SendResult> {
     const { phone: own } = session
-    const call = await operations.readCall(application, own === null ? input : { ...input, phone: own })
+    const call = await operations.readCall(application, {
+      ...input,
+      ...(own !== null && { phone: own }),
+      metadata: { sessionId: session.id },
+    })
     const send = operations.sendOperation(call, findLiving(application, session))
     const outcome = await store.decide({
       ...send,
@@ -154,13 +166,18 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       decide(rows) {
         const current = readCurrent(rows, session)
         if (!current) return refuseSend(reject(sessionClosed()))
+        if (current.sends >= sessionSendsMax)
+          return refuseSend(reject(sendsExhausted(current, rows.now(clock))))
         const decision = send.decide(rows)
+        // Refused without a charge, such as for the phone's budget.
+        if (decision.changes.length === 0) return decision
         const { result } = decision.result
-        if (decision.result.replayed || isRejected(result) || !('id' in result)) return decision
-        const sent: OtpSession = { ...current, status: 'sent', requestId: result.id }
+        const sent =
+          !isRejected(result) && 'id' in result && ({ status: 'sent', requestId: result.id } as const)
+        const counted: OtpSession = { ...current, sends: current.sends + 1, ...sent }
         return {
           ...decision,
-          changes: [...decision.changes, { kind: 'session', session: sent, isNew: false }],
+          changes: [...decision.changes, { kind: 'session', session: counted, isNew: false }],
         }
       },
     })
@@ -257,34 +274,3 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     }
   }
 }
-
-/** @throws INVALID_ARGUMENT for a URL that is none, has credentials or is of another origin */
-function requireReturnUrl(text: string, origins: readonly string[]): void {
-  const url = URL.parse(text)
-  if (!url || url.username !== '' || url.password !== '')
-    throw invalidField('body', 'returnUrl', 'Expected an absolute URL without user name and password.')
-  if (!origins.includes(url.origin))
-    throw invalidField(
-      'body',
-      'returnUrl',
-      'Its origin is not one of page.returnOrigins. Add the origin, or use another URL.',
-    )
-}
-
-/** FORBIDDEN (PAGE_DISABLED). */
-const pageDisabled = () =>
-  new ServiceError(
-    'FORBIDDEN',
-    'The page of this application is off. Set page.enabled, or run otpd app page with --on.',
-    { reason: 'PAGE_DISABLED' },
-  )
-
-/** CONFLICT (SESSION_CLOSED), also if another window has sent a code meanwhile. */
-const sessionClosed = () =>
-  new ServiceError(
-    'CONFLICT',
-    'This session has ended, or moved on in another window. Load the page again.',
-    {
-      reason: 'SESSION_CLOSED',
-    },
-  )

@@ -71,6 +71,8 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   locale: 'Language of the message, as a BCP 47 tag. If omitted, the application decides, then the country.',
   maxAttempts: 'Number of codes that are checked before the request fails.',
   metadata: 'Up to ten pairs of your own, which the events of the request repeat.',
+  'OtpRequest.metadata':
+    'The pairs that you sent with the request, `sessionId` for one that was made on the ready page; null if none.',
   'OtpEventData.metadata': 'The pairs that you sent with the request; null if none.',
   name: 'Name for people.',
   'DeveloperProfile.name': 'Name of the developer; null if unset.',

@@ -1,6 +1,7 @@
 // The page works without this script. With it, forms are sent and their answers shown without a reload.
 const byId = (id) => document.getElementById(id)
 let asked
+let reading
 
 /** Shows the answer of the server, which is a whole page, in the place of this one. */
 function show(text, path) {
@@ -100,11 +101,14 @@ async function work(field) {
   }
 }
 
-/** Fills the code of a message in, if the browser reads it (WebOTP). */
+/** Fills the code of a message in, if the browser reads it (WebOTP). A browser waits for one message at a time. */
 async function readMessage(input) {
   if (!('OTPCredential' in window)) return
+  reading?.abort()
+  reading = new AbortController()
   try {
-    const { code } = await navigator.credentials.get({ otp: { transport: ['sms'] } })
+    const { signal } = reading
+    const { code } = await navigator.credentials.get({ otp: { transport: ['sms'] }, signal })
     if (!input.isConnected) return
     input.value = code
     input.form.requestSubmit(input.form.querySelector('.primary'))

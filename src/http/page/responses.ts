@@ -60,8 +60,11 @@ function writePolicy(nonce: string, returnUrl: string | undefined): string {
 export const redirectTo = ({ path }: { path: string }, query: string): Response =>
   new Response(null, { status: 303, headers: { location: `${path}${query}` } })
 
+/** Tells whether the script of the page made a request, which shows the answer without a reload. */
+export const isFromScript = (request: Request): boolean => request.headers.has('otpd-page')
+
 /** Sends the browser to the application. The script of the page, which cannot follow a redirect to there, is told. */
 export const leave = (request: Request, url: string): Response =>
-  request.headers.has('otpd-page')
+  isFromScript(request)
     ? new Response(null, { status: 204, headers: { 'otpd-location': url } })
     : new Response(null, { status: 303, headers: { location: url, 'referrer-policy': 'no-referrer' } })

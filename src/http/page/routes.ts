@@ -1,20 +1,21 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
+import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
+import { resendsMax } from '../../domain/model/request.ts'
 import { isOpenSession, sessionReturnUrl, sessionStatus } from '../../domain/model/session.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OpenedSession, SessionVisit } from '../../domain/otp/sessions.ts'
-import { channels, type Channel } from '../../shared/otp-values.ts'
+import { channels } from '../../shared/otp-values.ts'
 import type { IncomingRequest, ReadClient } from '../client.ts'
 import { httpStatusByCode } from '../errors.ts'
 import { readText } from '../json-body.ts'
 import { withTrace } from '../require-application.ts'
 import { guessCountry, listCountries } from './countries.ts'
-import { markup } from './markup.ts'
-import { createResponses, leave, redirectTo } from './responses.ts'
+import { createResponses, isFromScript, leave, redirectTo } from './responses.ts'
 import { readDigits, readPhone } from './typed.ts'
 import { chooseLanguage, type Language } from './language.ts'
 import { codeErrorOf, codeErrors, codeNotice, endedNotice, phoneNotice, type CodeError } from './notices.ts'
@@ -23,6 +24,7 @@ import { createVisitor, formToken, isFormToken, isOwnPost, readVisitor, type Vis
 
 export type PageServices = {
   appAuth: Pick<AppAuth, 'findActive'>
+  callLimits: Pick<CallLimits, 'chargePagePost'>
   clock: Clock
   keys: Pick<Keys, 'page'>
   otp: Pick<OtpService, 'sessions' | 'resend'>
@@ -61,7 +63,9 @@ export function pageRoutes(services: PageServices) {
   async function answer(context: Context, respond: (call: Call) => Promise<Response>): Promise<Response> {
     const { request, params } = context
     const { headers } = request
-    const opened = await sessions.open(params.token)
+    const visitor =
+      readVisitor(services.keys, headers.get('cookie')) ?? createVisitor(services.keys, services.random)
+    const opened = await sessions.open(params.token, visitor.deviceId)
     const now = services.clock.now()
     const language = chooseLanguage(headers.get('accept-language'), {
       session: opened?.session.locale ?? null,
@@ -70,7 +74,12 @@ export function pageRoutes(services: PageServices) {
     if (!opened) return endPage(language, 404, language.texts.badLink)
     const { session, page, application } = opened
     const isOpen = isOpenSession(session, now)
-    if (!isOpen && sessionStatus(session, now) !== 'expired') return leave(request, sessionReturnUrl(session))
+    const status = sessionStatus(session, now)
+    if (!isOpen && status !== 'expired') {
+      // Another browser than that which verified the phone learns no state, by which backends tell visitors apart.
+      const isElsewhere = status === 'verified' && opened.request === undefined
+      return leave(request, sessionReturnUrl(session, isElsewhere ? null : session.state))
+    }
     if (!isOpen || !page.enabled)
       return endPage(
         language,
@@ -80,8 +89,6 @@ export function pageRoutes(services: PageServices) {
       )
     const active = await services.appAuth.findActive(application.id).catch(asRefusal)
     if (active instanceof ServiceError) return endPage(language, 403, language.texts.failed, opened)
-    const visitor =
-      readVisitor(services.keys, headers.get('cookie')) ?? createVisitor(services.keys, services.random)
     return respond({
       incoming: context,
       opened,
@@ -116,17 +123,22 @@ export function pageRoutes(services: PageServices) {
     const isOwnForm = isFormToken(services.keys, visitor, opened.session.id, fields.get('token') ?? '')
     // Also without cookies: the page is shown again, which sets one.
     if (!isOwnForm) return redirectTo(call, '?error=failed')
+    try {
+      services.callLimits.chargePagePost(opened.session)
+    } catch (thrown) {
+      return redirectToError(call, asRefusal(thrown))
+    }
     const [action, channel] = (fields.get('action') ?? '').split(':')
     if (action === 'send') return send(call, fields)
     if (action === 'cancel') return run(call, () => sessions.cancel(call.visit))
+    // Refused here, because the operations charge calls for a code that has ended.
+    const living = livingRequest(opened, call.now)
+    if (!living) return redirectTo(call, '?error=ended')
     if (action === 'verify')
       return run(call, () => sessions.verify(call.visit, readDigits(fields.get('code'))))
-    return run(call, () =>
-      sendAgain(
-        call,
-        channels.find((one) => one === channel),
-      ),
-    )
+    if (living.resends >= resendsMax) return redirectTo(call, '?error=failed')
+    const input = { requestId: living.id, channel: channels.find((one) => one === channel) }
+    return run(call, () => resend(call.visit.application, input))
   }
 
   /** Sends a code. A phone that is refused is shown again, so that it can be corrected. */
@@ -150,8 +162,10 @@ export function pageRoutes(services: PageServices) {
       if (error.reason === 'SESSION_CLOSED') return redirectTo(call, '')
       const work =
         error.code === 'CHALLENGE_REQUIRED' && error.metadata?.['kind'] === 'altcha' && error.metadata
+      const { checking, needsScript } = language.texts
+      const workText = isFromScript(incoming.request) ? checking : needsScript
       return showPhoneStep(call, httpStatusByCode[error.code], {
-        notice: work ? { text: language.texts.checking } : phoneNotice(language, error),
+        notice: work ? { text: workText } : phoneNotice(language, error),
         typed: { phone: fields.get('phone') ?? '', country },
         challenge: work || undefined,
       })
@@ -159,22 +173,18 @@ export function pageRoutes(services: PageServices) {
     return redirectTo(call, '')
   }
 
-  async function sendAgain({ visit, opened, now }: Call, channel: Channel | undefined): Promise<void> {
-    const request = livingRequest(opened, now)
-    await resend(visit.application, { requestId: request?.id ?? '', channel })
+  /** Runs an operation, and shows the page of what it has become. */
+  function run(call: Call, work: () => Promise<unknown>): Promise<Response> {
+    return work().then(
+      () => redirectTo(call, ''),
+      (thrown: unknown) => redirectToError(call, asRefusal(thrown)),
+    )
   }
 
-  /** Runs an operation, and shows the page of what it has become. */
-  async function run(call: Call, work: () => Promise<unknown>): Promise<Response> {
-    try {
-      await work()
-    } catch (thrown) {
-      const error = asRefusal(thrown)
-      const name: CodeError = codeErrorOf(error)
-      const wait = error.retryAfterSeconds === undefined ? '' : `&wait=${error.retryAfterSeconds}`
-      return redirectTo(call, error.reason === 'SESSION_CLOSED' ? '' : `?error=${name}${wait}`)
-    }
-    return redirectTo(call, '')
+  function redirectToError(call: Call, error: ServiceError): Response {
+    const name: CodeError = codeErrorOf(error)
+    const wait = error.retryAfterSeconds === undefined ? '' : `&wait=${error.retryAfterSeconds}`
+    return redirectTo(call, error.reason === 'SESSION_CLOSED' ? '' : `?error=${name}${wait}`)
   }
 
   function showPhoneStep(
@@ -193,9 +203,8 @@ export function pageRoutes(services: PageServices) {
     const countries = listCountries(locale, only)
     const guessed = guessCountry(countries, { defaultCountry, acceptLanguage, locale })
     const { notice, challenge, typed = { phone: '', country: guessed } } = shown
-    const needsScript = challenge && markup`<noscript><p>${language.texts.needsScript}</p></noscript>`
     const step = phoneStep({ ...formView(call, notice), countries, typed, challenge })
-    return respond(language, status, markup`${needsScript}${step}`, { ...call, notice })
+    return respond(language, status, step, { ...call, notice })
   }
 
   function formView({ language, opened, now, path, visitor }: Call, notice: Notice | undefined) {

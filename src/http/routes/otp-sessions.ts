@@ -10,6 +10,7 @@ import { sessionStatuses } from '../../shared/otp-values.ts'
 import { sendFields } from '../field-schemas.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime, formatTimeOrNull } from '../pagination.ts'
+import { setRateHeaders } from '../rate-headers.ts'
 import { requireApplication, requireEither } from '../require-application.ts'
 import type { AuthenticateDeveloper } from '../require-developer.ts'
 import {
@@ -91,6 +92,7 @@ export function otpSessionRoutes(services: {
     .post(
       '/sessions',
       async ({ application, body, set }) => {
+        setRateHeaders(set.headers, services.callLimits.chargeSession(application))
         const { session: created, token } = await sessions.create(application, body)
         set.status = 201
         return {

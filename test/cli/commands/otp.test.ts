@@ -41,6 +41,7 @@ const request = {
   attempts: 1,
   maxAttempts: 5,
   resends: 0,
+  metadata: null,
   createdAt: '2026-11-20T11:58:00.000Z',
   expiresAt: '2026-11-20T12:03:00.000Z',
   verifiedAt: null,

@@ -38,6 +38,7 @@ const request: OtpRequest = {
   attempts: 0,
   maxAttempts: 5,
   resends: 0,
+  metadata: null,
   createdAt: at(0),
   expiresAt: at(300_000),
   verifiedAt: null,

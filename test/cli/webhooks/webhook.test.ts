@@ -199,6 +199,7 @@ describe('webhook listen', () => {
     attempts: 1,
     maxAttempts: 5,
     resends: 0,
+    metadata: null,
     createdAt: '2026-11-20T11:59:00.000Z',
     expiresAt: '2026-11-20T12:04:00.000Z',
     verifiedAt: '2026-11-20T11:59:59.000Z',

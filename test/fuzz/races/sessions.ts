@@ -11,6 +11,9 @@ const refusal = (error: unknown) => {
   throw error
 }
 
+/** All windows are of one browser. */
+const deviceId = 'browser'
+
 export const sessionRaces: Race[] = [
   {
     name: `of ${concurrentCalls} windows with one session, which verify its code or send to phones of their own and verify those, one succeeds`,
@@ -27,7 +30,7 @@ export const sessionRaces: Race[] = [
 
       /** Does what a window does that has just loaded the page. */
       async function openWindow(token: string) {
-        const opened = await sessions.open(token)
+        const opened = await sessions.open(token, deviceId)
         if (!opened) throw new Error('the session is gone')
         return { application, session: opened.session }
       }
@@ -47,8 +50,8 @@ export const sessionRaces: Race[] = [
           const { session, token } = await sessions.create(application, {
             returnUrl: 'https://shop.example/',
           })
-          await sessions.send(await openWindow(token), { phone: fixture.newPhone() })
-          const first = (await sessions.open(token))?.session.requestId
+          await sessions.send(await openWindow(token), { phone: fixture.newPhone(), deviceId })
+          const first = (await sessions.open(token, deviceId))?.session.requestId
           const requests = new Set([first])
           // Which of the two wins depends on the database, so in half of the rounds the sends start later.
           const sendsLater = random() < 0.5
@@ -57,7 +60,7 @@ export const sessionRaces: Race[] = [
             if (index % 2 === 0 && (sendsLater || index % 4 === 0)) return verify(token)
             if (sendsLater) await Bun.sleep(random() * 200)
             const sent = await sessions
-              .send(await openWindow(token), { phone: fixture.newPhone() })
+              .send(await openWindow(token), { phone: fixture.newPhone(), deviceId })
               .catch(refusal)
             if (sent instanceof ServiceError) return false
             requests.add(sent.requestId)

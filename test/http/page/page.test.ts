@@ -224,7 +224,7 @@ describeEachDatabase('the ready page', (open) => {
     }
     let accepted = 0
     for (let index = 0; index < 10_000; index++)
-      if (await service.services.otp.sessions.open(forge(index))) accepted++
+      if (await service.services.otp.sessions.open(forge(index), 'browser')) accepted++
     for (let index = 0; index < 50; index++) {
       const address = `http://otpd.test/verify/${forge(index)}`
       const forged = createPageVisitor(service, address, { cookie: visitor.cookie ?? '' })

@@ -52,6 +52,7 @@ describe('GET /v1/otp/:id', () => {
       attempts: 1,
       maxAttempts: 5,
       resends: 0,
+      metadata: { order: '17' },
       createdAt,
       expiresAt: new Date(Date.parse(createdAt) + 300_000).toISOString(),
       verifiedAt: null,

@@ -19,6 +19,7 @@ export function definePagesTables(c: ColumnKit) {
     details: c.text('details').notNull(),
     status: c.text('status').notNull().$type<'created' | 'sent' | 'verified' | 'canceled'>(),
     requestId: c.text('request_id'),
+    sends: c.integer('sends').notNull().default(0),
     createdAt: c.timestampMs('created_at').notNull(),
     expiresAt: c.timestampMs('expires_at').notNull(),
   })

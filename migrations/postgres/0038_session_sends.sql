@@ -1,0 +1,2 @@
+-- expand
+alter table otp_sessions add column sends integer not null default 0;

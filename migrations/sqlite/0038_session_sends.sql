@@ -1,0 +1,1 @@
+alter table otp_sessions add column sends integer not null default 0;
