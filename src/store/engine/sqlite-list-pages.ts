@@ -9,6 +9,9 @@ export type ListKey = number | string
 /** Lists to merge: each of these of each owner. */
 export type ListSources = { owners: readonly ListOwner[]; lists: readonly number[] }
 
+/** An entry of a list. */
+export type ListEntry = { owner: ListOwner; list: number; key: ListKey }
+
 /** A position in the order of the keys; exclusive. */
 export type ListRange = { before?: ListKey | undefined } | { after: ListKey }
 
@@ -23,35 +26,34 @@ const ascending: Direction = { bound: '>', extreme: 'min', order: 'asc' }
 /** Up to so many lists, a statement that names each is faster; its cost grows faster than their number. */
 const namedListsMax = 12
 
-/** Creates the function that reads a page of keys from the table. */
+/** Creates the function that reads a page of entries from the table. */
 export function createListPages(connection: SqliteConnection) {
-  const statements = new Map<string, Statement<unknown, SQLQueryBindings[]>>()
+  const statements = new Map<string, Statement<ListEntry, SQLQueryBindings[]>>()
   const prepare = (name: string, sql: () => string) => {
     let statement = statements.get(name)
-    if (!statement) statements.set(name, (statement = connection.prepare(sql())))
+    if (!statement)
+      statements.set(name, (statement = connection.prepare<ListEntry, SQLQueryBindings[]>(sql())))
     return statement
   }
 
-  return ({ owners, lists }: ListSources, range: ListRange, limit: number): ListKey[] => {
+  return ({ owners, lists }: ListSources, range: ListRange, limit: number): ListEntry[] => {
     const isAscending = 'after' in range
     const direction = isAscending ? ascending : descending
     const start = isAscending ? range.after : (range.before ?? greatestKey)
     const count = owners.length * lists.length
     if (count === 0) return []
-    const rows =
-      count <= namedListsMax
-        ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).values(
-            start,
-            limit,
-            ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
-          )
-        : prepare(direction.order, () => mergeSql(direction)).values(
-            start,
-            limit,
-            JSON.stringify(owners),
-            JSON.stringify(lists),
-          )
-    return rows.map(([key]) => key as ListKey)
+    return count <= namedListsMax
+      ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).all(
+          start,
+          limit,
+          ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
+        )
+      : prepare(direction.order, () => mergeSql(direction)).all(
+          start,
+          limit,
+          JSON.stringify(owners),
+          JSON.stringify(lists),
+        )
   }
 }
 
@@ -60,7 +62,7 @@ function namedListsSql(count: number, { bound, order }: Direction): string {
   const selects = Array.from(
     { length: count },
     (_, index) =>
-      `select key from lists where owner = ?${2 * index + 3} and list = ?${2 * index + 4} and key ${bound} ?1`,
+      `select key, owner, list from lists where owner = ?${2 * index + 3} and list = ?${2 * index + 4} and key ${bound} ?1`,
   )
   return `${selects.join(' union all ')} order by key ${order} limit ?2`
 }
@@ -80,7 +82,7 @@ function mergeSql({ bound, extreme, order }: Direction): string {
       union all
       select ${nextKey('page', 'page.key')}, owner, list from page where key is not null
       order by 1 ${order} nulls last limit ?2)
-    select key from page where key is not null`
+    select key, owner, list from page where key is not null`
 }
 
 /** Merges sorted pages of the same range, without duplicates. */

@@ -9,7 +9,7 @@ import {
   type ListRange,
   type ListSources,
 } from './sqlite-list-pages.ts'
-import { createRecentLists } from './sqlite-recent-lists.ts'
+import { createRecentLists, inStoredOrder, type RecentLists } from './sqlite-recent-lists.ts'
 import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import type { World } from '../../world/world.ts'
 
@@ -18,8 +18,8 @@ export type ListChange = { readonly add: readonly number[]; readonly remove: rea
 
 export type ListLimits = {
   /**
-   * Entries after which they are moved to the file. With more of them, fewer pages are written for each. Infinity in host
-   * commands: only one process may move them.
+   * Entries, new and removed ones, after which they are moved to the file. With more of them, fewer pages are written for
+   * each. Infinity in host commands: only one process may move them.
    */
   recentMax: number
   /** Entries that one write transaction moves: a millisecond of work, so that no call waits long for it. */
@@ -32,9 +32,10 @@ export const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 50
  * Finds the rows of an owner in order, on SQLite: the table `lists`, which is filled in bulk. An ordinary index on the owner
  * would have to write a page at a random place for every row.
  *
- * New entries are held in memory, and thousands of them are moved to the table at once, in its order. Each transaction that
- * changes lists also inserts one row into `list_changes`, from which a process adds the entries that are not in the table:
- * after its start, or after another process has committed. A list is complete at every moment.
+ * New and removed entries are held in memory, and thousands of them are moved to the table at once, in its order: a list
+ * has the entries of the table without the removed ones, and the new ones. Each transaction that changes lists also inserts
+ * one row into `list_changes`, from which a process takes the changes that are not in the table: after its start, or after
+ * another process has committed. A list is complete at every moment.
  */
 export type Lists = {
   /**
@@ -52,6 +53,34 @@ export type Lists = {
 
 /** A change of the lists of an owner, as `list_changes` has it. */
 type Entry = [owner: ListOwner, key: ListKey, add: readonly number[], remove: readonly number[]]
+
+/** An entry that was added to one of the lists in memory, or removed from it. */
+type Step = { lists: RecentLists; isAdded: boolean; owner: ListOwner; list: number; key: ListKey }
+
+/** Creates what the table does not have yet. No entry is in both. */
+function createRecentChanges() {
+  const added = createRecentLists()
+  const removed = createRecentLists()
+  /** @returns the steps that changed something, in their order */
+  function apply([owner, key, add, remove]: Entry): Step[] {
+    const steps: Step[] = []
+    const step = (lists: RecentLists, isAdded: boolean, list: number) => {
+      if (isAdded ? lists.add(owner, list, key) : lists.remove(owner, list, key))
+        steps.push({ lists, isAdded, owner, list, key })
+    }
+    for (const list of add) {
+      step(removed, false, list)
+      step(added, true, list)
+    }
+    for (const list of remove) {
+      step(added, false, list)
+      // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
+      step(removed, true, list)
+    }
+    return steps
+  }
+  return { added, removed, apply }
+}
 
 /**
  * Creates the lists of a connection, which take part in its transactions.
@@ -74,28 +103,23 @@ export function createLists(
     // The last row stays, so that its number is not used again.
     deleteChanges: connection.prepare('delete from list_changes where seq < ?'),
   }))
-  const recent = createRecentLists()
-  /** The last row of `list_changes` whose entries are in memory or in the table. */
+  const { added, removed, apply } = createRecentChanges()
+  /** The last row of `list_changes` whose changes are in memory or in the table. */
   let lastSeq = 0
   /** Changes of the open transaction, and what they changed in memory. */
   let entries: Entry[] = []
-  let applied: Entry[] = []
+  let applied: Step[] = []
   let ownSeq = 0
 
-  /** @returns the lists that it changed */
-  function apply([owner, key, add, remove]: Entry): Entry {
-    const added = add.filter((list) => recent.add(owner, list, key))
-    return [owner, key, added, remove.filter((list) => recent.remove(owner, list, key))]
-  }
-
-  /** Adds the entries of committed transactions that are not in memory yet: all at first, then those of other processes. */
+  /** Takes the changes of committed transactions that are not in memory yet: all at first, then those of other processes. */
   function catchUp() {
     const { changesAfter } = statements()
     let rows = changesAfter.values(lastSeq)
     if (rows.length === 0) return
     if (lastSeq > 0 && rows[0]?.[0] !== lastSeq + 1) {
       // The server moved changes that this process has not seen, so its memory may contradict the table.
-      recent.clear()
+      added.clear()
+      removed.clear()
       rows = changesAfter.values(0)
     }
     for (const [seq, changes] of rows) {
@@ -107,26 +131,30 @@ export function createLists(
 
   /** Undoes the changes of the open transaction, the last one first. */
   function undo() {
-    for (const [owner, key, added, removed] of applied.toReversed()) {
-      for (const list of removed) recent.add(owner, list, key)
-      for (const list of added) recent.remove(owner, list, key)
+    for (const { lists, isAdded, owner, list, key } of applied.toReversed()) {
+      if (isAdded) lists.remove(owner, list, key)
+      else lists.add(owner, list, key)
     }
     entries = []
     applied = []
   }
 
-  /** Writes the first entries of some lists to the table. @returns them, and whether the first list has more */
+  /** Writes the first changes of some lists to the table. @returns them, and how many lists have no more */
   function moveSlice(lists: ReadonlyArray<[ListOwner, number]>) {
-    // Another process may have removed some.
+    // Another process may have changed some.
     catchUp()
-    const moved: Array<[ListOwner, number, ListKey]> = []
+    const { insert, remove } = statements()
+    const moved: Step[] = []
     let done = 0
     for (const [owner, list] of lists) {
-      const keys = recent.page(owner, list, { after: -1 }, sliceRows - moved.length)
-      for (const key of keys) {
-        statements().insert.run(owner, list, key)
-        moved.push([owner, list, key])
-      }
+      for (const [from, statement] of [
+        [removed, remove],
+        [added, insert],
+      ] as const)
+        for (const key of from.page(owner, list, { after: -1 }, sliceRows - moved.length)) {
+          statement.run(owner, list, key)
+          moved.push({ lists: from, isAdded: false, owner, list, key })
+        }
       if (moved.length >= sliceRows) break
       done++
     }
@@ -140,11 +168,11 @@ export function createLists(
     await write(async () => {
       catchUp()
       until = lastSeq
-      lists = recent.all()
+      lists = inStoredOrder([...added.all(), ...removed.all()])
     })
     while (lists.length > 0 && !isClosed()) {
       const { moved, done } = await write(async () => moveSlice(lists))
-      for (const [owner, list, key] of moved) recent.remove(owner, list, key)
+      for (const { lists: from, owner, list, key } of moved) from.remove(owner, list, key)
       lists = lists.slice(done)
     }
     if (lists.length > 0) return
@@ -154,22 +182,33 @@ export function createLists(
     })
   })
 
-  /** Checks that a start would find the entries that are left in memory: in the changes that are kept. */
+  /** Checks that a start would find the changes that are left in memory: in those that are kept. */
   function checkLeft(until: number) {
     catchUp()
-    const kept = createRecentLists()
+    const kept = createRecentChanges()
     for (const [, changes] of statements().changesAfter.values(until - 1))
-      for (const [owner, key, add, remove] of JSON.parse(String(changes)) as Entry[]) {
-        for (const list of add) kept.add(owner, list, key)
-        for (const list of remove) kept.remove(owner, list, key)
-      }
-    for (const [owner, list] of recent.all())
-      for (const key of recent.page(owner, list, {}, Infinity))
-        if (kept.add(owner, list, key))
-          onBroken(
-            'lists_follow_changes',
-            `list ${list} of ${owner} has ${key}, which no change after ${until} adds`,
-          )
+      for (const entry of JSON.parse(String(changes)) as Entry[]) kept.apply(entry)
+    const check = (left: RecentLists, found: RecentLists, verb: string) => {
+      for (const [owner, list] of left.all())
+        for (const key of left.page(owner, list, {}, Infinity))
+          if (found.add(owner, list, key))
+            onBroken(
+              'lists_follow_changes',
+              `list ${list} of ${owner} has ${key}, which no change after ${until} ${verb}`,
+            )
+    }
+    check(added, kept.added, 'adds')
+    check(removed, kept.removed, 'removes')
+  }
+
+  /** Reads a page of the table, without what is removed. */
+  function storedPage(sources: ListSources, range: ListRange, limit: number): ListKey[] {
+    for (let count = limit; ; count *= 4) {
+      const rows = statements().pages(sources, range, count)
+      const kept = rows.filter(({ owner, list, key }) => !removed.has(owner, list, key))
+      // A page of removed entries alone: all requests that were pending are verified.
+      if (kept.length >= limit || rows.length < count) return kept.slice(0, limit).map(({ key }) => key)
+    }
   }
 
   const lists: Lists = {
@@ -177,15 +216,14 @@ export function createLists(
       // Before the first change: what others have committed comes before it.
       if (entries.length === 0) catchUp()
       const entry: Entry = [owner, key, change.add, change.remove]
-      for (const list of change.remove) statements().remove.run(owner, list, key)
       entries.push(entry)
-      applied.push(apply(entry))
+      applied.push(...apply(entry))
     },
     page(sources, range, limit) {
       catchUp()
-      const stored = statements().pages(sources, range, limit)
+      const stored = storedPage(sources, range, limit)
       const pages = sources.owners.flatMap((owner) =>
-        sources.lists.map((list) => recent.page(owner, list, range, limit)),
+        sources.lists.map((list) => added.page(owner, list, range, limit)),
       )
       return mergePages([stored, ...pages], range, limit)
     },
@@ -204,7 +242,7 @@ export function createLists(
       entries = []
       applied = []
       lastSeq = ownSeq
-      if (recent.size() >= recentMax) move.start()
+      if (added.size() + removed.size() >= recentMax) move.start()
     },
     onRollback: undo,
   }

@@ -2,7 +2,7 @@ import type { ListKey, ListOwner, ListRange } from './sqlite-list-pages.ts'
 
 export type RecentLists = ReturnType<typeof createRecentLists>
 
-/** Holds the entries of lists that are not in the file yet, in memory. The keys of a list are sorted. */
+/** Holds entries of lists in memory. The keys of a list are sorted. */
 export function createRecentLists() {
   const owners = new Map<ListOwner, Map<number, ListKey[]>>()
   let size = 0
@@ -44,6 +44,11 @@ export function createRecentLists() {
       return true
     },
 
+    has(owner: ListOwner, list: number, key: ListKey): boolean {
+      const keys = find(owner, list)
+      return keys !== undefined && keys[lowerBound(keys, key)] === key
+    },
+
     clear() {
       owners.clear()
       size = 0
@@ -62,17 +67,23 @@ export function createRecentLists() {
       return keys.slice(Math.max(0, end - limit), end).toReversed()
     },
 
-    /** Lists the lists that have entries, in the order of the primary key of the stored ones. */
-    all(): Array<[owner: ListOwner, list: number]> {
-      // SQLite sorts numbers before texts.
-      const isText = (owner: ListOwner) => (typeof owner === 'string' ? 1 : 0)
-      return [...owners]
-        .toSorted(([a], [b]) => isText(a) - isText(b) || (a < b ? -1 : 1))
-        .flatMap(([owner, lists]) =>
-          [...lists.keys()].toSorted((a, b) => a - b).map((list): [ListOwner, number] => [owner, list]),
-        )
-    },
+    /** Lists the lists that have entries. */
+    all: (): Array<[owner: ListOwner, list: number]> =>
+      [...owners].flatMap(([owner, lists]) =>
+        [...lists.keys()].map((list): [ListOwner, number] => [owner, list]),
+      ),
   }
+}
+
+/** Sorts lists as the primary key of the stored ones does. A list may be there twice. */
+export function inStoredOrder(
+  lists: ReadonlyArray<[owner: ListOwner, list: number]>,
+): Array<[ListOwner, number]> {
+  // SQLite sorts numbers before texts.
+  const isText = (owner: ListOwner) => (typeof owner === 'string' ? 1 : 0)
+  return lists.toSorted(
+    ([a, listA], [b, listB]) => isText(a) - isText(b) || (a === b ? listA - listB : a < b ? -1 : 1),
+  )
 }
 
 /** Returns the index of the first key that is not below `bound`. */

@@ -33,17 +33,40 @@ test('a process that missed changes, which were moved since, forgets its own', a
   }
 })
 
-test('an entry that was moved to the table is removed from it', async () => {
-  const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 3, sliceRows: 50 } })
+test('removed entries are held in memory, skipped in pages, and moved to the table with the new ones', async () => {
+  const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 9, sliceRows: 2 } })
+  const connection = new SqliteConnection(path, { readonly: true })
+  const stored = () => connection.query('select key from lists order by key').values().flat().join('')
+  const finishMove = async () => {
+    for (let turn = 0; turn < 16; turn++) await database.write(async () => {})
+  }
+  const page = (range: ListRange, limit: number) =>
+    database.lists?.page({ owners: [1], lists: [1] }, range, limit).join('')
   try {
-    for (const key of ['a', 'b', 'c']) await change(database, added, key)
-    for (let turn = 0; turn < 6; turn++) await database.write(async () => {})
-    const connection = new SqliteConnection(path, { readonly: true })
-    expect(connection.query('select key from lists order by key').values()).toEqual([['a'], ['b'], ['c']])
-    connection.close()
-    await change(database, removed, 'b')
-    expect(keys(database)).toEqual(['c', 'a'])
+    for (const key of 'abcdefghi') await change(database, added, key)
+    await finishMove()
+    expect(stored()).toBe('abcdefghi')
+    for (const key of 'ihgfeb') await change(database, removed, key)
+    expect(stored()).toBe('abcdefghi')
+    expect([page({}, 2), page({ before: 'i' }, 1), page({ after: 'a' }, 1), page({}, 9)]).toEqual([
+      'dc',
+      'd',
+      'c',
+      'dca',
+    ])
+    // It is in the table still.
+    await change(database, added, 'g')
+    expect([page({}, 2), page({}, 9)]).toEqual(['gd', 'gdca'])
+    await change(database, removed, 'g')
+    // Entries that the table never had.
+    for (const key of 'xy') await change(database, added, key)
+    for (const key of 'yx') await change(database, removed, key)
+    await change(database, added, 'z')
+    await finishMove()
+    expect(stored()).toBe('acdz')
+    expect(page({}, 9)).toBe('zdca')
   } finally {
+    connection.close()
     await dispose()
   }
 })
