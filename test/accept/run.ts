@@ -8,6 +8,7 @@ import { kratosCheck } from './kratos.ts'
 import { litestreamCheck } from './litestream.ts'
 import { openapiClients } from './openapi-clients.ts'
 import { openapiLint } from './openapi-lint.ts'
+import { npmCheck } from './npm.ts'
 import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
@@ -36,6 +37,7 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   firstDay,
   packagesCheck,
+  npmCheck,
   imageCheck,
   supabaseCheck,
   kratosCheck,
