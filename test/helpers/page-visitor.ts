@@ -1,5 +1,3 @@
-import type { TestService } from './service.ts'
-
 /** Answer of the page. `fields` are the hidden ones of its first form. */
 export type PageAnswer = {
   status: number
@@ -15,7 +13,7 @@ export type PageAnswer = {
  * @param headers of every request, such as `accept-language`
  */
 export function createPageVisitor(
-  service: Pick<TestService, 'app'>,
+  service: { app: { handle(request: Request): Response | Promise<Response> } },
   url: string,
   headers: Record<string, string> = {},
 ) {
