@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { extname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { findApplication } from '../client/find.ts'
+import { logoText, readLogo } from '../client/logo-file.ts'
 import type { Route } from '../client/routes.ts'
 import type { ApplicationPage } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
@@ -68,34 +68,14 @@ function readPageChanges(command: Command, { on, off, logo }: PageOptions, folde
   return changes
 }
 
-const imageTypes: Readonly<Record<string, string>> = {
-  '.png': 'image/png',
-  '.jpg': 'image/jpeg',
-  '.jpeg': 'image/jpeg',
-  '.gif': 'image/gif',
-  '.webp': 'image/webp',
-}
-
-/** Reads an image as a data URL. The server checks its size. @throws usage error for a file that cannot be read */
-function readLogo(path: string): string {
-  const type = imageTypes[extname(path).toLowerCase()]
-  if (type === undefined) throw usageError('--logo must be a .png, .jpg, .gif or .webp file.')
-  try {
-    return `data:${type};base64,${readFileSync(path).toString('base64')}`
-  } catch {
-    throw usageError(`The file of --logo cannot be read: ${path}`)
-  }
-}
-
 function pageText(page: ApplicationPage, { paint }: Output): string {
-  const size = page.logo === null ? null : `${Math.ceil(page.logo.length / 1024)} KiB`
   return formatFacts(
     [
       ['Page', page.enabled ? paint.green('● on') : paint.red('○ off')],
       ['Returns to', page.returnOrigins.length === 0 ? null : page.returnOrigins.map(printable).join(', ')],
       ['Name', page.name === null ? 'that of the application' : printable(page.name)],
       ['Color', page.colour],
-      ['Logo', size],
+      ['Logo', page.logo && logoText(page.logo)],
     ],
     paint,
   )

@@ -43,6 +43,7 @@ const screenKeymap = {
     rotate: { keys: ['R'], label: 'rotate', about: 'replace the credential immediately', mutates: true },
     edit: { keys: ['e'], label: 'edit', about: 'edit its name and settings', mutates: true },
     page: { keys: ['P'], label: 'page', about: 'set up its ready page', mutates: true },
+    link: { keys: ['L'], label: 'link', about: 'make a link to its ready page, and copy it', mutates: true },
     toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },
     remove: { keys: ['D'], label: 'delete', about: 'delete it, after you type its name', mutates: true },
   },

@@ -6,6 +6,8 @@ import type { Application } from '../../cli/client/resources.ts'
 import { createAppsScreen, copyValue, readEnvFile } from '../helpers/console-apps.ts'
 import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
+import { createPageVisitor } from '../helpers/page-visitor.ts'
+import { lastCopiedText } from '../helpers/screen.ts'
 
 // Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
@@ -143,6 +145,72 @@ describe('an application', () => {
     expect(await copyValue(terminal, 'webhook id')).toStartWith('whk_')
     terminal.press('enter')
     await terminal.waitForText('Deliveries to https://shop.example.com/hooks')
+    await terminal.close()
+  })
+
+  test('sets up its ready page, makes a link, and shows who was verified there', async () => {
+    const terminal = await openApp('web')
+    terminal.press(']', ']', ']')
+    await terminal.waitForText(/page +○ off/)
+    terminal.press('L')
+    await terminal.waitForText('L is unavailable: the page is off')
+    const logo = join(directory, 'logo.png')
+    writeFileSync(logo, Buffer.from('iVBORw0KGgo=', 'base64'))
+    terminal.press('P')
+    await terminal.waitForText('Users verify their phone there')
+    await fillForm(terminal, {
+      page: 'on',
+      'returns to': 'https://shop.example',
+      name: 'The Shop',
+      color: '#0055cc',
+      'logo file': logo,
+    })
+    await submitForm(terminal)
+    await terminal.waitForText('page is on')
+    for (const shown of [/page +● on/, 'https://shop.example', 'The Shop', '#0055cc', '1 KiB png'])
+      await terminal.waitForText(shown)
+    // The logo stays if its field is not touched.
+    terminal.press('P')
+    await terminal.waitForText('Users verify their phone there')
+    await submitForm(terminal)
+    await terminal.waitForTextGone('Users verify their phone there')
+    expect(await host.json(['app', 'page', 'web'])).toMatchObject({
+      logo: 'data:image/png;base64,iVBORw0KGgo=',
+    })
+
+    const { clientId } = await host.json<Application>(['app', 'get', 'web'])
+    const file = join(directory, 'page.env')
+    for (const kind of ['secret', 'api'])
+      await host.otpd(['rotate', 'web', kind, '--yes', '--env-file', `${file}.${kind}`])
+    const values = {
+      ...readEnvFile(`${file}.secret`),
+      ...readEnvFile(`${file}.api`),
+      OTPD_CLIENT_ID: clientId,
+    }
+    writeFileSync(
+      file,
+      Object.entries(values)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    )
+    terminal.press('L')
+    await terminal.waitForText('Credentials of web')
+    await fillForm(terminal, { file })
+    await submitForm(terminal)
+    await terminal.waitForText('Link to the page of web')
+    await fillForm(terminal, { 'returns to': 'https://shop.example/back' })
+    await submitForm(terminal)
+    await terminal.waitForText('copied link')
+
+    const handle = (request: Request) => fetch(request, { redirect: 'manual' })
+    const browser = createPageVisitor({ app: { handle } }, lastCopiedText(terminal.written()))
+    await browser.get()
+    await browser.submit({ action: 'send', phone: '+14155550123' })
+    await browser.post({ action: 'verify', code: '424242' })
+    await terminal.waitForText(/▸ [\d:]+ +\+1415\*\*\*0123 +ses_/)
+    const sessionId = await copyValue(terminal, 'session id')
+    terminal.press('enter')
+    await terminal.waitForText(`metadata      sessionId=${sessionId}`)
     await terminal.close()
   })
 

@@ -125,7 +125,7 @@ test('a code is sent and verified on the page of an application that the console
   await terminal.waitForText('Send a code as fresh')
   await fillForm(terminal, { phone: '+14155550177' })
   await submitForm(terminal)
-  await terminal.waitForText('[Test code]')
+  await terminal.waitForText('[Test]')
   await terminal.waitForText(/code +\d{6}/)
   terminal.press('V')
   await terminal.waitForText('Verify a code')

@@ -15,6 +15,7 @@ import type { ScreenProps } from '../screen.ts'
 import { fitSpan, justify, displayWidth, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
+import { AppPage } from './AppPage.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
 import { AppSend } from './AppSend.tsx'
 import { AppWebhooks } from './AppWebhooks.tsx'
@@ -27,7 +28,8 @@ const tabTitles = {
   credentials: 'Credentials',
   activity: 'Activity',
   webhooks: 'Webhooks',
-  send: 'Test code',
+  page: 'Page',
+  send: 'Test',
   quickStart: 'Quick start',
 } as const
 
@@ -37,6 +39,7 @@ const tabs = [
   'credentials',
   'activity',
   'webhooks',
+  'page',
   'send',
   'quickStart',
 ] as const satisfies readonly AppTab[]
@@ -49,7 +52,7 @@ type Props = ScreenProps & {
   close(): void
 }
 
-/** Page of an application, with a tab each for credentials, activity, webhooks and the quick start. */
+/** Page of an application, with a tab each for credentials, activity, webhooks, the ready page and the quick start. */
 export function AppDetail(props: Props) {
   const { width, height, id, close } = props
   const { api } = useConsole()
@@ -129,6 +132,7 @@ const tabViews = {
   credentials: AppCredentials,
   activity: AppActivity,
   webhooks: AppWebhooks,
+  page: AppPage,
   send: AppSend,
   quickStart: AppQuickStart,
 }

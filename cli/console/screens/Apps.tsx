@@ -15,6 +15,8 @@ export const appsScreen: Screen = {
     'otpd app list',
     'otpd app get APP',
     'otpd app rotate APP client-secret',
+    'otpd app page APP',
+    'otpd otp session create --return-url URL --env-file FILE',
   ],
   View: AppsView,
 }

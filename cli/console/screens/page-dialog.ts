@@ -1,6 +1,9 @@
+import { resolve } from 'node:path'
+import type { AppCredentials } from '../../client/api.ts'
+import { logoText, readLogo } from '../../client/logo-file.ts'
 import type { Application, ApplicationPage } from '../../client/resources.ts'
 import { CliError } from '../../terminal/errors.ts'
-import type { Console, Dialog } from '../console-context.ts'
+import { required, type Console, type Dialog } from '../console-context.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
@@ -13,26 +16,54 @@ export function openPageDialog(console: Console, app: Application): void {
   )
 }
 
-/** Sets up the ready page of an application. Its logo is a file, which `otpd app page` takes. */
-export const pageDialog = ({ api, toast }: Needs, app: Application, page: ApplicationPage): Dialog => ({
+/** Sets up the ready page of an application. */
+export function pageDialog({ api, toast }: Needs, app: Application, page: ApplicationPage): Dialog {
+  // The text of the field while the logo stays as it is.
+  const ownLogo = page.logo === null ? '' : logoText(page.logo)
+  return {
+    kind: 'form',
+    title: 'Ready page',
+    lines: ['Users verify their phone there: see otpd docs ready-page.'],
+    fields: [
+      { name: 'enabled', label: 'page', choices: ['on', 'off'], initial: page.enabled ? 'on' : 'off' },
+      { name: 'origins', label: 'returns to', initial: page.returnOrigins.join(' ') },
+      { name: 'name', label: 'name', initial: page.name ?? '' },
+      { name: 'colour', label: 'color', initial: page.colour ?? '' },
+      { name: 'logo', label: 'logo file', initial: ownLogo },
+    ],
+    verb: 'save',
+    async submit({ enabled, origins = '', name = '', colour = '', logo = '' }) {
+      const body = {
+        enabled: enabled === 'on',
+        returnOrigins: origins.split(/[\s,]+/).filter(Boolean),
+        name: name.trim() || null,
+        colour: colour.trim() || null,
+        ...(logo.trim() !== ownLogo && { logo: logo.trim() === '' ? null : readLogo(resolve(logo.trim())) }),
+      }
+      await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params: { id: app.id }, body })
+      toast(body.enabled ? 'page is on' : 'page is off', 'good')
+    },
+  }
+}
+
+/** Makes a link to the ready page, and copies it. @param origin to which the page may return */
+export const linkDialog = (
+  { api, copy }: Pick<Console, 'api' | 'copy'>,
+  app: Pick<Application, 'name'>,
+  credentials: AppCredentials,
+  origin = 'https://',
+): Dialog => ({
   kind: 'form',
-  title: 'Ready page',
-  lines: ['Users verify their phone there: see otpd docs ready-page.'],
+  title: `Link to the page of ${app.name}`,
+  lines: ['One user verifies one phone there, within 15 minutes. The link is copied, and not shown again.'],
   fields: [
-    { name: 'enabled', label: 'page', choices: ['on', 'off'], initial: page.enabled ? 'on' : 'off' },
-    { name: 'origins', label: 'returns to', initial: page.returnOrigins.join(' ') },
-    { name: 'name', label: 'name', initial: page.name ?? '' },
-    { name: 'colour', label: 'color', initial: page.colour ?? '' },
+    { name: 'returnUrl', label: 'returns to', initial: `${origin}/`, check: required },
+    { name: 'phone', label: 'only phone' },
   ],
-  verb: 'save',
-  async submit({ enabled, origins = '', name = '', colour = '' }) {
-    const body = {
-      enabled: enabled === 'on',
-      returnOrigins: origins.split(/[\s,]+/).filter(Boolean),
-      name: name.trim() || null,
-      colour: colour.trim() || null,
-    }
-    await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params: { id: app.id }, body })
-    toast(body.enabled ? 'page is on' : 'page is off', 'good')
+  verb: 'make the link',
+  async submit({ returnUrl = '', phone = '' }) {
+    const body = { returnUrl: returnUrl.trim(), ...(phone.trim() !== '' && { phone: phone.trim() }) }
+    const { data } = await api.asApplication('POST', '/v1/otp/sessions', credentials, { body })
+    copy(data.url, 'link')
   },
 })

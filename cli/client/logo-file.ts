@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { usageError } from '../terminal/errors.ts'
+
+const imageTypes: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+}
+
+/**
+ * Reads the logo of a ready page as a data URL. The server checks its size.
+ *
+ * @throws usage error for a file that cannot be read or is no image
+ */
+export function readLogo(path: string): string {
+  const type = imageTypes[extname(path).toLowerCase()]
+  if (type === undefined) throw usageError('A logo must be a .png, .jpg, .gif or .webp file.')
+  try {
+    return `data:${type};base64,${readFileSync(path).toString('base64')}`
+  } catch {
+    throw usageError(`The logo cannot be read: ${path}`)
+  }
+}
+
+/** Describes a logo: `12 KiB png`. */
+export function logoText(logo: string): string {
+  const [, type = ''] = /^data:image\/(\w+)/.exec(logo) ?? []
+  return `${Math.ceil(logo.length / 1024)} KiB ${type}`
+}
