@@ -186,18 +186,21 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output, appName
   const { provider } = request
   const way = [channelName(request.channel), ...(provider === null ? [] : [`via ${printable(provider)}`])]
   const delivery = request.deliveryStatus === null ? '' : `, ${printable(request.deliveryStatus)}`
+  const isProof = request.channel === 'silent'
   const lines: [string, string | null][] = [
     ['Id', request.id],
     ['Status', paintOtpStatus(request.status, paint)],
     ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
     ['Application', `${namedId(request.appId, appName)}, ${request.environment}`],
     ['Country', request.country],
-    [
-      'Sent',
-      `${formatTime(request.createdAt)}, ${provider === 'inbox' ? 'into the inbox' : `by ${way.join(' ')}${delivery}`}`,
-    ],
+    isProof
+      ? ['Proof', 'taken instead of a code']
+      : [
+          'Sent',
+          `${formatTime(request.createdAt)}, ${provider === 'inbox' ? 'into the inbox' : `by ${way.join(' ')}${delivery}`}`,
+        ],
     ['Resends', request.resends === 0 ? null : String(request.resends)],
-    ['Attempts', `${request.attempts} of ${request.maxAttempts}`],
+    ['Attempts', isProof ? null : `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],
     ['Verified', request.verifiedAt && formatTime(request.verifiedAt)],
     ['Metadata', request.metadata && metadataText(request.metadata)],

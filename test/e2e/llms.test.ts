@@ -73,6 +73,16 @@ test('a backend made from /llms.txt alone verifies a phone on the first run', as
   })
 })
 
+test('the guide for coding agents leads to what else otpd does', async () => {
+  const address = `${reader.server.url}/docs/agents.md`
+  const guide = await (await fetch(address)).text()
+  for (const name of ['ready-page', 'proofs', 'webhooks', 'costs', 'guard', 'alerts', 'providers']) {
+    expect(guide).toContain(`](${name}.md)`)
+    const linked = await fetch(new URL(`${name}.md`, address))
+    expect([linked.status, linked.headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8'])
+  }
+})
+
 test('the guide for coding agents has ten mistakes, and each call that it names', async () => {
   const guide = await (await fetch(`${reader.server.url}/docs/agents.md`)).text()
   expect([...guide.matchAll(/^(\d+)\. \*\*/gm)].map(([, number]) => Number(number))).toEqual([

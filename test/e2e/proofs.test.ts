@@ -49,6 +49,39 @@ test('the command of the guide verifies a phone by a token of the test issuer', 
   expect(listed.stdout).toMatch(/\+14155550100 .*✓ verified .*a proof/)
 })
 
+test('the backend of the guide takes a token, and falls back to a code without one', async () => {
+  const library = join(server.home, 'node_modules/otpd')
+  mkdirSync(library, { recursive: true })
+  await runToEnd(
+    [process.execPath, join(import.meta.dir, '../../cli/build-client.ts'), '--outdir', library],
+    {
+      env: { PATH: process.env.PATH ?? '' },
+    },
+  )
+  const [backend = '', fallBack = ''] = codeBlocks(guide, 'ts')
+  const login = `export async function logIn(token: string | null, nonce: string, typedPhone: string, clientIp: string) {
+    ${fallBack}
+    return phone
+  }`
+  writeFileSync(join(server.home, 'backend.ts'), `${backend}\n${login}`)
+  const token = (await type('otpd otp test-proof +14155550103 --nonce n1 --env-file .env.otpd')).stdout.trim()
+  const calls = [
+    [token, 'n1'],
+    [token, 'n1'],
+    ['rubbish', 'n1'],
+    [null, 'n1'],
+  ]
+  const program = `import { logIn } from './backend.ts'
+    const phones = []
+    for (const [token, nonce] of ${JSON.stringify(calls)}) phones.push(await logIn(token, nonce, '+14155550104', '203.0.113.7'))
+    console.log(JSON.stringify(phones))`
+  writeFileSync(join(server.home, 'log-in.ts'), program)
+  const done = await type(`"${process.execPath}" --env-file=.env.otpd log-in.ts`)
+  expect(done).toMatchObject({ exitCode: 0, stdout: '["+14155550103",null,null,null]\n' })
+  const listed = await type('otpd otp list --phone +14155550104')
+  expect(listed.stdout.match(/pending/g)).toHaveLength(3)
+})
+
 test('a token counts once, for the number and the nonce that were asked for', async () => {
   const token = (await type('otpd otp test-proof +14155550101 --nonce n1 --env-file .env.otpd')).stdout.trim()
   const prove = (flags = '') => type(`otpd otp prove ${token} ${flags} --env-file .env.otpd`)

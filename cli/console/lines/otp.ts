@@ -50,10 +50,9 @@ export function requestLines(
         request.failureReason === null ? '' : `  ${reasonText(request.failureReason)}`,
       ],
     ],
-    ['code', code],
-    ['tries', `${request.attempts} of ${request.maxAttempts}`],
-    ['sent', `${timeText(request.createdAt)}${resentText(request.resends)}`],
-    ['message', deliveryText(request)],
+    ...(request.channel === 'silent'
+      ? [['proof', 'taken instead of a code'] satisfies Fact]
+      : messageFacts(request, code, timeText(request.createdAt))),
     ['expires', request.status === 'pending' ? timeText(request.expiresAt) : null],
     ['verified', request.verifiedAt === null ? null : timeText(request.verifiedAt)],
     ['application', `${applicationName(request.appId)}  ${request.environment}`],
@@ -62,5 +61,12 @@ export function requestLines(
   ]
   return factLines(facts, theme)
 }
+
+const messageFacts = (request: OtpRequest, code: Span, sentAt: string): Fact[] => [
+  ['code', code],
+  ['tries', `${request.attempts} of ${request.maxAttempts}`],
+  ['sent', `${sentAt}${resentText(request.resends)}`],
+  ['message', deliveryText(request)],
+]
 
 const reasonText = (reason: string) => reason.replaceAll('_', ' ')
