@@ -1,6 +1,6 @@
 import { dns } from 'bun'
 import { randomUUID } from 'node:crypto'
-import { fdatasync } from 'node:fs'
+import { fdatasync, fdatasyncSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
@@ -41,6 +41,7 @@ export const systemWorld: World = {
   // seconds, those of other developers' webhooks and of providers too.
   resolve: (host) => dns.lookup(host, { backend: 'c-ares' }),
   flush: promisify(fdatasync),
+  flushSync: fdatasyncSync,
   hashPassword: (password, cost) => Bun.password.hash(password, cost),
   verifyPassword: (password, hash) => Bun.password.verify(password, hash),
   spawn: (command) => Bun.spawn([...command], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' }),

@@ -100,6 +100,8 @@ export type World = {
   resolve(host: string): Promise<HostAddress[]>
   /** Brings the data of an open file to disk. Rejects with the error of the system. */
   flush(file: number): Promise<void>
+  /** Does the same at once, and blocks the event loop as long as the disk takes: for starts. @throws the error of the system */
+  flushSync(file: number): void
   hashPassword(password: string, cost: PasswordCost): Promise<string>
   verifyPassword(password: string, hash: string): Promise<boolean>
   /** Starts a program with no input and captured output. */

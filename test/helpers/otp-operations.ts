@@ -70,15 +70,17 @@ export function createOtpOperations(needs: {
   const errors: unknown[] = []
   let answer: DispatchResult = accepted(null)
   let dispatches = 0
+  let duringDispatch: (() => Promise<void>) | undefined
   const delivery: Delivery = {
     routesFor: () => ({
       channels: ['sms'],
       candidatesFor: (channels) =>
         channels.flatMap((channel) => providers.map((provider) => ({ channel, provider }))),
     }),
-    dispatch: () => {
+    async dispatch() {
       dispatches++
-      return Promise.resolve({ ...answer, tries: [] })
+      await duringDispatch?.()
+      return { ...answer, tries: [] }
     },
     estimatePrice: () => null,
     render: () => '',
@@ -136,7 +138,15 @@ export function createOtpOperations(needs: {
     /** Makes an attempt to deliver a leased message, one at a time. @param result what the provider answers */
     attempt(claim: ClaimedMessage, result: DispatchResult, pending?: PendingResult) {
       answer = result
+      duringDispatch = undefined
       return attempts.attempt(claim, pending)
+    },
+
+    /** Does the same with a provider that takes its time. @param meanwhile what happens until it answers */
+    attemptSlowly(claim: ClaimedMessage, result: DispatchResult, meanwhile: () => Promise<void>) {
+      answer = result
+      duringDispatch = meanwhile
+      return attempts.attempt(claim)
     },
 
     /** Claim of a message's first attempt. */

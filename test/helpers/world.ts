@@ -8,6 +8,7 @@ import type { World } from '../../src/world/world.ts'
 export const testWorld: World = {
   ...systemWorld,
   flush: () => Promise.resolve(),
+  flushSync: () => {},
   onBroken(invariant, detail) {
     const error = new Error(`the invariant ${invariant} does not hold: ${detail}`)
     // A test fails also if what it calls catches the error.

@@ -142,6 +142,7 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
         throw Object.assign(new Error('EIO'), { code: 'EIO' })
       })
     },
+    flushSync: (file) => disk.beginFlush(file)(),
     // As slow as the real ones, and recognized as the same format.
     hashPassword: (password) => later(chance.around(80), () => fakeHash(password)),
     verifyPassword: (password, hash) => later(chance.around(80), () => fakeHash(password) === hash),

@@ -119,6 +119,16 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await findRequest(first)).toMatchObject({ status: 'pending', deliveryStatus: 'sent' })
   })
 
+  test('ignores the answer of a provider that came when another worker had the lease', async () => {
+    const first = await send()
+    await otp.attemptSlowly(first, refused, async () => {
+      service.clock.advance(messageLeaseMs)
+      expect(await claim('other', first)).toMatchObject({ attempt: 2 })
+    })
+    expect(await find(first)).toMatchObject({ status: 'pending', leaseOwner: 'other', attempts: 2 })
+    expect(await findRequest(first)).toMatchObject({ status: 'pending' })
+  })
+
   test('keeps excluded providers and the time of the next attempt', async () => {
     const message = await send()
     await otp.attempt(message, { ...deferred, excluded: ['sms/main', 'sms/spare'], waitMs: 5_000 })

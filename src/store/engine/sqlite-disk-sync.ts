@@ -60,7 +60,10 @@ export function createDiskSync(
   // The first read creates the log. It remains the same file while a connection is open.
   writer.run('SELECT 1 FROM sqlite_schema')
   const logFile = openSync(`${path}-wal`, 'r')
-  let databaseFile: number | undefined
+  const databaseFile = openSync(path, 'r')
+  // A process that was killed may have copied pages that it didn't flush. As long as another one has the database open, SQLite
+  // remembers that they are copied, and overwrites them in the log.
+  world.flushSync(databaseFile)
   let checkpointer: ReturnType<typeof openCheckpointer> | undefined
   let cancelOnExit = () => {}
   let pages = 0
@@ -73,7 +76,6 @@ export function createDiskSync(
   /** Copies all pages of the log, and holds it. @returns the file to flush; undefined if nothing was copied */
   function copyPages(): number | undefined {
     try {
-      databaseFile ??= openSync(path, 'r')
       if (!checkpointer) {
         checkpointer = openCheckpointer(path)
         cancelOnExit = world.onExit(keepHeldLog)
@@ -150,7 +152,7 @@ export function createDiskSync(
       isClosed = true
       closeSync(logFile)
       // Not earlier: closing a file ends all locks of this process on it, SQLite's too.
-      if (databaseFile !== undefined && !hasFailed) closeSync(databaseFile)
+      if (!hasFailed) closeSync(databaseFile)
     },
   }
 }

@@ -72,6 +72,15 @@ describeEachDatabase('limits of failed logins', (database) => {
     expect(await logIn(email, password, '4:elsewhere')).toBe('in')
   })
 
+  test('of 7 guesses from one network, 5 are compared in 15 minutes', async () => {
+    const email = await newAccount()
+    const outcomes: string[] = []
+    for (let guess = 0; guess < 7; guess += 1) outcomes.push(await logIn(email, wrong, '4:guesser'))
+    expect(outcomes).toEqual([...Array<string>(5).fill('wrong'), 'LOGIN_ATTEMPTS', 'LOGIN_ATTEMPTS'])
+    clock.advance(minutes(15))
+    expect(await logIn(email, wrong, '4:guesser')).toBe('wrong')
+  })
+
   test('an address without an account is refused after as many guesses', async () => {
     expect(await guessFrom(24, 'nobody@example.com')).toBe(100)
   })

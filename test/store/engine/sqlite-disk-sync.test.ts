@@ -1,11 +1,13 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { sql } from 'drizzle-orm'
 import type { QueryExecutor } from '../../../src/store/engine/database.ts'
 import type { DiskSync } from '../../../src/store/engine/sqlite-disk-sync.ts'
 import { createWriteQueue } from '../../../src/store/engine/sqlite-write-queue.ts'
-import { openTestSqlite } from '../../helpers/databases.ts'
+import { openTestFile, openTestSqlite } from '../../helpers/databases.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 const pageBytes = 4_096
 
@@ -32,6 +34,105 @@ test('the log is used again after each checkpoint, although commits go on', asyn
   // All batches together write some 17,000 pages.
   const logBytes = statSync(`${path}-wal`).size
   expect(logBytes).toBeLessThan(9_000 * pageBytes)
+})
+
+test('the database file is flushed before anything is written: a killed process may have copied pages to it', async () => {
+  const first = await openTestSqlite()
+  try {
+    await first.database.write(async () => {})
+    const flushed: Array<{ path: string; logBytes: number }> = []
+    const second = openTestFile(first.path, {
+      world: {
+        ...testWorld,
+        flushSync(file) {
+          const path = readlinkSync(`/proc/self/fd/${file}`)
+          flushed.push({ path, logBytes: statSync(`${first.path}-wal`).size })
+        },
+      },
+    })
+    await second.close()
+    expect(flushed).toEqual([{ path: first.path, logBytes: 0 }])
+  } finally {
+    await first.dispose()
+  }
+})
+
+test('a write is acknowledged when the log is flushed, not before', async () => {
+  const flushes: Array<{ file: string; ended: PromiseWithResolvers<void> }> = []
+  const opened = await openTestSqlite({
+    world: {
+      ...testWorld,
+      flush(file) {
+        const ended = Promise.withResolvers<void>()
+        flushes.push({ file: readlinkSync(`/proc/self/fd/${file}`), ended })
+        return ended.promise
+      },
+    },
+  })
+  const { meta } = opened.database.tables
+  let isAcknowledged = false
+  const written = opened.database
+    .write(async (tx) => void (await tx.insert(meta).values({ name: 'row', value: '' })))
+    .then(() => (isAcknowledged = true))
+  await Bun.sleep(20)
+  expect(flushes).toMatchObject([{ file: `${opened.path}-wal` }])
+  expect(isAcknowledged).toBe(false)
+  flushes[0]?.ended.resolve()
+  await written
+  await opened.dispose()
+})
+
+describe('a checkpoint', () => {
+  /** Opens a database whose file is flushed as the test says, and makes so many commits that a checkpoint begins. */
+  async function beginCheckpoint(flushFile: () => Promise<void>) {
+    const faults: unknown[] = []
+    const begun = Promise.withResolvers<string>()
+    /** Changes whenever the log is written from its beginning again. */
+    const logSalt = () => readFileSync(`${opened.path}-wal`).subarray(16, 24).toString('hex')
+    const opened = await openTestSqlite({
+      onDiskFault: (error) => faults.push(error),
+      world: {
+        ...testWorld,
+        flush(file) {
+          if (!readlinkSync(`/proc/self/fd/${file}`).endsWith('.db')) return Promise.resolve()
+          begun.resolve(logSalt())
+          return flushFile()
+        },
+        // The process goes on, other than a server after a fault.
+        onExit: () => () => {},
+      },
+    })
+    const { meta } = opened.database.tables
+    let rows = 0
+    const write = async (count: number) => {
+      for (let i = 0; i < count; i++)
+        await opened.database.write(
+          async (tx) => void (await tx.insert(meta).values({ name: `row ${rows++}`, value: '' })),
+        )
+    }
+    await write(500)
+    return { opened, faults, write, before: await begun.promise, logSalt }
+  }
+
+  test('keeps the log as it is until the file is flushed, and writes it from the beginning afterwards', async () => {
+    const flushed = Promise.withResolvers<void>()
+    const { opened, write, before, logSalt } = await beginCheckpoint(() => flushed.promise)
+    await write(20)
+    expect(logSalt()).toBe(before)
+    flushed.resolve()
+    await write(1_000)
+    expect(logSalt()).not.toBe(before)
+    await opened.dispose()
+  })
+
+  test('whose file cannot be flushed reports the fault, and keeps the log for the next start', async () => {
+    const failed = Object.assign(new Error('EIO'), { code: 'EIO' })
+    const { opened, faults, write, before, logSalt } = await beginCheckpoint(() => Promise.reject(failed))
+    await write(1_000)
+    expect(faults).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }])
+    expect(logSalt()).toBe(before)
+    rmSync(dirname(opened.path), { recursive: true })
+  })
 })
 
 /** A disk whose flushes end when the test says so. */
