@@ -299,6 +299,19 @@ describe('a stream ends', () => {
     expect(await end).toEqual([{ event: 'end', data: '{"reason":"token_expired"}' }, undefined])
   })
 
+  test('when its token is revoked', async () => {
+    const token = await service.request<{ id: string; token: string }>('POST', '/v1/tokens', {
+      as: ada,
+      body: { name: 'tail', scopes: ['read'] },
+    })
+    const stream = await open('', { authorization: `Bearer ${token.data.token}` })
+    await stream.next()
+    await service.request('DELETE', `/v1/tokens/${token.data.id}`, { as: ada })
+    const end = readEnd(stream)
+    service.services.logStreams.wake()
+    expect(await end).toEqual([{ event: 'end', data: '{"reason":"token_revoked"}' }, undefined])
+  })
+
   test('within ten seconds of its developer being disabled', async () => {
     const stream = await open()
     await stream.next()
