@@ -7,7 +7,7 @@ import { unused, withAdmission } from '../domain/model/rate-limit.ts'
 import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
 import type { CheckBudget } from '../domain/model/phone-record.ts'
 import type { OldBudgets } from '../domain/store/check-budgets.ts'
-import type { Needs, Operation, Rows } from '../domain/store/operation.ts'
+import type { NamedRows, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import { toCredentialState } from './applications.ts'
 import { RaceLostError } from './engine/errors.ts'
@@ -67,7 +67,7 @@ export function createLoadedRows(
   /** Whether calls decide, and so read only what was named. */
   let isDeciding = false
 
-  /** Returns a row that was loaded. @throws while calls decide, for one that no need named: an error of the operation */
+  /** Returns a row that was loaded. @throws while calls decide, for one that was not named: an error of the operation */
   function get<V>(table: Loaded<V>, key: string): V | undefined {
     if (isDeciding && !table.has(key)) {
       onBroken('rows_named_before_decision', 'an operation reads a row that it did not name')
@@ -112,30 +112,30 @@ export function createLoadedRows(
     oldBudgets: (find) => (legacy?.hasBudgets ? (get(oldBudgets, budgetsKey(find())) ?? []) : []),
   }
 
-  function name(needs: Needs, isGuardRead: boolean): void {
-    if (needs.application && credentials.want(needs.application.id))
-      developerIds.set(needs.application.id, needs.application.developerId)
-    for (const scope of needs.answers ?? []) answers.want(idempotencyRow(scope), scope)
-    if (needs.session !== undefined) sessions.want(needs.session)
-    if (needs.request !== undefined) requests.want(needs.request)
-    for (const id of needs.messages ?? []) messages.want(id)
-    if (needs.phone !== undefined) phones.want(needs.phone)
-    if (isGuardRead) for (const key of needs.guard ?? []) guardRows.want(key)
-    if (needs.limit) usages.want(limitKey(needs.limit), needs.limit)
-    if (needs.subscribers !== undefined) subscribers.want(needs.subscribers)
-    if (needs.subscribersOfDeveloper !== undefined) subscribersOfDevelopers.want(needs.subscribersOfDeveloper)
-    if (needs.virtualPhone !== undefined) owners.want(needs.virtualPhone)
-    const old = legacy?.hasBudgets ? needs.oldBudgets?.() : undefined
+  function name(named: NamedRows, isGuardRead: boolean): void {
+    if (named.application && credentials.want(named.application.id))
+      developerIds.set(named.application.id, named.application.developerId)
+    for (const scope of named.answers ?? []) answers.want(idempotencyRow(scope), scope)
+    if (named.session !== undefined) sessions.want(named.session)
+    if (named.request !== undefined) requests.want(named.request)
+    for (const id of named.messages ?? []) messages.want(id)
+    if (named.phone !== undefined) phones.want(named.phone)
+    if (isGuardRead) for (const key of named.guard ?? []) guardRows.want(key)
+    if (named.limit) usages.want(limitKey(named.limit), named.limit)
+    if (named.subscribers !== undefined) subscribers.want(named.subscribers)
+    if (named.subscribersOfDeveloper !== undefined) subscribersOfDevelopers.want(named.subscribersOfDeveloper)
+    if (named.virtualPhone !== undefined) owners.want(named.virtualPhone)
+    const old = legacy?.hasBudgets ? named.oldBudgets?.() : undefined
     if (old) oldBudgets.want(budgetsKey(old), old)
-    if (needs.relayed !== undefined) relayed.want(needs.relayed)
-    for (const hash of needs.otherPhones ?? []) phones.want(hash)
+    if (named.relayed !== undefined) relayed.want(named.relayed)
+    for (const hash of named.otherPhones ?? []) phones.want(hash)
   }
 
   /**
    * Reads what is wanted, in one round trip but for what is rare: in the lock order, then the time, which a lock that is
    * waited for makes later, and last what depends on it.
    *
-   * @param isFollowed whether all calls name further rows; then applications and requests need no time
+   * @param isFollowed whether all calls name more rows afterwards; then applications and requests need no time
    */
   async function loadWanted(isFollowed: boolean): Promise<void> {
     // Requests lead to phones, which must be locked together, and in one order.
@@ -160,7 +160,7 @@ export function createLoadedRows(
     do {
       for (const table of seen) await table.load()
       for (const call of calls) {
-        const found = call.lookUp?.(rows)
+        const found = call.preload.lookUp?.(rows)
         for (const hash of found?.phones ?? []) seenPhones.want(hash)
         for (const id of found?.requests ?? []) seenRequests.want(id)
       }
@@ -186,15 +186,15 @@ export function createLoadedRows(
         hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
       }
       await lookUp(calls)
-      for (const call of calls) name(call.needs(rows), isGuardRead)
-      const isFollowed = calls.every(({ further }) => further !== undefined)
+      for (const call of calls) name(call.preload.first(rows), isGuardRead)
+      const isFollowed = calls.every(({ preload }) => preload.next !== undefined)
       for (let round = 0; all.some((table) => table.isWanted()) || round === 0; round++) {
         // The request that a look-up found has changed before it was locked. Another one may not be locked after the phone.
         if (round > 0 && requests.isWanted()) throw new RaceLostError()
         await loadWanted(isFollowed)
         for (const call of calls) {
-          const needs = call.further?.(rows)
-          if (needs) name(needs, isGuardRead)
+          const named = call.preload.next?.(rows)
+          if (named) name(named, isGuardRead)
         }
       }
       isDeciding = true

@@ -2,7 +2,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import { attemptsMax } from '../domain/model/code.ts'
 import { GuardFault } from '../domain/model/guard.ts'
 import type { Keys } from '../domain/model/keys.ts'
-import { createSealing, type Sealing, type UnreadableValue } from './engine/sealing.ts'
+import { createSealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import type { DeliveryQueue, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
@@ -85,16 +85,46 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       onLeased: (delivery) => void pending.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
-    const tables = bindStores(database, executor, {
-      chains,
-      clock,
-      keys,
-      sealing,
-      noteDelivery,
-      noteEvent,
-      outbox,
-      ruleCache,
-    })
+    const tables: UnitStores = {
+      accounts: createAccountStore(database, executor),
+      alerts: createAlertStore(database, executor),
+      analytics: createAnalyticsStore(database, executor),
+      apiTokens: createApiTokenStore(database, executor, noteEvent),
+      applications: createApplicationStore(database, executor, sealing),
+      audit: createAuditStore(database, executor, chains),
+      checkBudgets: createCheckBudgetStore(database, executor),
+      deadlines: createDeadlineStore(database, executor, sealing),
+      developers: createDeveloperStore(database, executor),
+      earlyReceipts: createEarlyReceiptStore(database, executor),
+      events: createEventStore(database, executor, sealing, noteEvent),
+      guard: createGuardStore(database, executor),
+      idempotency: createIdempotencyStore(database, executor, sealing),
+      inbox: createInboxStore(database, executor, sealing),
+      keyWalks: createKeyWalkStore(database, executor),
+      leases: createLeaseStore(database, executor, clock),
+      listRules: createListRuleStore(database, executor, sealing, ruleCache),
+      loginAttempts: createLoginAttemptStore(database, executor),
+      oldIdentities: createOldIdentityStore(database, executor),
+      otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
+      otpRequests: createOtpRequestStore(database, executor, sealing),
+      otpSessions: createOtpSessionStore(database, executor, sealing),
+      pages: createPageStore(database, executor),
+      phones: createPhoneStore(database, executor, sealing),
+      projects: createProjectStore(database, executor),
+      rateLimits: createRateLimitStore(database, executor),
+      refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
+      providerCircuits: createProviderCircuitStore(database, executor),
+      relayedMessages: createRelayedMessageStore(database, executor, sealing),
+      retention: createRetentionStore(database, executor, sealing),
+      routeStatistics: createRouteStatisticsStore(database, executor),
+      sealing: createSealingStore(database, executor, sealing, keys),
+      setupTokens: createSetupTokenStore(database, executor),
+      signingKeys: createSigningKeyStore(database, executor),
+      totpSecrets: createTotpSecretStore(database, executor),
+      webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
+      webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
+      webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
+    }
     const stored = database.isConcurrent
       ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock, database.world)
       : createStoredRows(tables)
@@ -232,69 +262,4 @@ export type StoreNeeds = {
   onDelivery?(): void
   onEvent?(developerId: string): void
   onUnreadable?(value: UnreadableValue): void
-}
-
-function bindStores(
-  database: Database,
-  executor: QueryExecutor,
-  {
-    chains,
-    clock,
-    keys,
-    sealing,
-    noteDelivery,
-    noteEvent,
-    outbox,
-    ruleCache,
-  }: {
-    chains: AuditChains
-    clock: Clock | undefined
-    keys: StoreNeeds['keys']
-    sealing: Sealing
-    noteDelivery(): void
-    noteEvent(developerId: string): void
-    outbox: OutboxNeeds
-    ruleCache: RuleCache
-  },
-): UnitStores {
-  return {
-    accounts: createAccountStore(database, executor),
-    alerts: createAlertStore(database, executor),
-    analytics: createAnalyticsStore(database, executor),
-    apiTokens: createApiTokenStore(database, executor, noteEvent),
-    applications: createApplicationStore(database, executor, sealing),
-    audit: createAuditStore(database, executor, chains),
-    checkBudgets: createCheckBudgetStore(database, executor),
-    deadlines: createDeadlineStore(database, executor, sealing),
-    developers: createDeveloperStore(database, executor),
-    earlyReceipts: createEarlyReceiptStore(database, executor),
-    events: createEventStore(database, executor, sealing, noteEvent),
-    guard: createGuardStore(database, executor),
-    idempotency: createIdempotencyStore(database, executor, sealing),
-    inbox: createInboxStore(database, executor, sealing),
-    keyWalks: createKeyWalkStore(database, executor),
-    leases: createLeaseStore(database, executor, clock),
-    listRules: createListRuleStore(database, executor, sealing, ruleCache),
-    loginAttempts: createLoginAttemptStore(database, executor),
-    oldIdentities: createOldIdentityStore(database, executor),
-    otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
-    otpRequests: createOtpRequestStore(database, executor, sealing),
-    otpSessions: createOtpSessionStore(database, executor, sealing),
-    pages: createPageStore(database, executor),
-    phones: createPhoneStore(database, executor, sealing),
-    projects: createProjectStore(database, executor),
-    rateLimits: createRateLimitStore(database, executor),
-    refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
-    providerCircuits: createProviderCircuitStore(database, executor),
-    relayedMessages: createRelayedMessageStore(database, executor, sealing),
-    retention: createRetentionStore(database, executor, sealing),
-    routeStatistics: createRouteStatisticsStore(database, executor),
-    sealing: createSealingStore(database, executor, sealing, keys),
-    setupTokens: createSetupTokenStore(database, executor),
-    signingKeys: createSigningKeyStore(database, executor),
-    totpSecrets: createTotpSecretStore(database, executor),
-    webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
-    webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
-    webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
-  }
 }

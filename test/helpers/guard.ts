@@ -51,10 +51,12 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
     decide: (facts: GuardFacts | undefined) => { result: R; changes: GuardChanges },
   ): Promise<R> =>
     store.decide({
-      needs: () => ({}),
-      further(rows) {
-        const keys = toKeys()
-        return keys && { guard: namesOf(rows.guard, keys) }
+      preload: {
+        first: () => ({}),
+        next(rows) {
+          const keys = toKeys()
+          return keys && { guard: namesOf(rows.guard, keys) }
+        },
       },
       decide(rows) {
         const { result, changes } = decide(guard.readFacts(rows.guard, toKeys()))

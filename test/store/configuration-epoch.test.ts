@@ -47,7 +47,7 @@ describe('credentials that are remembered', () => {
       revalidate: async (of: CallingApplication) =>
         unwrap(
           await service.store.decide({
-            needs: () => ({ application: of }),
+            preload: { first: () => ({ application: of }) },
             decide: (rows) => ({ result: readRefusal(rows, of), changes: [] }),
           }),
         ),

@@ -74,7 +74,7 @@ test('a code with more attempts than its limit is noticed before it is written',
   const store = createStore(database, { keys: testKeys, clock: testClock() })
   const request = createPendingRequest(0, { attempts: 6 })
   const decided = store.decide({
-    needs: () => ({}),
+    preload: { first: () => ({}) },
     decide: () => ({ result: 0, changes: [{ kind: 'request', request, isNew: true }] }),
   })
   // The table refuses it too.

@@ -154,7 +154,7 @@ test('a request is recorded for its lists when it is made, closed or deleted, an
     await store.write(async (tx) => tx.otpRequests.insert([createPendingRequest(start, ids)]))
     const update = (changes: Partial<OtpRequest>) =>
       store.decide({
-        needs: () => ({ request: 'otp_1' }),
+        preload: { first: () => ({ request: 'otp_1' }) },
         decide(rows) {
           const request = rows.request('otp_1')
           return {

@@ -255,7 +255,7 @@ describe('a transaction that fails, on SQLite', () => {
 
   test('because a call could not be decided takes no other call with it', async () => {
     const failing = store.decide<never>({
-      needs: () => ({}),
+      preload: { first: () => ({}) },
       decide() {
         throw new Error('cannot be decided')
       },
@@ -275,7 +275,7 @@ describe('a transaction that fails, on SQLite', () => {
     const request = createRequest(application.id)
     const admission = { subject: 'app_unknown', policy: 'otp-send', at: 1, seq: 1 } as const
     const failing = store.decide({
-      needs: () => ({}),
+      preload: { first: () => ({}) },
       decide: () => ({
         result: undefined,
         changes: [
@@ -308,7 +308,7 @@ describe('a transaction that fails, on SQLite', () => {
     const request = createRequest(application.id)
     const change = (find: (rows: Rows) => typeof request | undefined, isNew: boolean) =>
       store.decide<void>({
-        needs: () => ({ request: request.id }),
+        preload: { first: () => ({ request: request.id }) },
         decide(rows) {
           const found = find(rows)
           return { result: undefined, changes: found ? [{ kind: 'request', request: found, isNew }] : [] }

@@ -95,7 +95,7 @@ describeEachDatabase('the records of phones', (database) => {
     await register()
     const hash = 'refused'.padEnd(24, 'r')
     const result = await store().decide({
-      needs: () => ({ phone: hash }),
+      preload: { first: () => ({ phone: hash }) },
       decide: (rows) => ({ result: rows.phone(hash, empty).isNew, changes: [] }),
     })
     expect(result).toBe(true)

@@ -105,7 +105,7 @@ describe('a delivery that is leased when it is inserted', () => {
     const delivery = { id: 'dlv_twice', endpointId: endpoint }
     // Two deliveries with one id: the calls of the batch run again, each in a transaction of its own.
     const failing = fixture.store.decide({
-      needs: () => ({}),
+      preload: { first: () => ({}) },
       decide: () => ({
         result: undefined,
         changes: [

@@ -11,7 +11,7 @@ import {
   type MessageKey,
   type PlacedMessage,
 } from '../model/message.ts'
-import { closableNeeds, readClosable } from './lifecycle.ts'
+import { nameClosableRows, readClosable } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
@@ -92,8 +92,10 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           traceparent: pendingResult?.traceparent,
         })
     const settled = await store.decide({
-      needs: () => ({ request: claim.requestId, messages: [claim.requestId] }),
-      further: (rows) => closableNeeds(rows, claim.requestId),
+      preload: {
+        first: () => ({ request: claim.requestId, messages: [claim.requestId] }),
+        next: (rows) => nameClosableRows(rows, claim.requestId),
+      },
       decide(rows) {
         const facts = {
           now: rows.now(clock),

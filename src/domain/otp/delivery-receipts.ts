@@ -14,7 +14,7 @@ import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import { closableNeeds, readClosable, type ClosableRequest } from './lifecycle.ts'
+import { nameClosableRows, readClosable, type ClosableRequest } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** How long a receipt without a message is kept: longer than any attempt takes. */
@@ -41,8 +41,10 @@ export function createDeliveryReceipts(
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const isReopened = await store.decide({
-      needs: () => ({ request: key.requestId, messages: [key.requestId] }),
-      further: (rows) => closableNeeds(rows, key.requestId),
+      preload: {
+        first: () => ({ request: key.requestId, messages: [key.requestId] }),
+        next: (rows) => nameClosableRows(rows, key.requestId),
+      },
       decide(rows): Decision<boolean> {
         const now = rows.now(clock)
         const closable = readClosable(rows, key.requestId)

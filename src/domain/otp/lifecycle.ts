@@ -5,7 +5,7 @@ import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
-import type { Change, Decision, Needs, Rows, EventSubscriber } from '../store/operation.ts'
+import type { Change, Decision, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 
 /** A request and the endpoints that hear of its end. */
@@ -37,7 +37,7 @@ export function readClosable(
 }
 
 /** Names the endpoints of `readClosable`, once the request is there. */
-export function closableNeeds(rows: Pick<Rows, 'request'>, id: string): Needs | undefined {
+export function nameClosableRows(rows: Pick<Rows, 'request'>, id: string): NamedRows | undefined {
   const request = rows.request(id)
   return request && { subscribers: request.appId }
 }

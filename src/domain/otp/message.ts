@@ -11,7 +11,7 @@ import type { Sender } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import { isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, Needs, Rows, EventSubscriber } from '../store/operation.ts'
+import type { Change, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
 import type { OtpNeeds } from './operations.ts'
 
 /**
@@ -44,12 +44,12 @@ export const listedSenderOf = (
 export type JudgedMessage = { message: GuardedMessage; sender: Sender }
 
 /** Names the rows of `judgeMessage`. */
-export function judgeNeeds(
+export function nameJudgeRows(
   { guard }: Pick<OtpNeeds, 'guard'>,
   rows: Rows,
   { message, sender }: JudgedMessage,
   now: number,
-): Needs {
+): NamedRows {
   const keys = guard.keysToJudge(message, sender, now)
   return {
     guard: keys && namesOf(rows.guard, keys),

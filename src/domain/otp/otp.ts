@@ -6,7 +6,7 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
-import { closableNeeds, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
+import { nameClosableRows, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
 import { isExpired, type OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
@@ -61,9 +61,11 @@ export function createOtpService(needs: OtpNeeds) {
       const finder = createRequestFinder(needs, application, read)
       const canceled = unwrap(
         await store.decide({
-          lookUp: finder.lookUp,
-          needs: (rows) => ({ application, ...finder.needs(rows), subscribers: application.id }),
-          further: finder.lookUp && finder.needs,
+          preload: {
+            lookUp: finder.lookUp,
+            first: (rows) => ({ application, ...finder.nameRows(rows), subscribers: application.id }),
+            next: finder.lookUp && finder.nameRows,
+          },
           decide(rows): Decision<OtpRequest | Rejected> {
             const now = rows.now(clock)
             const refusal = readRefusal(rows, application)
@@ -150,8 +152,7 @@ export function createOtpService(needs: OtpNeeds) {
 
   async function expire(id: string): Promise<void> {
     const expired = await store.decide({
-      needs: () => ({ request: id }),
-      further: (rows) => closableNeeds(rows, id),
+      preload: { first: () => ({ request: id }), next: (rows) => nameClosableRows(rows, id) },
       decide(rows): Decision<OtpRequest | undefined> {
         const closable = readClosable(rows, id)
         const now = rows.now(clock)

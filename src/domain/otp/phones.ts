@@ -18,7 +18,7 @@ import { parseTypedPhone } from '../model/typed-phone.ts'
 import { derivePseudonyms, unreadablePhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import type { Needs, Rows } from '../store/operation.ts'
+import type { NamedRows, Rows } from '../store/operation.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 /** A phone number as a call has it, and the country that a number without country code is of. */
@@ -102,11 +102,11 @@ export function readRequestPhone(
 }
 
 /** Names what `readPhone` reads. */
-export const phoneNeeds = (
+export const namePhoneRows = (
   rows: Pick<Rows, 'hasPseudonymSlots'>,
   keys: PhoneKeys,
   owned: OwnedPhone,
-): Needs => ({
+): NamedRows => ({
   phone: hashOwnedPhone(keys, owned),
   otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, owned),
   oldBudgets: () => oldBudgetsOf(keys, owned),

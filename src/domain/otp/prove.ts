@@ -79,11 +79,13 @@ export function createOtpProve(needs: OtpNeeds) {
   /** The operation before the proof counts: the caller, an earlier result, the rate. */
   function admission(application: CallingApplication, scope?: IdempotencyScope): Operation<Admission> {
     return {
-      needs: () => ({
-        application,
-        answers: scope ? [scope] : [],
-        limit: otpRateLimit(plans, application, 'verify'),
-      }),
+      preload: {
+        first: () => ({
+          application,
+          answers: scope ? [scope] : [],
+          limit: otpRateLimit(plans, application, 'verify'),
+        }),
+      },
       decide(rows) {
         const now = rows.now(clock)
         const end = (result: Rejected | ProvedOtp) => ({ result: { rate: undefined, result }, changes: [] })

@@ -39,7 +39,7 @@ export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decid
     if (!admits(requestId === null ? 'unknownPhone' : 'phone', subject)) return
     if (!admits('developer', developerId)) return
     await store.decide({
-      needs: () => (requestId === null ? {} : { request: requestId }),
+      preload: { first: () => (requestId === null ? {} : { request: requestId }) },
       decide(rows) {
         const now = rows.now(clock)
         const request = requestId === null ? undefined : rows.request(requestId)

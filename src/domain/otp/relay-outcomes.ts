@@ -10,11 +10,11 @@ import { isId } from '../model/ids.ts'
 import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { relayedLifetimeMs, type RelayedMessage, type RelayOutcome } from '../model/relayed-message.ts'
-import type { Change, Decision, Needs, Rows } from '../store/operation.ts'
+import type { Change, Decision, NamedRows, Rows } from '../store/operation.ts'
 import { afterVerification } from './identities.ts'
 import { senderOf } from './message.ts'
 import type { OtpNeeds } from './operations.ts'
-import { phoneNeeds, readRequestPhone } from './phones.ts'
+import { namePhoneRows, readRequestPhone } from './phones.ts'
 
 /** The outcome of a message, as it is stored. */
 export type ReportedOutcome = { id: string; phone: string; outcome: RelayOutcome }
@@ -38,8 +38,10 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
   ): Promise<ReportedOutcome> =>
     unwrap(
       await store.decide<ReportedOutcome | Rejected>({
-        needs: () => ({ application, relayed: isId('msg', id) ? id : undefined }),
-        further: (rows) => nameRows(rows, id),
+        preload: {
+          first: () => ({ application, relayed: isId('msg', id) ? id : undefined }),
+          next: (rows) => nameRows(rows, id),
+        },
         decide: (rows) => recordOutcome(rows, application, id, outcome),
       }),
     )
@@ -87,13 +89,13 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
   }
 
   /** Names the rows of a verified outcome, once its message is there. */
-  function nameRows(rows: Rows, id: string): Needs | undefined {
+  function nameRows(rows: Rows, id: string): NamedRows | undefined {
     const message = isId('msg', id) ? rows.relayed(id) : undefined
     if (!message) return undefined
     const now = rows.now(clock)
     const { counted, sender } = describe(rows, message, readRequestPhone(rows, keys, message).record, now)
     const guardKeys = guard.keysToConvert(counted, sender, now)
-    return { ...phoneNeeds(rows, keys, message), guard: guardKeys && namesOf(rows.guard, guardKeys) }
+    return { ...namePhoneRows(rows, keys, message), guard: guardKeys && namesOf(rows.guard, guardKeys) }
   }
 
   /** Describes the message and its end user to the guard. */

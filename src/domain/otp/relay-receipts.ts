@@ -19,8 +19,10 @@ export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; cl
     const id = await store.read.relayedMessages.findForReceipt(provider, receipt)
     if (id === undefined) return false
     await store.decide({
-      needs: () => ({ relayed: id }),
-      further: (rows) => ({ subscribers: rows.relayed(id)?.appId }),
+      preload: {
+        first: () => ({ relayed: id }),
+        next: (rows) => ({ subscribers: rows.relayed(id)?.appId }),
+      },
       decide(rows) {
         const message = rows.relayed(id)
         const { status } = receipt

@@ -23,7 +23,7 @@ export async function settleRelay(
 ): Promise<Relayed | Rejected> {
   const { result, stored, changes } = decideOutcome(newId, scopes, message, channels, dispatched)
   await store.decide({
-    needs: () => ({ subscribers: message.appId }),
+    preload: { first: () => ({ subscribers: message.appId }) },
     decide: (rows) => ({
       result: undefined,
       changes: changes(rows.subscribers(message.appId), rows.now(clock)),

@@ -11,11 +11,11 @@ import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import type { Channel } from '../model/request.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
-import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
-import { judgeMessage, judgeNeeds, senderOf } from './message.ts'
+import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import { judgeMessage, nameJudgeRows, senderOf } from './message.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chooseChannels } from './outgoing.ts'
-import { hasPhoneBudgets, phoneNeeds, readNationalPhone, readPhone, tryReadPhone } from './phones.ts'
+import { hasPhoneBudgets, namePhoneRows, readNationalPhone, readPhone, tryReadPhone } from './phones.ts'
 import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
@@ -135,15 +135,17 @@ export function createOtpRelay(needs: RelayNeeds) {
   function relayOperation(call: RelayCall): Operation<RelayDecision> {
     const { application, phone, scopes } = call
     return {
-      needs: (rows) => ({
-        application,
-        answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
-        ...phoneNeeds(rows, keys, toOwnedPhone(call)),
-        limit: otpRateLimit(plans, application, 'send'),
-        subscribers: application.id,
-        virtualPhone: phone.isVirtual ? phone.phone : undefined,
-      }),
-      further: (rows) => nameFurtherRows(rows, call),
+      preload: {
+        first: (rows) => ({
+          application,
+          answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
+          ...namePhoneRows(rows, keys, toOwnedPhone(call)),
+          limit: otpRateLimit(plans, application, 'send'),
+          subscribers: application.id,
+          virtualPhone: phone.isVirtual ? phone.phone : undefined,
+        }),
+        next: (rows) => nameNextRows(rows, call),
+      },
       decide(rows) {
         const now = rows.now(clock)
         const refusal = readRefusal(rows, application)
@@ -157,12 +159,12 @@ export function createOtpRelay(needs: RelayNeeds) {
   }
 
   /** Names the rows that follow from the phone. */
-  function nameFurtherRows(rows: Rows, call: RelayCall): Needs {
+  function nameNextRows(rows: Rows, call: RelayCall): NamedRows {
     const now = rows.now(clock)
     const { record } = readPhone(rows, keys, toOwnedPhone(call))
     return {
       limit: otpRateLimit(plans, rows.caller(call.application), 'send'),
-      ...judgeNeeds(needs, rows, describeMessage(rows, call, record, now), now),
+      ...nameJudgeRows(needs, rows, describeMessage(rows, call, record, now), now),
     }
   }
 

@@ -12,7 +12,7 @@ import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, judgeNeeds, senderOf, sentChanges } from './message.ts'
+import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
   isTooSoon,
@@ -24,7 +24,7 @@ import {
 } from './outgoing.ts'
 import { isLiving, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
-import { hasPhoneBudgets, laneOf, phoneNeeds, readRequestPhone } from './phones.ts'
+import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
 import { deliveryFailed } from './settle.ts'
 import {
   completeSend,
@@ -46,7 +46,7 @@ import {
   type RequestFinder,
 } from './target.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
-import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
+import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends the code of a request once more. */
 export type ResendCall = {
@@ -95,9 +95,11 @@ export function createOtpResend(needs: OtpNeeds) {
   ): Operation<Outcome | Replay> {
     const { application, finder, scope } = call
     return {
-      lookUp: finder.lookUp,
-      needs: (rows) => ({ application, answers: scope ? [scope] : [], ...finder.needs(rows) }),
-      further: (rows) => nameRows(rows, call),
+      preload: {
+        lookUp: finder.lookUp,
+        first: (rows) => ({ application, answers: scope ? [scope] : [], ...finder.nameRows(rows) }),
+        next: (rows) => nameRows(rows, call),
+      },
       decide(rows) {
         const now = rows.now(clock)
         const refusal = readRefusal(rows, application)
@@ -197,18 +199,18 @@ export function createOtpResend(needs: OtpNeeds) {
   }
 
   /** Names the rows of a resend, once its request is there. */
-  function nameRows(rows: Rows, call: ResendCall): Needs {
+  function nameRows(rows: Rows, call: ResendCall): NamedRows {
     const { application, finder, scope } = call
     const now = rows.now(clock)
     const limit = otpRateLimit(plans, rows.caller(application), 'send')
     const messages = earlierRequest(rows, scope, now)
     const request = finder.find(rows, now)
-    if (!request) return { ...finder.needs(rows), limit, messages }
+    if (!request) return { ...finder.nameRows(rows), limit, messages }
     const { record } = readRequestPhone(rows, keys, request)
     return {
-      ...finder.needs(rows),
-      ...phoneNeeds(rows, keys, request),
-      ...judgeNeeds(needs, rows, describeMessage(rows, call, request, record, now), now),
+      ...finder.nameRows(rows),
+      ...namePhoneRows(rows, keys, request),
+      ...nameJudgeRows(needs, rows, describeMessage(rows, call, request, record, now), now),
       limit,
       messages: [request.id, ...messages],
       subscribers: application.id,

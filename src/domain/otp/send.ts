@@ -15,12 +15,12 @@ import { emptyRecord, laneFor, type PhoneRecord, type OwnedPhone } from '../mode
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, judgeNeeds, senderOf, sentChanges } from './message.ts'
+import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
 import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
-  phoneNeeds,
+  namePhoneRows,
   readNationalPhone,
   readPhone,
   tryReadPhone,
@@ -40,7 +40,7 @@ import {
   type SendResult,
 } from './send-outcome.ts'
 import type { RequestFinder } from './target.ts'
-import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
+import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends a code, as it was read. */
 export type SendCall = {
@@ -108,9 +108,11 @@ export function createOtpSend(needs: OtpNeeds) {
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
     return {
-      lookUp: replaced?.lookUp,
-      needs: (rows) => ({ ...nameFirstRows(rows, made), request: replaced?.needs(rows).request }),
-      further: (rows) => ({ ...nameFurtherRows(rows, made), request: replaced?.needs(rows).request }),
+      preload: {
+        lookUp: replaced?.lookUp,
+        first: (rows) => ({ ...nameFirstRows(rows, made), request: replaced?.nameRows(rows).request }),
+        next: (rows) => ({ ...nameNextRows(rows, made), request: replaced?.nameRows(rows).request }),
+      },
       decide: (rows) => decideSend(rows, made, replaced),
     }
   }
@@ -184,7 +186,7 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** Names the rows of a send that are known before any is read. */
-  function nameFirstRows(rows: Rows, made: NewSend): Needs {
+  function nameFirstRows(rows: Rows, made: NewSend): NamedRows {
     const { application, phone, scope, contexts, owned, challenge } = made
     const { clientIp = null } = made.input
     const createdAt = clock.now()
@@ -194,7 +196,7 @@ export function createOtpSend(needs: OtpNeeds) {
     return {
       application,
       answers: scope ? [scope] : [],
-      ...phoneNeeds(rows, keys, owned),
+      ...namePhoneRows(rows, keys, owned),
       guard: guardKeys && firstNames(guardKeys),
       limit: otpRateLimit(plans, application, 'send'),
       subscribers: application.id,
@@ -204,14 +206,14 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** Names the rows that follow from those. */
-  function nameFurtherRows(rows: Rows, made: NewSend): Needs {
+  function nameNextRows(rows: Rows, made: NewSend): NamedRows {
     const { application, scope, owned } = made
     const now = rows.now(clock)
     const { record } = readPhone(rows, keys, owned)
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),
       messages: earlierRequest(rows, scope, now),
-      ...judgeNeeds(needs, rows, describeMessage(rows, made, record, now), now),
+      ...nameJudgeRows(needs, rows, describeMessage(rows, made, record, now), now),
     }
   }
 

@@ -10,7 +10,7 @@ import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
 import { isOpenSession, sessionLifetimeMs, sessionSendsMax, type OtpSession } from '../model/session.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
-import type { Change, Decision, Rows } from '../store/operation.ts'
+import type { Change, Decision, Preload, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds, RequestOwner } from './operations.ts'
 import type { SendInput } from './outgoing.ts'
@@ -96,7 +96,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       expiresAt: now + sessionLifetimeMs,
     }
     const created = await store.decide<OtpSession | Rejected>({
-      needs: () => ({ application }),
+      preload: { first: () => ({ application }) },
       decide(rows) {
         const refusal = readRefusal(rows, application)
         if (refusal) return { result: refusal, changes: [] }
@@ -162,7 +162,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const send = operations.sendOperation(call, findLiving(application, session))
     const outcome = await store.decide({
       ...send,
-      needs: (rows) => ({ ...send.needs(rows), session: session.id }),
+      preload: withSession(send.preload, session),
       decide(rows) {
         const current = readCurrent(rows, session)
         if (!current) return refuseSend(reject(sessionClosed()))
@@ -193,7 +193,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const check = operations.checkOperation(application, { requestId: session.requestId ?? '' }, code)
     const { result } = await store.decide<CheckResult>({
       ...check,
-      needs: (rows) => ({ ...check.needs(rows), session: session.id }),
+      preload: withSession(check.preload, session),
       decide(rows) {
         const current = readCurrent(rows, session)
         if (!current) {
@@ -228,12 +228,14 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   async function cancel({ application, session }: SessionVisit): Promise<void> {
     const finder = findLiving(application, session)
     const canceled = await store.decide<OtpRequest | Rejected | undefined>({
-      needs: (rows) => ({
-        application,
-        ...finder.needs(rows),
-        session: session.id,
-        subscribers: application.id,
-      }),
+      preload: {
+        first: (rows) => ({
+          application,
+          ...finder.nameRows(rows),
+          session: session.id,
+          subscribers: application.id,
+        }),
+      },
       decide(rows): Decision<OtpRequest | Rejected | undefined> {
         const refusal = readRefusal(rows, application)
         if (refusal) return { result: refusal, changes: [] }
@@ -274,3 +276,9 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     }
   }
 }
+
+/** Names a session with the rows of a call that it makes. */
+const withSession = (preload: Preload, { id }: OtpSession): Preload => ({
+  ...preload,
+  first: (rows) => ({ ...preload.first(rows), session: id }),
+})

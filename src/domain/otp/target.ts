@@ -5,14 +5,14 @@ import { notFound, ServiceError } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
 import { parsePhone, type Phone } from '../model/phone.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
-import type { LookUp, Needs, Rows } from '../store/operation.ts'
+import type { LookUp, NamedRows, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { readOwnRequest, withTrace } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import {
   findPhone,
   phoneHashes,
-  phoneNeeds,
+  namePhoneRows,
   readNationalPhone,
   readPhone,
   tryReadPhone,
@@ -49,10 +49,10 @@ export const requestNotFound = (target: ReadTarget) =>
 
 /** Finds the request that a call means among the rows of its operation. */
 export type RequestFinder = {
-  /** See `Operation`. Undefined if nothing leads to the request. */
+  /** See `Preload`. Undefined if nothing leads to the request. */
   lookUp: ((rows: Rows) => LookUp) | undefined
   /** Names the request, and what leads to it. */
-  needs(rows: Rows): Needs
+  nameRows(rows: Rows): NamedRows
   /** Reads it as it is now. */
   find(rows: Rows, now: number): OtpRequest | undefined
 }
@@ -69,7 +69,7 @@ export function createRequestFinder(
   const { requestId } = target
   return {
     lookUp: undefined,
-    needs: () => ({ request: isId('otp', requestId) ? requestId : undefined }),
+    nameRows: () => ({ request: isId('otp', requestId) ? requestId : undefined }),
     find: (rows) => readOwnRequest(rows, application, requestId),
   }
 }
@@ -124,9 +124,9 @@ export function createPhoneFinder(
       phones: phoneHashes(rows, keys, owned),
       requests: follow(rows, clock.now()).ids,
     }),
-    needs(rows) {
+    nameRows(rows) {
       const { found, unread } = follow(rows, clock.now())
-      return { ...phoneNeeds(rows, keys, owned), request: found?.id ?? unread }
+      return { ...namePhoneRows(rows, keys, owned), request: found?.id ?? unread }
     },
     find(rows, now) {
       const { found } = follow(rows, now)

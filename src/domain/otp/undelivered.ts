@@ -2,10 +2,10 @@ import { namesOf } from '../guard/facts.ts'
 import type { CountedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Operation, Rows } from '../store/operation.ts'
+import type { Preload, Rows } from '../store/operation.ts'
 import { listedSenderOf, type JudgedMessage } from './message.ts'
 import type { OtpNeeds } from './operations.ts'
-import { phoneNeeds, readPhone } from './phones.ts'
+import { namePhoneRows, readPhone } from './phones.ts'
 
 type RevertNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
 
@@ -20,7 +20,7 @@ export function revertGuardCounts(needs: RevertNeeds, request: OtpRequest): Prom
     listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
   return revert(needs, request, findSender, (rows) => ({
     application,
-    ...phoneNeeds(rows, keys, request),
+    ...namePhoneRows(rows, keys, request),
   }))
 }
 
@@ -37,14 +37,16 @@ async function revert(
   { store, guard, clock }: RevertNeeds,
   message: CountedMessage,
   findSender: (rows: Rows) => Sender,
-  nameSender: Operation<void>['needs'],
+  nameSender: Preload['first'],
 ): Promise<void> {
   try {
     await store.decide({
-      needs: nameSender,
-      further(rows) {
-        const keys = guard.keysToRevert(message, findSender(rows))
-        return { guard: keys && namesOf(rows.guard, keys) }
+      preload: {
+        first: nameSender,
+        next(rows) {
+          const keys = guard.keysToRevert(message, findSender(rows))
+          return { guard: keys && namesOf(rows.guard, keys) }
+        },
       },
       decide(rows) {
         const facts = guard.readFacts(rows.guard, guard.keysToRevert(message, findSender(rows)))

@@ -36,11 +36,13 @@ export function createVerifications(
       const send = sendOperation({ application, phone, input, scope, facade })
       const resend = resendOperation({ application, finder, choice: input, scope })
       const outcome = await needs.store.decide({
-        lookUp: finder.lookUp,
-        needs: (rows) => ({ ...send.needs(rows), ...resend.needs(rows) }),
-        further: (rows) => {
-          const { further } = finder.find(rows, rows.now(needs.clock)) ? resend : send
-          return { ...further?.(rows), ...finder.needs(rows) }
+        preload: {
+          lookUp: finder.lookUp,
+          first: (rows) => ({ ...send.preload.first(rows), ...resend.preload.first(rows) }),
+          next(rows) {
+            const { preload } = finder.find(rows, rows.now(needs.clock)) ? resend : send
+            return { ...preload.next?.(rows), ...finder.nameRows(rows) }
+          },
         },
         decide: (rows) => (finder.find(rows, rows.now(needs.clock)) ? resend : send).decide(rows),
       })

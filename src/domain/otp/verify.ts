@@ -19,7 +19,7 @@ import { closeRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.
 import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import { hasPhoneBudgets, laneOf, phoneNeeds, readRequestPhone } from './phones.ts'
+import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
 import { listedSenderOf } from './message.ts'
 import {
   createRequestFinder,
@@ -30,7 +30,7 @@ import {
   type RequestFinder,
 } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
-import type { Change, Decision, Needs, Operation, Rows } from '../store/operation.ts'
+import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
@@ -102,9 +102,11 @@ export function createOtpVerify(needs: OtpNeeds) {
   ): Operation<CheckResult> {
     const finder = createRequestFinder(needs, application, target)
     return {
-      lookUp: finder.lookUp,
-      needs: (rows) => ({ application, ...finder.needs(rows) }),
-      further: (rows) => nameRows(rows, application, finder),
+      preload: {
+        lookUp: finder.lookUp,
+        first: (rows) => ({ application, ...finder.nameRows(rows) }),
+        next: (rows) => nameRows(rows, application, finder),
+      },
       decide(rows) {
         const now = rows.now(clock)
         const request = finder.find(rows, now)
@@ -132,17 +134,17 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 
   /** Names the rows of a check, once its request is there. */
-  function nameRows(rows: Rows, application: CallingApplication, finder: RequestFinder): Needs {
+  function nameRows(rows: Rows, application: CallingApplication, finder: RequestFinder): NamedRows {
     const now = rows.now(clock)
     const limit = otpRateLimit(plans, rows.caller(application), 'verify')
     const request = finder.find(rows, now)
-    if (!request) return { ...finder.needs(rows), limit }
+    if (!request) return { ...finder.nameRows(rows), limit }
     const { record } = readRequestPhone(rows, keys, request)
     const sender = listedSenderOf(rows, application, record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
     return {
-      ...finder.needs(rows),
-      ...phoneNeeds(rows, keys, request),
+      ...finder.nameRows(rows),
+      ...namePhoneRows(rows, keys, request),
       limit,
       guard: guardKeys && namesOf(rows.guard, guardKeys),
       subscribers: application.id,

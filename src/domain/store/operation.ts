@@ -22,27 +22,29 @@ import type { LoadedPhone, PhoneSlot } from './phones.ts'
  * and each sees the changes of those before it. All of it may run again before the commit.
  */
 export type Operation<Result> = {
-  /**
-   * Names rows that lead to those of `needs`. They are read without a lock, before the others. Called until all that it
-   * names is read. On PostgreSQL, as the next two.
-   */
-  lookUp?: ((rows: Rows) => LookUp) | undefined
-  /**
-   * Names the rows that it decides on. PostgreSQL reads and locks those of all calls at once; SQLite reads each when the
-   * decision asks for it, and does not call this.
-   */
-  needs(rows: Rows): Needs
-  /** Names the rows that follow from others. Called when those named so far are there, until it names no further ones. */
-  further?: ((rows: Rows) => Needs | undefined) | undefined
   /** Decides by the rules. Synchronous, and pure but for new ids. What it throws fails this call alone. */
   decide(rows: Rows): Decision<Result>
+  preload: Preload
+}
+
+/**
+ * Names the rows that a decision will read. PostgreSQL alone uses it: it reads and locks the rows of all calls of a
+ * transaction together, before any of them decides. SQLite reads each row when the decision asks for it.
+ */
+export type Preload = {
+  /** Names rows that lead to the others. They are read first, without a lock. Called until all that it names is read. */
+  lookUp?: ((rows: Rows) => LookUp) | undefined
+  /** Names the rows that follow from the call itself and from the look-up. */
+  first(rows: Rows): NamedRows
+  /** Names rows that follow from those. Called when all that is named so far is there, until it names no more. */
+  next?: ((rows: Rows) => NamedRows | undefined) | undefined
 }
 
 /** Result of a call, and the changes that it makes. A refusal is a result (`Rejected`), with or without changes. */
 export type Decision<Result> = { result: Result; changes: readonly Change[] }
 
 /** Keys of rows, as data. */
-export type Needs = {
+export type NamedRows = {
   application?: Pick<CallingApplication, 'id' | 'developerId'>
   answers?: readonly IdempotencyScope[]
   /** Id of a session of the ready page. */

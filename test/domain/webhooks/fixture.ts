@@ -98,7 +98,7 @@ export async function createWebhookFixture(
         appId,
       )
       await store.decide({
-        needs: () => ({ subscribers: appId }),
+        preload: { first: () => ({ subscribers: appId }) },
         decide: (rows) => ({
           result: undefined,
           changes: [eventChange(newId, type, request, rows.subscribers(appId), now)],

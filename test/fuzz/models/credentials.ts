@@ -258,7 +258,7 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
     if (!caller) return
     const refusal = store
       .decide({
-        needs: () => ({ application: caller }),
+        preload: { first: () => ({ application: caller }) },
         decide: (rows) => ({ result: readRefusal(rows, caller), changes: [] }),
       })
       .then(unwrap)

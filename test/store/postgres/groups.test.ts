@@ -187,7 +187,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     const bad = 'otp_bad'
     const good = Array.from({ length: 5 }, () => otp.send(application(1), { phone: newPhone() }))
     const failed = service.store.decide({
-      needs: () => ({}),
+      preload: { first: () => ({}) },
       decide: () => ({
         result: undefined,
         changes: [{ kind: 'counts', developerId: bad, day: 1, counts: { requests: 1 } }],
