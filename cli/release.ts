@@ -1,12 +1,13 @@
 /**
  * Builds the files of a release into `dist/release/VERSION`: an archive for each target, packages, a container image, the
  * client, checksums with a signature, the list of contents (SBOM), licences and provenance. `dist/release` itself becomes a
- * repository of apt and of rpm. Usage: `npm run release -- --help`.
+ * repository of apt, of rpm and of Helm. Usage: `npm run release -- --help`.
  *
  * Exit codes: 0 done, 1 a build or smoke run failed or files differ, 2 wrong use, 8 something was left out.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { updateChartIndex } from './release/chart.ts'
 import { listDifferences } from './release/compare.ts'
 import { findRelease, updateReleaseFolder } from './release/folder.ts'
 import { readCommit, readCommitTime } from './release/git.ts'
@@ -67,6 +68,7 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   rmSync(destination, { recursive: true, force: true })
   renameSync(folder, destination)
   const offered = updateReleaseFolder(out, key)
+  updateChartIndex(root, out, offered)
   const absent = [...absentFiles, ...makeRepositories(options, inputs, offered, absentFiles)]
   print(`${destination}\n`)
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packArchive } from './archive.ts'
 import { checksums, sha256, type Artefact } from './checksums.ts'
+import { packChart } from './chart.ts'
 import { buildClient } from './client.ts'
 import { commonFiles } from './contents.ts'
 import { missingForImage, readDebianBase, type ImageArch } from './image-base.ts'
@@ -119,7 +120,7 @@ export async function produceRelease(plan: ReleasePlan, folder: string): Promise
   }
   const client = buildClient(root, join(folder, '../client'))
   const npmPackages = packForNpm({ root, version, seconds }, built, client, texts)
-  for (const { name, content } of npmPackages) save(name, content)
+  for (const { name, content } of [...npmPackages, packChart(root, version, seconds)]) save(name, content)
   const lockFile = readFileSync(join(root, 'package-lock.json'))
   const lock = JSON.parse(lockFile.toString())
   const debian = bases.flatMap(({ packages }) => packages)
