@@ -1,19 +1,12 @@
-import {
-  appendFileSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commonFiles } from '../../cli/release/contents.ts'
 import { buildPackages } from '../../cli/release/packages.ts'
 import { hostTarget } from '../../cli/release/targets.ts'
 import { binaryPath } from '../helpers/binary.ts'
+import { boot, bootPrograms, checkFacts, installDebian } from './booted-system.ts'
 import type { AcceptCheck } from './run.ts'
-import { inFolder, run } from './tools.ts'
+import { inFolder } from './tools.ts'
 
 const root = resolve(import.meta.dir, '../..')
 
@@ -46,21 +39,13 @@ const expected: Record<string, RegExp> = {
 export const packagesCheck: AcceptCheck = {
   name: 'packages',
   title: 'deb and rpm in a booted Debian: killed, upgraded under calls, removed, purged',
-  needs: ['nfpm', 'mmdebstrap', 'systemd-nspawn'],
+  needs: ['nfpm', ...bootPrograms],
   run: (print) =>
     inFolder(async (folder) => {
       const target = hostTarget()
       if (target === undefined) throw new Error('There are no packages for this machine.')
       const system = join(folder, 'system')
-      const include = 'systemd,systemd-sysv,dbus,procps,curl,ca-certificates,rpm'
-      await run(folder, [
-        'mmdebstrap',
-        '--quiet',
-        '--variant=minbase',
-        `--include=${include}`,
-        'trixie',
-        system,
-      ])
+      await installDebian(system, ['rpm'])
 
       const files = commonFiles(root, 'Licences', '2026-01-01')
       const build = (version: string, where: string) =>
@@ -81,40 +66,7 @@ export const packagesCheck: AcceptCheck = {
         for (const { name, content } of built)
           writeFileSync(join(system, 'root', `${when}${name.slice(-4)}`), content)
 
-      const log = await boot(system)
-      for (const [name, value] of Object.entries(expected)) {
-        const [, found] = new RegExp(`^${name}=(.*)$`, 'm').exec(log) ?? []
-        if (
-          found === undefined &&
-          name === 'exposure443' &&
-          !existsSync(join(root, '.packaging/linux/port-443.conf'))
-        )
-          continue
-        if (found === undefined || !value.test(found)) {
-          const commands = readFileSync(join(system, 'root/commands.log'), 'utf8')
-          throw new Error(`${name}: ${found ?? 'missing'} is not ${value}\n${log}\n${commands}`)
-        }
-        print(`${name}: ${found}`)
-      }
+      const script = join(import.meta.dir, 'packages/probe.sh')
+      checkFacts(system, await boot(system, { script, sharesNetwork: false }), expected, print)
     }),
-}
-
-/** Boots the system, in which the probe runs and switches it off. @returns what the probe printed */
-async function boot(system: string): Promise<string> {
-  const units = join(system, 'etc/systemd/system')
-  const service =
-    '[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/bash /root/probe.sh\nStandardOutput=append:/root/probe.log\n'
-  writeFileSync(join(units, 'probe.service'), service)
-  mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true })
-  symlinkSync('../probe.service', join(units, 'multi-user.target.wants/probe.service'))
-  copyFileSync(join(import.meta.dir, 'packages/probe.sh'), join(system, 'root/probe.sh'))
-  appendFileSync(join(system, 'root/probe.log'), '')
-  appendFileSync(join(system, 'root/commands.log'), '')
-  // prettier-ignore
-  const command = [
-    'timeout', '180', 'systemd-nspawn', '--quiet', '--boot', `--directory=${system}`,
-    '--register=no', '--keep-unit', '--private-network',
-  ]
-  await Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).exited
-  return readFileSync(join(system, 'root/probe.log'), 'utf8')
 }

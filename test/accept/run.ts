@@ -14,6 +14,7 @@ import { releaseChecks } from './release.ts'
 import { supabaseCheck } from './supabase.ts'
 import { tlsCheck } from './tls.ts'
 import { twilioChecks } from './twilio.ts'
+import { upgradeCheck } from './upgrade.ts'
 
 /**
  * Checks with programs of others that are too heavy for `npm test`: each installs what it needs into a temporary folder,
@@ -37,6 +38,7 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   firstDay,
   packagesCheck,
+  upgradeCheck,
   npmCheck,
   imageCheck,
   supabaseCheck,
