@@ -8,6 +8,8 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { updateChartIndex } from './release/chart.ts'
+import { readReleaseKey } from './release/install-script.ts'
+import { requireKeyPair } from './release/key-pair.ts'
 import { listDifferences } from './release/compare.ts'
 import { findRelease, updateReleaseFolder } from './release/folder.ts'
 import { readCommit, readCommitTime } from './release/git.ts'
@@ -44,6 +46,8 @@ async function main(): Promise<number> {
     return await withWorkFolder(join(root, 'dist'), (work) => verify(released, inputs, work))
   }
   if (!options.isSnapshot) requireTag(root, version)
+  const publicKey = readReleaseKey(root)
+  if (options.key !== null && publicKey !== '') requireKeyPair(options.key, publicKey)
   if (options.repositoryKey !== null) requireSecretKey(options.repositoryKey)
   return await withWorkFolder(options.out, (work) => release(options, inputs, work))
 }
@@ -74,6 +78,8 @@ async function release(options: ReleaseOptions, inputs: ReleaseInputs, work: str
   print(readFileSync(join(destination, 'SHA256SUMS'), 'utf8'))
   if (!existsSync(join(destination, 'otpd.rb')))
     print('No formula for Homebrew: .packaging/release.url has no address of the releases.')
+  if (key !== null && readReleaseKey(root) === '')
+    print('Signed with a key that no installer knows: .packaging/release.pub is empty.')
   const leftOut = isSnapshot ? absent : [...untried, ...absent]
   for (const { name, missing } of leftOut) print(`Left out: ${name}, because this machine lacks ${missing}.`)
   if (isSnapshot)

@@ -8,6 +8,7 @@ import { listBundledPackages, thirdPartyLicences } from '../../../cli/release/li
 import { checkMachSignature } from '../../../cli/release/mach-signature.ts'
 import { updateReleaseFolder } from '../../../cli/release/folder.ts'
 import { readOptions, requireTag } from '../../../cli/release/options.ts'
+import { requireKeyPair } from '../../../cli/release/key-pair.ts'
 import { version } from '../../../cli/version.ts'
 
 const root = resolve(import.meta.dir, '../../..')
@@ -137,6 +138,23 @@ describe('the arguments', () => {
     expect(() => requireTag(folder, '1.2.3')).toThrow(`${refused}, because files differ from it;`)
   })
 })
+
+test.skipIf(Bun.which('ssh-keygen') === null)(
+  'the key that signs must be the one that installers know',
+  () => {
+    const [ours, other] = ['ours', 'other'].map((name) => {
+      const path = join(folder, name)
+      Bun.spawnSync(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'test', '-f', path])
+      return { path, publicKey: readFileSync(`${path}.pub`, 'utf8').trim() }
+    })
+    if (!ours || !other) throw new Error('There are no keys.')
+    expect(() => requireKeyPair(ours.path, ours.publicKey)).not.toThrow()
+    expect(() => requireKeyPair(ours.path, other.publicKey)).toThrow(
+      'is not the key in .packaging/release.pub',
+    )
+    expect(() => requireKeyPair(join(folder, 'missing'), ours.publicKey)).toThrow('could not sign')
+  },
+)
 
 test('a signature of macOS must cover every page of the file', () => {
   const file = signedMachO()
