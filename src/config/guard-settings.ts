@@ -116,13 +116,13 @@ export const guardSettings = {
   },
 } as const satisfies Record<string, Setting>
 
-/** A setting of 0.1.0 that is accepted, ignored and warned about. */
+/** A setting of 0.1.0 that is refused with what to write instead; 0.2.0 ignored it with a warning. */
 export type RemovedSetting = { name: string; variable: string; remedy: string }
 
 const followsConversion =
   'Remove it: the guard now follows the phones that each developer verifies (otpd guard status).'
 
-/** Remove with the minor release after the next. */
+/** Settings that 0.3.0 refuses by their name. From 0.4.0 on they are unknown like any other: remove this list then. */
 export const removedSettings: readonly RemovedSetting[] = [
   ...[
     ['guard.countryPerHour', 'OTPD_GUARD_COUNTRY_PER_HOUR'],

@@ -150,23 +150,23 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
         if (!name.startsWith('OTPD_') || input.env[name] === undefined || knownVariables.includes(name))
           continue
         if (kubernetesServiceLink.test(name) || name.startsWith(secretPrefix)) continue
-        if (warnIfRemoved('variable', name, name)) continue
+        if (reportRemoved('variable', name, name)) continue
         report(name, 'There is no such setting.', suggest(name, knownVariables) ?? 'Remove the variable.')
       }
     },
   }
 
-  /** Warns about a setting that an earlier release had, so that a server starts after an upgrade. */
-  function warnIfRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
+  /** Reports a setting that an earlier release had, with what to write instead. @returns whether it is one */
+  function reportRemoved(kind: 'name' | 'variable', text: string, source: string): boolean {
     const removed = removedSettings.find((setting) => setting[kind] === text)
     if (!removed) return false
-    warn(source, `${removed.name} is ignored.`, removed.remedy)
+    report(source, `${removed.name} was removed.`, removed.remedy)
     return true
   }
 
   function reportUnknownKey(entry: FileEntry) {
     const key = entry.path.join('.')
-    if (warnIfRemoved('name', key, formatSource(entry))) return
+    if (reportRemoved('name', key, formatSource(entry))) return
     const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return

@@ -11,6 +11,7 @@ import { openapiLint } from './openapi-lint.ts'
 import { npmCheck } from './npm.ts'
 import { packagesCheck } from './packages.ts'
 import { releaseChecks } from './release.ts'
+import { repositoriesCheck } from './repositories.ts'
 import { supabaseCheck } from './supabase.ts'
 import { tlsCheck } from './tls.ts'
 import { twilioChecks } from './twilio.ts'
@@ -38,6 +39,7 @@ const checks: AcceptCheck[] = [
   ...releaseChecks,
   firstDay,
   packagesCheck,
+  repositoriesCheck,
   upgradeCheck,
   npmCheck,
   imageCheck,

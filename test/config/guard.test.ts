@@ -72,19 +72,23 @@ describe('the guard', () => {
     expect(problem.text).toContain(text)
   })
 
-  test('accepts the settings of 0.1.0 that are gone, ignores them and warns about each', () => {
+  test('refuses the settings of 0.1.0 that were removed, and says what to write instead', () => {
     const names = ['countryPerHour', 'countryPerDay', 'prefixPerHour', 'prefixPerDay', 'addressPerHour']
     names.push('addressPerDay', 'addressCountries', 'hourlyPercent', 'dailyPercent', 'applicationPerDay')
     const lines = [...names.map((name) => `${name} = 7`), 'trustedCountries = ["LU"]']
-    const loaded = loadFile(`[guard]\n${lines.join('\n')}`, {
+    const { problems } = loadFile(`[guard]\n${lines.join('\n')}`, {
       env: { HOME: '/h', OTPD_GUARD_PREFIX_PER_DAY: '3' },
     })
-    expect(requireConfig(loaded).guard.trusted.prefixes).toEqual([])
-    expect(loaded.warnings.map(({ source, message }) => `${source} ${message}`)).toEqual([
-      'OTPD_GUARD_PREFIX_PER_DAY guard.prefixPerDay is ignored.',
-      ...names.map((name, index) => `/etc/o.toml:${index + 2} guard.${name} is ignored.`),
-      '/etc/o.toml:12 guard.trustedCountries is ignored.',
-    ])
+    expect(problems.map(({ source, message }) => `${source} ${message}`).toSorted()).toEqual(
+      [
+        'OTPD_GUARD_PREFIX_PER_DAY guard.prefixPerDay was removed.',
+        ...names.map((name, index) => `/etc/o.toml:${index + 2} guard.${name} was removed.`),
+        '/etc/o.toml:12 guard.trustedCountries was removed.',
+      ].toSorted(),
+    )
+    expect(problems.find(({ message }) => message.includes('trustedCountries'))).toMatchObject({
+      remedy: 'Use guard.trustedPrefixes instead: "+31" is all of the Netherlands.',
+    })
   })
 
   test.each([

@@ -13,10 +13,14 @@ describe('the configuration', () => {
     ])
   })
 
-  test('has every setting that is ignored as a warning', () => {
-    expect(configurationChecks(loadFile('[guard]\ncountryPerDay = 5\n'))).toMatchObject([
+  test('has every warning, and a removed setting as a fault', () => {
+    const warnings = [{ source: '/etc/o.toml:2', message: 'The certificate ended.', remedy: 'Renew it.' }]
+    expect(configurationChecks({ ...loadFile(''), warnings })).toMatchObject([
       { status: 'ok' },
-      { status: 'warning', message: '/etc/o.toml:2: guard.countryPerDay is ignored.' },
+      { status: 'warning', message: '/etc/o.toml:2: The certificate ended.' },
+    ])
+    expect(configurationChecks(loadFile('[guard]\ncountryPerDay = 5\n'))).toMatchObject([
+      { status: 'fault', message: '/etc/o.toml:2: guard.countryPerDay was removed.' },
     ])
   })
 
