@@ -30,5 +30,7 @@ export type BreakdownRow = MissingBefore<
 >
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
 export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'relays' | 'pool'>
+/** Counts and costs of the codes that one provider has sent to one country. */
+export type CostRow = ResponseData<'GET', '/v1/analytics/costs'>[number]
 export type RouteState = ResponseData<'GET', '/v1/routes'>[number]
 export type GuardListRule = ResponseData<'GET', '/v1/guard/rules'>[number]

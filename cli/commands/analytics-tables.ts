@@ -1,5 +1,5 @@
-import { formatMoney, sumCosts, type CostRow } from '../client/costs.ts'
-import type { BreakdownRow } from '../client/resources.ts'
+import { formatMoney, savedText, sumCosts } from '../client/costs.ts'
+import type { BreakdownRow, CostRow } from '../client/resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional, type Heading } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
@@ -46,6 +46,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
   const currency = rows[0]?.currency ?? null
   if (currency === null)
     return 'No costs are counted. The operator sets prices.currency, and the prices of each provider: otpd docs costs'
+  const total = sumCosts(rows)
   const cells = rows.map((row) => [
     nameOf(row),
     printable(row.provider),
@@ -54,9 +55,9 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
     `${Math.round(row.conversion)}%`,
     formatMoney(row.cost),
     formatMoney(row.costPerVerified),
+    ...(total.saved === null ? [] : [formatMoney(row.saved)]),
     medianText(row),
   ])
-  const total = sumCosts(rows)
   const table = formatTable(
     [
       'COUNTRY',
@@ -66,6 +67,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
       optional('CONVERSION'),
       kept(`COST (${currency})`),
       kept('PER VERIFIED'),
+      ...(total.saved === null ? [] : [kept('SAVED')]),
       optional('MEDIAN'),
     ],
     cells,
@@ -74,6 +76,9 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
     total.costPerVerified === null ? '' : `, ${formatMoney(total.costPerVerified)} per verified code`
   const notes = [
     `Total: ${formatMoney(total.cost)} ${currency} for ${formatNumber(total.sent)} messages${perVerified}`,
+    ...(total.saved === null
+      ? []
+      : [`Strategies ${savedText(total.saved, currency)}, compared with the fixed order`]),
     ...(total.estimatedCost > 0
       ? [`Estimated by your prices: ${formatMoney(total.estimatedCost)} ${currency}`]
       : []),

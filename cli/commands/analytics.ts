@@ -6,7 +6,6 @@ import { examples } from '../help.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Output } from '../terminal/output.ts'
 import { findApplication } from '../client/find.ts'
-import { fetchCosts } from '../client/costs.ts'
 import type { DayCounts, Summary } from '../client/resources.ts'
 import { sparkline } from '../terminal/sparkline.ts'
 import { formatFacts } from '../terminal/text.ts'
@@ -78,10 +77,8 @@ async function printOnce({ connect, output }: Context, view: View | undefined, o
     )
   }
   if (view === 'costs') {
-    const rows = await fetchCosts(api, scope)
-    return output.printResult(JSON.stringify({ data: rows }), () =>
-      options.csv === true ? costsCsv(rows) : costsText(rows, output),
-    )
+    const { body, data } = await fetchCosts(api, scope)
+    return output.printResult(body, () => (options.csv === true ? costsCsv(data) : costsText(data, output)))
   }
   if (view === undefined && !output.json && options.csv !== true) {
     const text = await chartText(api, scope, output)
@@ -113,7 +110,7 @@ async function printRepeatedly(
   const draw = async () => {
     if (by !== undefined)
       return breakdownText(by, (await fetchBreakdown(api, by, scope, options)).data, output)
-    if (view === 'costs') return costsText(await fetchCosts(api, scope), output)
+    if (view === 'costs') return costsText((await fetchCosts(api, scope)).data, output)
     if (view === 'summary') return summaryText((await fetchSummary(api, scope)).data, output)
     if (view === 'timeseries') return daysText((await fetchDays(api, scope)).data, output)
     return await chartText(api, scope, output)
@@ -171,6 +168,9 @@ const readScope = async (api: Api, { range = rangeDefault, app, env }: Options):
 
 const fetchDays = (api: Api, scope: Scope) =>
   api.asDeveloper('GET', '/v1/analytics/timeseries', { query: scope })
+
+const fetchCosts = (api: Api, { range, environment }: Scope) =>
+  api.asDeveloper('GET', '/v1/analytics/costs', { query: { range, environment } })
 
 const fetchSummary = (api: Api, { environment }: Scope) =>
   api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })

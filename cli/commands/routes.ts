@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { reasonText } from '../client/choice-text.ts'
-import { formatMoney } from '../client/costs.ts'
+import { formatMoney, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
 import { channelName } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
@@ -73,16 +73,14 @@ function routesText(rows: RouteState[], { formatTable, paint }: Output): string 
 const stateText = ({ circuit, silent }: RouteState['providers'][number], paint: Output['paint']) =>
   circuit === 'open' ? paint.red('circuit open') : silent ? paint.yellow('silent') : ''
 
-/** Sums up what strategies saved; no line if no route has one, or prices are missing. */
+/** Sums up what strategies saved; no line if no route has one, or too little is known. */
 export function savedLines(rows: readonly RouteState[]): string[] {
   const known = rows.filter(({ saved }) => saved !== null)
   const [first] = known
   if (!first) return []
   const sum = known.reduce((total, { saved }) => total + Number(saved), 0)
-  const amount = `${formatMoney(Math.abs(sum))} ${first.currency ?? ''}`.trim()
-  const difference = sum < 0 ? `cost about ${amount} more` : `saved about ${amount}`
   return [
-    `Your messages of 30 days: strategies ${difference}, compared with the first provider of each route.`,
+    `Your messages of 30 days: strategies ${savedText(sum, first.currency)}, compared with the fixed order.`,
   ]
 }
 

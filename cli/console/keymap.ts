@@ -130,6 +130,9 @@ const screenKeymap = {
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
     copy: { keys: ['y'], label: 'copy cost', about: 'copy the cost per verified code' },
   },
+  routes: {
+    copy: { keys: ['y'], label: 'copy name', about: 'copy the name of the provider that comes first' },
+  },
 } as const satisfies Record<string, Record<string, Binding>>
 
 export type ScreenName = keyof typeof screenKeymap

@@ -9,6 +9,7 @@ import { usersScreen } from './screens/Users.tsx'
 import { auditScreen } from './screens/Audit.tsx'
 import { providersScreen } from './screens/Providers.tsx'
 import { costsScreen } from './screens/Costs.tsx'
+import { routesScreen } from './screens/Routes.tsx'
 import { guardScreen } from './screens/Guard.tsx'
 import { profileScreen } from './screens/Profile.tsx'
 import { webhooksScreen } from './screens/Webhooks.tsx'
@@ -27,4 +28,5 @@ export const screens: Readonly<Record<ScreenName, Screen>> = {
   guard: guardScreen,
   profile: profileScreen,
   costs: costsScreen,
+  routes: routesScreen,
 }

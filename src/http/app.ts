@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/apps/authentication.ts'
 import type { ApiTokenService } from '../domain/apps/api-tokens.ts'
 import type { AnalyticsService } from '../domain/log/analytics.ts'
+import type { CostService } from '../domain/routing/costs.ts'
 import type { ApplicationService } from '../domain/apps/applications.ts'
 import type { AuditService } from '../domain/accounts/audit.ts'
 import type { DeveloperService } from '../domain/accounts/developers.ts'
@@ -83,6 +84,7 @@ export type AppServices = AuthServices &
     applications: ApplicationService
     audit: AuditService
     callLimits: CallLimits
+    costs: CostService
     developers: DeveloperService
     guardStatus: GuardStatusService
     listRules: ListRuleService

@@ -6,6 +6,7 @@ import type { RequiredScope } from '../domain/model/api-token.ts'
  */
 export const routeScopes: Readonly<Record<string, RequiredScope>> = {
   'GET /v1/analytics/breakdown': 'otp:read',
+  'GET /v1/analytics/costs': 'otp:read',
   'GET /v1/analytics/summary': 'otp:read',
   'GET /v1/analytics/timeseries': 'otp:read',
   'GET /v1/guard/rules': 'otp:read',

@@ -3,6 +3,7 @@ import { createBuiltInIdentity, createExternalIdentity } from '../auth/identity.
 import type { Config } from '../config/config.ts'
 import type { Report } from '../delivery/dispatcher.ts'
 import { createAnalyticsService } from '../domain/log/analytics.ts'
+import { createCostService } from '../domain/routing/costs.ts'
 import { createApplicationService } from '../domain/apps/applications.ts'
 import { createApiTokenService } from '../domain/apps/api-tokens.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
@@ -183,6 +184,8 @@ export function createServices(needs: ServiceNeeds) {
   })
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
 
+  const analytics = createAnalyticsService(base)
+
   return {
     world,
     clock,
@@ -194,7 +197,7 @@ export function createServices(needs: ServiceNeeds) {
     configuredUrl: config.publicUrl,
     compat: config.compat,
     publicUrl: needs.publicUrl,
-    analytics: createAnalyticsService(base),
+    analytics,
     apiTokens,
     appAuth: createAppAuthenticator(base),
     applications: createApplicationService(base),
@@ -211,7 +214,8 @@ export function createServices(needs: ServiceNeeds) {
     listRules: createListRuleService(base),
     guardStatus: createGuardStatusService({ ...base, settings: guard.settings }),
     providerStatus: createProviderStatusService({ ...base, ...messaging }),
-    routeStatus: createRouteStatusService({ ...base, ...messaging }),
+    costs: createCostService({ analytics, ...messaging }),
+    routeStatus: createRouteStatusService({ analytics, ...messaging }),
     /** Applies new modes of the guard and the send budget from the next message on. Counts are kept. */
     configureLimits(changed: Pick<Config, 'guard' | 'budgets'>) {
       guard.configure(changed.guard)

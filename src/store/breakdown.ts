@@ -112,12 +112,12 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
         )
         .groupBy(breakdown.day),
   )
-  const sumUp = (column: (typeof breakdownKey)[number]) =>
+  const sumUp = (value: SQL) =>
     prepareFiltered(
       database,
       ({ costsFrom, country, channel, provider, ...range }: FilterPlaceholders<SumFilter>) =>
         executor
-          .select({ key: sql<string>`${column}`.mapWith(column), ...sumsFrom(sql`${costsFrom}`) })
+          .select({ key: value, ...sumsFrom(sql`${costsFrom}`) })
           .from(breakdown)
           .where(
             and(
@@ -127,13 +127,15 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
               provider && eq(breakdown.provider, provider),
             ),
           )
-          .groupBy(column),
+          .groupBy(value),
     )
+  const sumUpColumn = (column: (typeof breakdownKey)[number]) => sumUp(sql`${column}`.mapWith(column))
   const sums = {
-    application: sumUp(breakdown.appId),
-    country: sumUp(breakdown.country),
-    channel: sumUp(breakdown.channel),
-    provider: sumUp(breakdown.provider),
+    application: sumUpColumn(breakdown.appId),
+    country: sumUpColumn(breakdown.country),
+    channel: sumUpColumn(breakdown.channel),
+    provider: sumUpColumn(breakdown.provider),
+    cell: sumUp(sql`${breakdown.provider} || '/' || ${breakdown.channel} || '/' || ${breakdown.country}`),
   }
 
   return {

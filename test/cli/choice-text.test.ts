@@ -31,7 +31,7 @@ const route = (saved: string | null): RouteState => ({
 
 test('the savings of all routes are summed up, and left out where prices are missing', () => {
   expect(savedLines([route('1.5'), route(null), route('2.25')])).toEqual([
-    'Your messages of 30 days: strategies saved about 3.75 EUR, compared with the first provider of each route.',
+    'Your messages of 30 days: strategies saved about 3.75 EUR, compared with the fixed order.',
   ])
   expect(savedLines([route('-0.5')])[0]).toContain('strategies cost about 0.50 EUR more')
   expect(savedLines([route(null)])).toEqual([])

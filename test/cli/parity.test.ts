@@ -13,6 +13,7 @@ import type { Operation } from '../helpers/openapi.ts'
 /** Commands by operation. */
 const commands: Record<string, string> = {
   'GET /v1/analytics/breakdown': 'analytics',
+  'GET /v1/analytics/costs': 'analytics',
   'GET /v1/analytics/summary': 'analytics',
   'GET /v1/analytics/timeseries': 'analytics',
   'GET /v1/applications': 'app list',

@@ -30,19 +30,23 @@ describeEachDatabase('a route with a strategy', (database) => {
     await Promise.all(providers.map((name) => gateways[name].stop()))
   })
 
-  async function start(strategy?: Strategy) {
+  function delivery(strategy?: Strategy) {
     const route = { channel: 'sms', countries: [], prefixes: [], applications: [] } as const
+    return {
+      providers: providers.map((name) => ({
+        ...createTwilioSettings(name, gateways[name].url),
+        prices: { default: prices[name], countries: {}, prefixes: {} },
+      })),
+      routes: [{ ...route, providers, ...(strategy && { strategy }) }],
+      currency: 'EUR',
+    }
+  }
+
+  async function start(strategy?: Strategy) {
     service = await createTestService({
       plans: unlimitedPlans,
       database: database(),
-      delivery: {
-        providers: providers.map((name) => ({
-          ...createTwilioSettings(name, gateways[name].url),
-          prices: { default: prices[name], countries: {}, prefixes: {} },
-        })),
-        routes: [{ ...route, providers, ...(strategy && { strategy }) }],
-        currency: 'EUR',
-      },
+      delivery: delivery(strategy),
       messaging: { pollMs: 3_600_000 },
       env: { OTPD_PHONE_SEND_BUDGET: 'off', OTPD_GUARD_MODE: 'off' },
     })
@@ -128,14 +132,22 @@ describeEachDatabase('a route with a strategy', (database) => {
   })
 
   test('is shown by country, with what it saved against the first provider', async () => {
-    await start('cost')
+    await start()
     const developer = await service.createDeveloper()
     application = await service.createApplication(developer)
-    const get = async () =>
-      (await service.request<Array<Record<string, unknown>>>('GET', '/v1/routes', { as: developer })).data
-    expect(await get()).toEqual([])
-    const { cheap } = await sendAll(60, () => true)
-    const [row, ...others] = await get()
+    const get = async (path: string, as = developer) =>
+      (await service.request<Array<Record<string, unknown>>>('GET', path, { as })).data
+    expect(await get('/v1/routes')).toEqual([])
+    // Two of three messages of the first provider arrive: a verified code costs half as much again as a message.
+    let messages = 0
+    const before = await sendAll(45, () => ++messages % 3 !== 0)
+    expect(before).toEqual({ dear: 45, cheap: 0 })
+    expect(await get('/v1/routes')).toMatchObject([{ strategy: 'order', saved: null, sent: 45 }])
+    await service.services.messaging.reload(delivery('cost'))
+    const { cheap, dear } = await sendAll(60, () => true)
+    const perVerified = ((45 + dear) * prices.dear) / (30 + dear)
+    const saved = formatPrice(Math.round(cheap * perVerified) - cheap * prices.cheap)
+    const [row, ...others] = await get('/v1/routes')
     expect(others).toEqual([])
     expect(row).toMatchObject({
       channel: 'sms',
@@ -144,18 +156,22 @@ describeEachDatabase('a route with a strategy', (database) => {
       reason: 'best',
       firstProvider: 'dear',
       currency: 'EUR',
-      sent: 60,
-      saved: formatPrice(cheap * (prices.dear - prices.cheap)),
+      sent: 105,
+      saved,
       providers: [
         { provider: 'cheap', price: '0.005', samples: cheap, circuit: 'closed', silent: false },
-        { provider: 'dear', price: '0.009', samples: 60 - cheap },
+        { provider: 'dear', price: '0.009' },
       ],
     })
+    expect(await get('/v1/analytics/costs')).toMatchObject([
+      { key: 'NL', provider: 'dear', sent: 45 + dear, verified: 30 + dear, saved: '0' },
+      { key: 'NL', name: 'Netherlands', provider: 'cheap', sent: cheap, verified: cheap, saved },
+    ])
+    expect(await get('/v1/analytics/costs?range=7d&environment=test')).toEqual([])
     // Another developer sees the same estimates, and messages of its own.
-    const other = await service.request<unknown[]>('GET', '/v1/routes', {
-      as: await service.createDeveloper(),
-    })
-    expect(other.data).toMatchObject([{ country: 'NL', sent: 0, saved: '0' }])
+    const other = await service.createDeveloper()
+    expect(await get('/v1/routes', other)).toMatchObject([{ country: 'NL', sent: 0, saved: null }])
+    expect(await get('/v1/analytics/costs', other)).toEqual([])
   })
 
   test('fails over to the next best, and leaves out a provider with an open circuit', async () => {

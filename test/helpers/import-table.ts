@@ -60,8 +60,8 @@ export const importRules: readonly ImportRule[] = [
   { area: 'src/domain/apps', imports: domain('accounts', 'limits', 'model', 'store'), packages: nodeCrypto },
   // The guard logs what it blocks, and audits its rules; it knows nothing of requests beyond the model.
   { area: 'src/domain/guard', imports: domain('accounts', 'log', 'model', 'store'), packages: nodeCrypto },
-  // Routes that choose learn from the ends of requests, which the server tells them.
-  { area: 'src/domain/routing', imports: domain('model', 'store'), packages: /^libphonenumber-js$/ },
+  // Routes that choose learn from the ends of requests, which the server tells them. The savings are estimated from counted costs.
+  { area: 'src/domain/routing', imports: domain('log', 'model', 'store'), packages: /^libphonenumber-js$/ },
   // Endpoints belong to a developer and are rate-limited; a test event goes through the log.
   {
     area: 'src/domain/webhooks',

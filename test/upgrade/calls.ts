@@ -56,7 +56,7 @@ async function listOwned(as: string, caller: Caller): Promise<ReadCall[]> {
   const paths: string[] = ['/v1/developer/me', '/v1/analytics/summary', '/v1/analytics/timeseries?range=90d']
   for (const by of ['application', 'country', 'channel', 'provider'])
     paths.push(`/v1/analytics/breakdown?by=${by}&range=90d`)
-  paths.push('/v1/analytics/summary?environment=test', '/v1/tokens')
+  paths.push('/v1/analytics/costs?range=90d', '/v1/analytics/summary?environment=test', '/v1/tokens')
   const read = async (path: string) => {
     paths.push(path)
     return listAt((await caller({ as, path })).body, 'data')

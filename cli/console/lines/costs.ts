@@ -1,4 +1,4 @@
-import { formatMoney, type sumCosts } from '../../client/costs.ts'
+import { formatMoney, savedText, type sumCosts } from '../../client/costs.ts'
 import { fitSpan, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 import { formatNumber } from './breakdown.ts'
@@ -12,7 +12,7 @@ export const costBar = (cost: number, dearest: number, size: number, { bars }: T
     ? ''
     : (bars?.bars.at(-1) ?? '█').repeat(Math.max(1, Math.round((size * cost) / dearest)))
 
-/** Formats the sums, side by side under their names, and what the cost leaves out. */
+/** Formats the sums, side by side under their names, what the cost leaves out, and what strategies saved. */
 export function totalLines(
   total: ReturnType<typeof sumCosts>,
   currency: string | null,
@@ -45,6 +45,12 @@ export function totalLines(
       paint.bold,
     ),
     { text: ` ${notes.join(', ')}`, paint: paint.dim },
+    ...(total.saved === null ? [] : [savedLine(total.saved, currency, paint)]),
     '',
   ]
 }
+
+const savedLine = (saved: number, currency: string, paint: Theme['paint']): Line => [
+  { text: ` Strategies ${savedText(saved, currency)}`, paint: saved < 0 ? paint.yellow : paint.green },
+  { text: ', compared with the fixed order', paint: paint.dim },
+]

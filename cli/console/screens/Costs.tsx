@@ -1,5 +1,6 @@
 import { Box } from 'ink'
-import { costOf, fetchCosts, formatMoney, sumCosts, type CostRow } from '../../client/costs.ts'
+import { costOf, formatMoney, sumCosts } from '../../client/costs.ts'
+import type { CostRow } from '../../client/resources.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
@@ -24,23 +25,26 @@ export const costsScreen: Screen = {
   View: CostsView,
 }
 
-/** A page of it takes a call for each provider, and costs change slowly. */
-const intervalMs = 30_000
-const headingLines = 4
+/** Costs change slowly. */
+const intervalMs = 10_000
 
 function CostsView({ width, height }: ScreenProps) {
   const { api, theme, copy } = useConsole()
   const environment = useOnlyEnvironment()
   const [range, setRange] = usePersistentState<Range>('costs range', '30d')
-  const costs = usePolled(`costs ${range} ${environment}`, () => fetchCosts(api, { range, environment }), {
-    intervalMs,
-  })
-  const rows = costs.data ?? []
+  const costs = usePolled(
+    `costs ${range} ${environment}`,
+    () => api.asDeveloper('GET', '/v1/analytics/costs', { query: { range, environment } }),
+    { intervalMs },
+  )
+  const rows = costs.data?.data ?? []
   const currency = rows[0]?.currency ?? null
+  const totals = sumCosts(rows)
+  const heading = totalLines(totals, currency, width, theme)
   const list = useList({
     name: 'costs',
     rows: currency === null ? [] : rows,
-    height: height - headingLines - 2,
+    height: height - heading.length - 2,
     getRowId: ({ key, provider }) => `${key} ${provider}`,
     getFilterText: ({ key, name, provider }) => [key ?? '', name ?? '', provider].join(' '),
   })
@@ -54,10 +58,10 @@ function CostsView({ width, height }: ScreenProps) {
   const dearest = Math.max(0, ...rows.map(({ costPerVerified }) => Number(costPerVerified ?? 0)))
   return (
     <Box flexDirection="column" width={width} height={height}>
-      <Lines lines={totalLines(sumCosts(rows), currency, width, theme)} width={width} height={headingLines} />
+      <Lines lines={heading} width={width} />
       <ListTable
         list={list}
-        columns={columnsFor(dearest, barWidth(width), theme)}
+        columns={columnsFor(dearest, barWidth(width), totals.saved !== null, theme)}
         width={width}
         empty={currency === null && rows.length > 0 ? noCurrency : noMessages}
       />
@@ -70,7 +74,7 @@ function CostsView({ width, height }: ScreenProps) {
   )
 }
 
-const columnsFor = (dearest: number, size: number, theme: Theme): Column<CostRow>[] => [
+const columnsFor = (dearest: number, size: number, hasSavings: boolean, theme: Theme): Column<CostRow>[] => [
   { title: 'COUNTRY', width: 12, grow: 2, maxWidth: 28, cell: ({ key, name }) => name ?? key ?? 'unknown' },
   { title: 'PROVIDER', width: 8, grow: 1, maxWidth: 24, cell: ({ provider }) => provider },
   { title: 'SENT', width: 7, align: 'right', cell: ({ sent }) => formatNumber(sent) },
@@ -103,16 +107,24 @@ const columnsFor = (dearest: number, size: number, theme: Theme): Column<CostRow
     align: 'right',
     cell: ({ costPerVerified }) => formatMoney(costPerVerified),
   },
+  ...(hasSavings ? [savedColumn] : []),
   {
     title: '',
     width: size,
-    dropPriority: 1,
+    dropPriority: hasSavings ? 6 : 1,
     cell: ({ costPerVerified }) => ({
       text: costBar(Number(costPerVerified ?? 0), dearest, size, theme),
       paint: theme.paint.cyan,
     }),
   },
 ]
+
+const savedColumn: Column<CostRow> = {
+  title: 'SAVED',
+  width: 8,
+  align: 'right',
+  cell: ({ saved }) => formatMoney(saved),
+}
 
 const noMessages = ['No codes were sent through a provider in these days.']
 

@@ -4,13 +4,16 @@ import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
+import { parseCell, type RouteCell } from '../model/route-choice.ts'
 import type { BreakdownDimension } from '../model/breakdown.ts'
 import { medianSeconds } from '../model/verification-time.ts'
 import type {
   BreakdownFilter,
+  BreakdownKeyKind,
   BreakdownRange,
   BreakdownRow,
   CostCount,
+  CostCurrency,
   DayCounts,
 } from '../store/analytics.ts'
 import { keysOf } from '../../shared/fields.ts'
@@ -60,6 +63,12 @@ export type ItemCosts = Record<CostCount, number> & {
   costPerVerified: number | null
 }
 
+/** The last UTC days, today included, of an environment; undefined is both. */
+export type CountedDays = { days: number; environment?: Environment | undefined }
+
+/** Counts and costs of a provider on a channel to a country. */
+export type CellSums = RouteCell & Pick<BreakdownRow, 'sent' | 'verified' | CostCount> & { row: BreakdownRow }
+
 const breakdownRowsMax = 200
 
 /** The breakdown is kept for so many days: a year, and a month to compare it with. */
@@ -98,7 +107,7 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
    */
   async function sumUp(
     developerId: string,
-    by: BreakdownDimension,
+    by: BreakdownKeyKind,
     range: BreakdownRange & { costsFrom: number; filter: BreakdownFilter },
   ): Promise<BreakdownRow[]> {
     const past = { ...range, lastDay: range.lastDay - 2 }
@@ -110,7 +119,7 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
     const [oldest] = pastSums.keys()
     if (pastSums.size > pastSumsMax && oldest !== undefined) pastSums.delete(oldest)
     const recent = analytics.breakdown(developerId, by, { ...range, firstDay: range.lastDay - 1 })
-    return addRows(await sums, await recent)
+    return addRows([...(await sums), ...(await recent)])
   }
 
   return {
@@ -191,28 +200,51 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
       const keys = most.flatMap(({ key }) => key ?? [])
       const nameOf =
         by === 'application' ? await analytics.applicationNames(developer.id, keys) : nameFinders[by]
-      return most.map((row) => ({
-        ...row,
-        name: row.key === null ? null : (nameOf.get(row.key) ?? null),
-        conversion: percentage(row.verified, row.sent),
-        costs: currency ? toCosts(row, currency.currency) : null,
-        medianSeconds: medianSeconds(row),
-      }))
+      return most.map((row) => describe(row, nameOf, currency))
     },
+
+    costCurrency: analytics.costCurrency,
+
+    /** Sums up the messages that providers had, by provider, channel and country. */
+    async listCells(developerId: string, { days, environment }: CountedDays): Promise<CellSums[]> {
+      const currency = await analytics.costCurrency()
+      const range = { environment, ...lastDays(days), costsFrom: currency?.since ?? 0, filter: {} }
+      return (await sumUp(developerId, 'cell', range)).flatMap((row) => {
+        const cell = parseCell(row.key ?? '')
+        return cell && cell.provider !== '' ? [{ ...row, ...cell, row }] : []
+      })
+    },
+
+    /** Adds to the sums of a value what follows from them. */
+    describeRow: (row: BreakdownRow, by: keyof typeof nameFinders, currency: CostCurrency | undefined) =>
+      describe(row, nameFinders[by], currency),
   }
 }
 
 /** About a megabyte, if developers have hundreds of applications. */
 const pastSumsMax = 100
 
-function addRows(some: readonly BreakdownRow[], others: readonly BreakdownRow[]): BreakdownRow[] {
-  const rows = new Map(some.map((row) => [row.key, row]))
-  for (const row of others) {
-    const sums = rows.get(row.key)
-    rows.set(row.key, sums ? addCounts(sums, row) : row)
+/** Adds up the rows that have the same key. */
+export function addRows(rows: readonly BreakdownRow[]): BreakdownRow[] {
+  const byKey = new Map<string | null, BreakdownRow>()
+  for (const row of rows) {
+    const sums = byKey.get(row.key)
+    byKey.set(row.key, sums ? addCounts(sums, row) : row)
   }
-  return [...rows.values()]
+  return [...byKey.values()]
 }
+
+const describe = (
+  row: BreakdownRow,
+  names: { get(key: string): string | undefined },
+  currency: CostCurrency | undefined,
+): BreakdownItem => ({
+  ...row,
+  name: row.key === null ? null : (names.get(row.key) ?? null),
+  conversion: percentage(row.verified, row.sent),
+  costs: currency ? toCosts(row, currency.currency) : null,
+  medianSeconds: medianSeconds(row),
+})
 
 const addCounts = ({ key, ...a }: BreakdownRow, b: BreakdownRow): BreakdownRow => {
   const sums = { key, ...a }

@@ -1,5 +1,5 @@
 import type { Price } from './price.ts'
-import type { Channel } from './request.ts'
+import { channels, type Channel } from './request.ts'
 
 /**
  * How a route orders its providers.
@@ -19,6 +19,17 @@ export type LearningStrategy = (typeof learningStrategies)[number]
 
 /** A provider on a channel to a country: the unit that statistics are kept for. `country` is null if it is unknown. */
 export type RouteCell = { provider: string; channel: Channel; country: string | null }
+
+/** Formats the key of a cell: `PROVIDER/CHANNEL/COUNTRY`. */
+export const formatCell = ({ provider, channel, country }: RouteCell) =>
+  `${provider}/${channel}/${country ?? ''}`
+
+/** Parses what `formatCell` wrote; undefined for anything else. */
+export function parseCell(text: string): RouteCell | undefined {
+  const [provider = '', channelName = '', country = ''] = text.split('/')
+  const channel = channels.find((name) => name === channelName)
+  return channel && { provider, channel, country: country === '' ? null : country }
+}
 
 /** Which codes an estimate rests on: those of the country, or of a larger group where these are fewer than 50. */
 export const estimateScopes = ['country', 'region', 'provider', 'others', 'none'] as const
@@ -86,3 +97,9 @@ export type ChoiceQuestion = {
 
 /** Orders the providers of a route by its strategy. */
 export type ChooseProviders = (question: ChoiceQuestion) => RouteChoice
+
+/** The route to a country, with its providers in the order of the configuration. */
+export type CountryRoute = { strategy: Strategy; candidates: readonly ChoiceCandidate[] }
+
+/** Finds the route of live messages to any number of a country; undefined if there is none. */
+export type FindCountryRoute = (channel: Channel, country: string) => CountryRoute | undefined

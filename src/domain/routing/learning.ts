@@ -1,14 +1,20 @@
 import type { Clock } from '../model/clock.ts'
 import { parseHistory } from '../model/request-history.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { ChoiceQuestion, RouteCell, RouteChoice } from '../model/route-choice.ts'
+import {
+  formatCell,
+  parseCell,
+  type ChoiceQuestion,
+  type RouteCell,
+  type RouteChoice,
+} from '../model/route-choice.ts'
 import type { RouteStatisticsRow } from '../store/route-statistics.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import { chooseProviders } from './choice.ts'
 import { addOutcomes, emptyCounts } from './counts.ts'
 import { attributeOutcome } from './outcomes.ts'
-import { createRouteStatistics, formatCell, parseCell, type CellDelta } from './statistics.ts'
+import { createRouteStatistics, type CellDelta } from './statistics.ts'
 
 /** Rows that no outcome has changed for this long are deleted: their counts have decayed. */
 const keptMs = 30 * dayMs

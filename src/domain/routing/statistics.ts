@@ -1,5 +1,9 @@
-import { channels } from '../model/request.ts'
-import type { ConversionEstimate, EstimateScope, RouteCell } from '../model/route-choice.ts'
+import {
+  formatCell,
+  type ConversionEstimate,
+  type EstimateScope,
+  type RouteCell,
+} from '../model/route-choice.ts'
 import { addOutcomes, countsAt, emptyCounts, type OutcomeCounts } from './counts.ts'
 import { regionOf } from './region.ts'
 import { createSilenceDetector, type SilenceDetector } from './silence.ts'
@@ -31,17 +35,6 @@ type Cell = RouteCell & {
 }
 
 type Group = { scope: EstimateScope; counts: OutcomeCounts }
-
-/** Formats the key of a cell: `PROVIDER/CHANNEL/COUNTRY`. */
-export const formatCell = ({ provider, channel, country }: RouteCell) =>
-  `${provider}/${channel}/${country ?? ''}`
-
-/** Parses what `formatCell` wrote; undefined for anything else. */
-export function parseCell(text: string): RouteCell | undefined {
-  const [provider = '', channelName = '', country = ''] = text.split('/')
-  const channel = channels.find((name) => name === channelName)
-  return channel && { provider, channel, country: country === '' ? null : country }
-}
 
 export type RouteStatistics = ReturnType<typeof createRouteStatistics>
 

@@ -63,6 +63,9 @@ export type CostCurrency = { currency: string; since: number }
 /** Sums of one value of a dimension. The key is null for requests that have none. */
 export type BreakdownRow = { key: string | null } & Required<BreakdownChanges>
 
+/** Keys that sums are listed by; a `cell` is a provider, a channel and a country, as `formatCell` writes them. */
+export type BreakdownKeyKind = BreakdownDimension | 'cell'
+
 /** Daily counters: per developer, and per application, country, channel and provider (the breakdown). */
 export type AnalyticsStore = {
   add(days: ReadonlyArray<{ developerId: string; day: number; counts: CountChanges }>): void
@@ -85,10 +88,10 @@ export type AnalyticsStore = {
     appId: string,
     range: BreakdownRange & { country?: string | undefined; channel?: string | undefined },
   ): Promise<DayCounts[]>
-  /** Sums up the breakdown by one of its dimensions, without costs of days before `costsFrom`. */
+  /** Sums up the breakdown by one of its dimensions, or by cell, without costs of days before `costsFrom`. */
   breakdown(
     developerId: string,
-    by: BreakdownDimension,
+    by: BreakdownKeyKind,
     range: BreakdownRange & { costsFrom: number; filter?: BreakdownFilter },
   ): Promise<BreakdownRow[]>
   /** Reads the currency of costs; undefined if none were ever counted. */

@@ -1,4 +1,5 @@
 import type { ApplicationService } from '../../domain/apps/applications.ts'
+import type { CostService } from '../../domain/routing/costs.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
@@ -21,48 +22,63 @@ const rangeQuery = Type.Optional({
   },
 })
 
-const breakdownItem = object(
-  {
-    key: nullable(
-      Type.String({
-        description:
-          'Id of the application, ISO code of the country, channel, or name of the provider; null for requests without one.',
-      }),
-    ),
-    name: nullable(
-      Type.String({
-        description:
-          'Name of the application, country, channel or provider; null if it has none, as a deleted application.',
-      }),
-    ),
-    sent: Type.Integer({ description: 'Messages that a provider accepted, or that went to the inbox.' }),
-    delivered: Type.Integer({ description: 'Messages whose delivery the provider confirmed.' }),
-    undelivered: Type.Integer({ description: 'Messages that did not arrive, or that no provider accepted.' }),
-    verified: Type.Integer({ description: 'Requests that were verified.' }),
-    failed: Type.Integer({ description: 'Requests that failed or expired.' }),
-    conversion: Type.Integer({
-      description: 'Percentage of sent that was verified, rounded; 0 if nothing was sent.',
+const counts = {
+  key: nullable(
+    Type.String({
+      description:
+        'Id of the application, ISO code of the country, channel, or name of the provider; null for requests without one.',
     }),
-    blocked: Type.Integer({ description: "Messages that a provider's fraud filter blocked." }),
-    medianSeconds: nullable(
-      Type.Integer({
+  ),
+  name: nullable(
+    Type.String({
+      description:
+        'Name of the application, country, channel or provider; null if it has none, as a deleted application.',
+    }),
+  ),
+  sent: Type.Integer({ description: 'Messages that a provider accepted, or that went to the inbox.' }),
+  delivered: Type.Integer({ description: 'Messages whose delivery the provider confirmed.' }),
+  undelivered: Type.Integer({ description: 'Messages that did not arrive, or that no provider accepted.' }),
+  verified: Type.Integer({ description: 'Requests that were verified.' }),
+  failed: Type.Integer({ description: 'Requests that failed or expired.' }),
+  conversion: Type.Integer({
+    description: 'Percentage of sent that was verified, rounded; 0 if nothing was sent.',
+  }),
+  blocked: Type.Integer({ description: "Messages that a provider's fraud filter blocked." }),
+  medianSeconds: nullable(
+    Type.Integer({
+      description:
+        'Seconds from the last send until the code was entered, for half of the verified requests; 120 means 120 or more, null that there are none. Estimated from counts.',
+    }),
+  ),
+  currency: nullable(
+    Type.String({ description: 'ISO 4217 code of the costs; null if the operator has set no currency.' }),
+  ),
+  cost: nullable(Type.String({ description: 'Price of the messages sent, as decimal number.' })),
+  estimatedCost: nullable(
+    Type.String({ description: 'Part of the cost that is estimated: no provider has named the price.' }),
+  ),
+  costPerVerified: nullable(
+    Type.String({ description: 'Cost divided by verified; null if nothing was verified.' }),
+  ),
+  unpriced: nullable(Type.Integer({ description: 'Messages sent whose price is unknown.' })),
+}
+
+const breakdownItem = object(counts, 'BreakdownItem')
+
+const costItem = object(
+  {
+    ...counts,
+    key: nullable(Type.String({ description: 'ISO code of the country; null if it is unknown.' })),
+    name: nullable(Type.String({ description: 'Name of the country.' })),
+    provider: Type.String({ description: 'Name of the provider.' }),
+    saved: nullable(
+      Type.String({
         description:
-          'Seconds from the last send until the code was entered, for half of the verified requests; 120 means 120 or more, null that there are none. Estimated from counts.',
+          'Estimate of what the strategy of the route saved with this provider: its verified codes at the cost per verified code of the first provider of the route, less `cost`. Negative if it cost more; null without a strategy, or if the first provider has fewer than 20 verified codes here.',
       }),
     ),
-    currency: nullable(
-      Type.String({ description: 'ISO 4217 code of the costs; null if the operator has set no currency.' }),
-    ),
-    cost: nullable(Type.String({ description: 'Price of the messages sent, as decimal number.' })),
-    estimatedCost: nullable(
-      Type.String({ description: 'Part of the cost that is estimated: no provider has named the price.' }),
-    ),
-    costPerVerified: nullable(
-      Type.String({ description: 'Cost divided by verified; null if nothing was verified.' }),
-    ),
-    unpriced: nullable(Type.Integer({ description: 'Messages sent whose price is unknown.' })),
   },
-  'BreakdownItem',
+  'CostItem',
 )
 
 const filterQuery = (description: string, maxLength: number) =>
@@ -73,6 +89,7 @@ export function analyticsRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   applications: Pick<ApplicationService, 'requireFilter'>
   analytics: AnalyticsService
+  costs: CostService
 }) {
   const { analytics } = services
   const detail = { tags: ['Analytics'], security: [{ console: [] }] }
@@ -188,6 +205,30 @@ export function analyticsRoutes(services: {
           summary: 'Get counts by application, country, channel or provider',
           description:
             'The 200 with the most messages, most first. Counted per UTC day and kept for 400 days. Requests of test applications have no channel and no provider; a request has no provider until one accepts its message.',
+        },
+      },
+    )
+    .get(
+      '/costs',
+      async ({ developer, query: { range = '30d', environment } }) => {
+        const items = await services.costs.list(developer, { days: ranges[range], environment })
+        return {
+          data: items.map((item) => ({
+            ...presentItem(item),
+            provider: item.provider,
+            saved: presentPrice(item.saved),
+          })),
+        }
+      },
+      {
+        query: object({ range: rangeQuery, environment: environmentQuery }),
+        response: { 200: data(Type.Array(costItem)), ...consoleErrors },
+        detail: {
+          ...detail,
+          operationId: 'getCosts',
+          summary: 'Get the costs by country and provider',
+          description:
+            'Counts and costs of the messages that each provider had for each country, the dearest first, with an estimate of what the strategies of routes saved. Counted per UTC day and kept for 400 days.',
         },
       },
     )

@@ -43,7 +43,7 @@ const route = object(
     saved: nullable(
       Type.String({
         description:
-          'Estimate of what the strategy saved on them: their price at `firstProvider`, less their price at the providers that sent them, by the prices of now. Negative if it paid more for more verified codes; null for the strategy `order`, or if a price is unknown.',
+          'Estimate of what the strategy saved on them: their verified codes at the cost per verified code of `firstProvider`, less their cost. Negative if they cost more; null for the strategy `order`, or if `firstProvider` has fewer than 20 verified codes.',
       }),
     ),
   },

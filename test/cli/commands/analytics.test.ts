@@ -125,7 +125,12 @@ describe('a sparkline', () => {
 
 describe('analytics costs', () => {
   const money = { currency: 'EUR', estimatedCost: '1', unpriced: 2, blocked: 0, medianSeconds: 12 }
-  const row = (key: string, name: string, sent: number, cost: string, costPerVerified: string | null) => ({
+  const row = (
+    provider: string,
+    [key, name]: [string, string],
+    sent: number,
+    [cost, costPerVerified, saved = null]: [string, string | null, (string | null)?],
+  ) => ({
     key,
     name,
     sent,
@@ -137,28 +142,21 @@ describe('analytics costs', () => {
     ...money,
     cost,
     costPerVerified,
+    provider,
+    saved,
   })
-  const respondCosts = ({ path }: { path: string }) =>
-    path.includes('by=provider')
-      ? pageResponse(row('main', 'main', 30, '3', '0.2'), row('spare', 'spare', 10, '9', '1.8'), {
-          ...row('x', 'x', 1, '0', null),
-          key: null,
-        })
-      : path.includes('provider=main')
-        ? pageResponse(
-            row('DE', 'Germany', 20, '2.0345', '0.20345'),
-            row('US', 'United States', 10, '0.079', '0.0158'),
-          )
-        : pageResponse(row('DE', 'Germany', 10, '1234.5', null))
+  const germany = ['DE', 'Germany'] as [string, string]
+  const respondCosts = (saved: string | null) => () =>
+    pageResponse(
+      row('spare', germany, 10, ['1234.5', null, saved]),
+      row('main', germany, 20, ['2.0345', '0.20345', saved && '0']),
+      row('main', ['US', 'United States'], 10, ['0.079', '0.0158']),
+    )
 
   test('lists what each country costs by provider, the dearest first, and the sum', async () => {
-    cli.respond = respondCosts
+    cli.respond = respondCosts(null)
     const { stdout } = await cli.home.otpd(['analytics', 'costs', '--range', '7d'])
-    expect(cli.server.requests.map(({ path }) => path).toSorted()).toEqual([
-      '/v1/analytics/breakdown?range=7d&by=country&provider=main',
-      '/v1/analytics/breakdown?range=7d&by=country&provider=spare',
-      '/v1/analytics/breakdown?range=7d&by=provider',
-    ])
+    expect(cli.server.requests.map(({ path }) => path)).toEqual(['/v1/analytics/costs?range=7d'])
     expect(stdout.split('\n').map((line) => line.trimEnd().replaceAll(/ {2,}/g, ' | '))).toEqual([
       'COUNTRY | PROVIDER | SENT | VERIFIED | CONVERSION | COST (EUR) | PER VERIFIED | MEDIAN',
       'Germany | spare | 10 | 5 | 50% | 1,234.50 | - | 12 s',
@@ -172,12 +170,29 @@ describe('analytics costs', () => {
     ])
   })
 
+  test('show what strategies saved, in a column and in the sum', async () => {
+    cli.respond = respondCosts('-1.25')
+    const { stdout } = await cli.home.otpd(['analytics', 'costs'])
+    expect(stdout.split('\n').map((line) => line.trimEnd().replaceAll(/ {2,}/g, ' | '))).toEqual([
+      'COUNTRY | PROVIDER | SENT | VERIFIED | CONVERSION | COST (EUR) | PER VERIFIED | SAVED | MEDIAN',
+      'Germany | spare | 10 | 5 | 50% | 1,234.50 | - | -1.25 | 12 s',
+      'Germany | main | 20 | 10 | 50% | 2.03 | 0.2035 | 0.00 | 12 s',
+      'United States | main | 10 | 5 | 50% | 0.079 | 0.0158 | - | 12 s',
+      '',
+      'Total: 1,236.61 EUR for 40 messages, 61.83 per verified code',
+      'Strategies cost about 1.25 EUR more, compared with the fixed order',
+      'Estimated by your prices: 3.00 EUR',
+      'Without a price: 6 messages, which are not in the cost',
+      '',
+    ])
+  })
+
   test('as CSV have a line for each country and provider', async () => {
-    cli.respond = respondCosts
+    cli.respond = respondCosts(null)
     const { stdout } = await cli.home.otpd(['analytics', 'costs', '--csv'])
     expect(stdout.split('\n').slice(0, 2)).toEqual([
-      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,blocked,medianSeconds,cost,costPerVerified',
-      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,12,1234.5,',
+      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,blocked,medianSeconds,cost,costPerVerified,saved',
+      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,12,1234.5,,',
     ])
     const json = await cli.home.otpd(['analytics', 'costs', '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -186,7 +201,7 @@ describe('analytics costs', () => {
   })
 
   test('without a currency say what the operator does', async () => {
-    cli.respond = () => pageResponse({ ...row('DE', 'Germany', 2, '0', null), cost: null, currency: null })
+    cli.respond = () => pageResponse({ ...row('main', germany, 2, ['0', null]), cost: null, currency: null })
     expect((await cli.home.otpd(['analytics', 'costs'])).stdout).toContain(
       'The operator sets prices.currency',
     )
@@ -195,7 +210,7 @@ describe('analytics costs', () => {
   })
 
   test.each([60, 80])('fit a terminal of %i columns', async (columns) => {
-    cli.respond = respondCosts
+    cli.respond = respondCosts('-1.25')
     const { stdout } = await cli.home.otpd(['analytics', 'costs'], { columns })
     for (const line of Bun.stripANSI(stdout).split('\n').slice(0, 4))
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)

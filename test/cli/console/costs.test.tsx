@@ -5,43 +5,39 @@ import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixtur
 
 const counts = { delivered: 0, undelivered: 0, failed: 0, conversion: 50, blocked: 3, medianSeconds: 17 }
 const row = (
-  key: string,
-  name: string,
+  provider: string,
+  [key, name]: [string, string],
   sent: number,
-  cost: string | null,
-  costPerVerified: string | null,
+  [cost, costPerVerified, saved]: [string | null, string | null, string | null],
 ) => ({
   key,
   name,
+  provider,
   sent,
   verified: sent / 2,
   ...counts,
   currency: cost === null ? null : 'EUR',
   cost,
   costPerVerified,
+  saved,
   estimatedCost: cost === null ? null : '12.5',
   unpriced: cost === null ? null : 7,
 })
 
-const startServer = (isPriced: boolean) =>
+const startServer = (isPriced: boolean, saved: (text: string) => string | null) =>
   createScriptedServer(({ path }) => {
-    if (!path.startsWith('/v1/analytics/breakdown')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
+    if (!path.startsWith('/v1/analytics/costs?range=30d'))
+      return errorResponse(503, 'UNAVAILABLE', 'Not now.')
     const price = (text: string) => (isPriced ? text : null)
-    if (path.includes('by=provider'))
-      return pageResponse(
-        row('main', 'main', 1, price('1'), null),
-        row('spare', 'spare', 1, price('1'), null),
-      )
-    return path.includes('provider=main')
-      ? pageResponse(
-          row('ID', 'Indonesia', 4210, price('1263.21'), price('0.6')),
-          row('DE', 'Germany', 12_040, price('842.8'), price('0.14')),
-        )
-      : pageResponse(row('US', 'United States', 64_000, price('505.6'), price('0.0158')))
+    return pageResponse(
+      row('main', ['ID', 'Indonesia'], 4210, [price('1263.21'), price('0.6'), saved('0')]),
+      row('main', ['DE', 'Germany'], 12_040, [price('842.8'), price('0.14'), null]),
+      row('spare', ['US', 'United States'], 64_000, [price('505.6'), price('0.0158'), saved('-101.5')]),
+    )
   })
 
-async function open(columns: number, isPriced = true) {
-  const server = startServer(isPriced)
+async function open(columns: number, isPriced = true, saved: (text: string) => string | null = () => null) {
+  const server = startServer(isPriced, saved)
   const app = renderConsole(<App />, { serverUrl: server.url, columns, rows: 24 })
   app.console.go('costs')
   return { server, app }
@@ -56,10 +52,25 @@ test.each([80, 120, 200])('shows the cost per verified code in %i columns', asyn
   expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.0651 +80,250 +40,125/)
   expect(find(/estimated/)).toContain('estimated by prices: 37.50, without a price: 21 messages')
   expect(find(/Indonesia/)).toMatch(/1,263\.21 +0\.60/)
+  expect(app.frame()).not.toMatch(/SAVED|Strategies/)
   expect(find(/United States/)).toMatch(/505\.60 +0\.0158/)
   // The bars have one scale.
   const bar = (country: RegExp) => (find(country).match(/█/g) ?? []).length
   expect(bar(/Indonesia/)).toBeGreaterThan(bar(/United States/))
+  for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
+  app.close()
+  await server.stop()
+})
+
+test.each([80, 120, 200])('shows what strategies saved in %i columns', async (columns) => {
+  const { server, app } = await open(columns, true, (text) => text)
+  await app.waitForText('Strategies cost about 101.50 EUR more, compared with the fixed order')
+  const lines = app.frame().split('\n')
+  const find = (pattern: RegExp) => lines.find((line) => pattern.test(line)) ?? ''
+  expect(find(/PER CODE/)).toMatch(/CONV .*PER CODE +SAVED/)
+  expect(find(/Indonesia/)).toMatch(/0\.60 +0\.00/)
+  expect(find(/Germany/)).toMatch(/0\.14 +-/)
+  expect(find(/United States/)).toMatch(/0\.0158 +-101\.50/)
   for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
   app.close()
   await server.stop()

@@ -21,9 +21,7 @@ const places: Record<string, Screen | readonly Screen[] | { reason: string }> = 
   developer: 'profile',
   tokens: 'profile',
   auth: { reason: 'the console opens after the login, and `otpd login` is where passwords are typed' },
-  routes: {
-    reason: 'the timeline of a request shows what its route chose, and `otpd routes` the table of countries',
-  },
+  routes: 'routes',
   health: { reason: 'the header of every screen shows it' },
   callbacks: { reason: 'providers call it, and no developer may' },
 }
