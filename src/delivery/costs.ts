@@ -14,6 +14,7 @@ export function createCosts(report: (level: 'warn', text: string, fields: Record
   let currency: string | undefined
   const reported = new Set<string>()
 
+  /** Returns the amount of a charge; null if it is in another currency, or no costs are counted. */
   function toPrice(provider: string, charge: Charge | undefined): Price | null {
     if (!charge || currency === undefined) return null
     if (charge.currency === currency) return charge.amount
@@ -52,6 +53,11 @@ export function createCosts(report: (level: 'warn', text: string, fields: Record
         chargedPrice: outcome.kind === 'accepted' ? toPrice(name, outcome.charge) : null,
       }
     },
+
+    /** Whether costs are counted. */
+    isCounting: () => currency !== undefined,
+
+    toPrice,
 
     /** Keeps the charge of a receipt if it is in the currency of the installation. */
     withPrice(provider: string, { charge, ...receipt }: Receipt): DomainReceipt {

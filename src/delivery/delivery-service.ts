@@ -130,7 +130,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     await poolUpdated
   }
 
-  const reporter = createReporter({ pool, clock, timers: world.timers, report })
+  const reporter = createReporter({ pool, clock, timers: world.timers, report, costs })
 
   const delivery: Delivery = {
     routesFor: (destination) => routing.routesFor(destination),

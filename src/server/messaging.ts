@@ -144,6 +144,7 @@ export function createMessaging(needs: MessagingNeeds) {
     clock,
     keys,
     delivery,
+    applyCharge: (key, provider, charge) => receipts.applyCharge(key, provider, charge),
     onError: (error) => report('error', 'outcomes could not be reported', { error }),
     onLost: (facts) => report('info', 'outcome not reported', facts),
   })

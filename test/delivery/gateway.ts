@@ -61,11 +61,14 @@ export function startGateway() {
   }
   const createdResponse = ({ messageId }: SmsMessage) =>
     Response.json({ sid: messageId, status: 'queued' }, { status: 201 })
-  // A report of how a request ended is no message.
-  const handleAccept = (call: ProviderCall) =>
-    call.path.endsWith('/Feedback.json')
-      ? new Response(null, { status: 201 })
-      : createdResponse(acceptMessage(call))
+  let price: string | null = null
+  let currency = 'EUR'
+  const handleAccept = (call: ProviderCall) => {
+    // A report of how a request ended is no message, and neither is a look-up of the price.
+    if (call.path.endsWith('/Feedback.json')) return new Response(null, { status: 201 })
+    if (call.method === 'GET') return Response.json({ status: 'delivered', price, price_unit: currency })
+    return createdResponse(acceptMessage(call))
+  }
   server.setHandler(handleAccept)
 
   return {
@@ -73,6 +76,11 @@ export function startGateway() {
     messages,
     acceptMessage,
     createdResponse,
+    /** Names the price of all messages from now on, as a negative number like Twilio. */
+    setPrice(next: string, nextCurrency = 'EUR') {
+      price = next
+      currency = nextCurrency
+    },
     acceptAll: () => server.setHandler(handleAccept),
     /** Responds to every message with a Twilio error. */
     refuseAll: (status: number, code: number, headers: Record<string, string> = {}) =>

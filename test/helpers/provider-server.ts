@@ -133,5 +133,6 @@ export const createOutcomeReport = (changes: Partial<OutcomeReport> = {}): Outco
   code: '482913',
   outcome: 'verified',
   endedAt: testClock().now(),
+  isCharged: false,
   ...changes,
 })

@@ -24,7 +24,7 @@
  *    callbacks, or if the settings lack the key that verifies them. A provider that reports receipts over its
  *    own connection implements `listen` instead (`smpp.ts`).
  * 6. **Outcomes and account.** If the provider takes conversion reports, `reportOutcome` makes one call and returns
- *    `readReportResult(result)`. `checkAccount` looks up the account or service with a call that sends nothing, and returns
+ *    `readReportResult(result)`. If it names prices only on demand, `findCharge` looks one up. `checkAccount` looks up the account or service with a call that sends nothing, and returns
  *    `readAccountCheck(result, …)`: `otpd provider add` calls it. A provider that writes the text itself lists the channels in
  *    `textByProvider`, and passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
  * 7. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
@@ -137,6 +137,15 @@ export type Provider = {
    */
   reportOutcome?(report: OutcomeReport, signal: AbortSignal): Promise<ReportResult>
 
+  /**
+   * Looks up the price of an accepted message after its request has ended. Must not throw. Absent if receipts or responses
+   * name the price, or the provider does not tell it.
+   */
+  findCharge?(
+    message: Pick<OutcomeReport, 'messageId' | 'channel'>,
+    signal: AbortSignal,
+  ): Promise<ChargeLookup>
+
   /** Tries the account by a look-up that sends nothing and costs nothing. Absent if the provider has none. */
   checkAccount?(signal: AbortSignal): Promise<AccountCheck>
 
@@ -149,6 +158,9 @@ export type Provider = {
 
   close?(): Promise<void>
 }
+
+/** Price of a message; `pending` if the provider may name it later, `none` if it never will. */
+export type ChargeLookup = { kind: 'charge'; charge: Charge } | { kind: 'pending' } | { kind: 'none' }
 
 /** The provider certainly did not take the message. */
 export const refused = (failure: Failure): SendOutcome => ({ kind: 'refused', failure })

@@ -5,6 +5,7 @@ import {
   forged,
   parseForm,
   noReceipt,
+  readCharge,
   receiptResult,
   requestIdFromUrl,
   unreadable,
@@ -177,6 +178,18 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
       const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
       const result = await http.request({ method: 'POST', url, headers, body: 'Outcome=confirmed' }, signal)
       return readReportResult(result, ({ text }) => textAt(parseJson(text), 'code'))
+    },
+
+    // A status callback has no price. Twilio sets it on the resource after the final status, as a negative number.
+    async findCharge({ messageId }, signal) {
+      const resource = messageId.startsWith('CA') ? 'Calls' : 'Messages'
+      const url = `${account}/${resource}/${encodeURIComponent(messageId)}.json`
+      const result = await http.request({ method: 'GET', url, headers: { authorization } }, signal)
+      if (result.kind !== 'response') return { kind: 'pending' }
+      if (result.status === 404) return { kind: 'none' }
+      const body = parseJson(result.text)
+      const charge = readCharge(textAt(body, 'price')?.replace(/^-/, ''), textAt(body, 'price_unit'))
+      return charge ? { kind: 'charge', charge } : { kind: 'pending' }
     },
 
     async checkAccount(signal) {

@@ -1,4 +1,4 @@
-import type { OutcomeReport, ReportResult } from './outcome-report.ts'
+import type { OutcomeReport, ReportedResult } from './outcome-report.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { MessageCost, Price, PriceList } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
@@ -196,10 +196,13 @@ export type Delivery = {
   render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
   /** Estimates what a message costs that takes its first candidate; null: unknown, or it stays in the inbox. */
   estimatePrice(destination: Destination, channels: readonly Channel[]): Price | null
-  /** Tells whether a provider hears how the requests of its messages ended. */
+  /** Tells whether a provider hears how the requests of its messages ended, or is asked for their prices then. */
   takesReports(provider: string): boolean
-  /** Reports how a request ended to the provider of one of its messages. Never rejects. */
-  report(provider: string, report: OutcomeReport): Promise<ReportResult>
+  /**
+   * Reports how a request ended to the provider of one of its messages, and asks for the price if it is only told on demand.
+   * Never rejects.
+   */
+  report(provider: string, report: OutcomeReport): Promise<ReportedResult>
 }
 
 /** The destination of a request's messages. */

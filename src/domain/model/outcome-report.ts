@@ -1,3 +1,4 @@
+import type { Price } from './price.ts'
 import type { Channel } from './request.ts'
 
 /** How a request ended: its final status. */
@@ -15,6 +16,8 @@ export type OutcomeReport = {
   outcome: Outcome
   /** When the request ended, in milliseconds since the epoch. */
   endedAt: number
+  /** Whether the provider has named the price of the message. */
+  isCharged: boolean
 }
 
 /**
@@ -28,3 +31,12 @@ export type ReportResult =
   | { kind: 'done' }
   | { kind: 'rejected'; providerCode: string }
   | { kind: 'retry'; providerCode: string; retryAfterSeconds?: number }
+
+/**
+ * Result of a report, and of asking for the price of the message.
+ *
+ * - `charge`: the price that the provider names.
+ * - `price_pending`: the outcome was reported, but the provider does not know the price yet.
+ */
+export type ReportedResult =
+  Exclude<ReportResult, { kind: 'done' }> | { kind: 'done'; charge?: Price } | { kind: 'price_pending' }

@@ -9,7 +9,7 @@ import { breakdownChange, chargeCounts } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
-import { noCost } from '../model/price.ts'
+import { noCost, type Price } from '../model/price.ts'
 import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
@@ -41,10 +41,7 @@ export function createDeliveryReceipts(
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const isReopened = await store.decide({
-      preload: {
-        first: () => ({ request: key.requestId, messages: [key.requestId] }),
-        next: (rows) => nameClosableRows(rows, key.requestId),
-      },
+      preload: messageRows(key),
       decide(rows): Decision<boolean> {
         const now = rows.now(clock)
         const closable = readClosable(rows, key.requestId)
@@ -107,6 +104,21 @@ export function createDeliveryReceipts(
       await drop(provider, early)
     },
 
+    /** Applies the price that a provider names for a message outside of receipts. */
+    async applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void> {
+      await store.decide({
+        preload: messageRows(key),
+        decide(rows): Decision<void> {
+          const closable = readClosable(rows, key.requestId)
+          const message = rows.messages(key.requestId).find((one) => one.message === key.message)
+          if (!closable || message?.provider !== provider) return { result: undefined, changes: [] }
+          const { priced, costs } = applyCharge({ ...closable, message }, provider, { charge })
+          const changes: Change[] = [...costs, { kind: 'message', message: priced, isNew: false }]
+          return { result: undefined, changes: costs.length > 0 ? changes : [] }
+        },
+      })
+    },
+
     /** Does the same for a relayed message. */
     async applyEarlyToRelayed(id: string, provider: string, messageId: string | null): Promise<void> {
       const early = await findEarly(id, provider, messageId)
@@ -114,6 +126,12 @@ export function createDeliveryReceipts(
     },
   }
 }
+
+/** Names the rows of a message and of what closes its request. */
+const messageRows = ({ requestId }: MessageKey) => ({
+  first: () => ({ request: requestId, messages: [requestId] }),
+  next: (rows: Parameters<typeof nameClosableRows>[0]) => nameClosableRows(rows, requestId),
+})
 
 /** Decides what a receipt changes. @returns whether the message was reopened for another candidate */
 function applyReceipt(
@@ -134,11 +152,15 @@ function applyReceipt(
     }
   if (failure?.class === 'blocked_by_carrier')
     costs.push(breakdownChange({ ...request, provider }, { blocked: 1 }, now))
+  const messageId = message.messageId ?? receipt.messageId
+  // The response to the send was lost, so only now does otpd know which message to report.
+  const isReportable = message.messageId === null && messageId !== null && delivery.takesReports(provider)
   const received: Message = {
     ...priced,
     status,
-    messageId: message.messageId ?? receipt.messageId,
+    messageId,
     failure: failure?.class ?? null,
+    ...(isReportable && { reportDueAt: request.expiresAt }),
     updatedAt: now,
   }
   const withRequest = (deliveryStatus: DeliveryStatus): Change[] => {
@@ -186,7 +208,7 @@ function applyReceipt(
 function applyCharge(
   { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
   provider: string,
-  { charge }: Receipt,
+  { charge }: Pick<Receipt, 'charge'>,
 ): { priced: Message; costs: Change[] } {
   if (charge === undefined || charge === message.chargedPrice) return { priced: message, costs: [] }
   const [onlyChannel, ...others] = message.channels

@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { Keys } from '../model/keys.ts'
 import type { LoadedMessage, MessageKey } from '../model/message.ts'
+import type { Price } from '../model/price.ts'
 import type { Outcome } from '../model/outcome-report.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { isLiving, type OtpRequest } from '../model/request.ts'
@@ -19,12 +20,16 @@ const concurrentMax = 10
 const promptMax = 10_000
 
 export const reportLifetimeMs = dayMs
+/** Pause before a price is asked for again; the outcome is reported again then, too. */
+const pricePauseMs = 2 * minuteMs
 
 type OutcomeReportNeeds = {
   store: Store<'leases' | 'otpDeliveries'>
   clock: Clock
   keys: Keys
   delivery: Delivery
+  /** Applies the price that a provider names for a message. */
+  applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void>
   /** Called with reports that the provider refused, or did not take for a day. */
   onLost(facts: { requestId: string; provider: string; reason: string }): void
   /** Called with unexpected errors; the reports are tried again. */
@@ -96,9 +101,16 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       code: deriveStoredCode(keys, request),
       outcome: outcomeOf(request),
       endedAt: endOf(request),
+      isCharged: message.chargedPrice !== null,
     })
-    if (result.kind === 'done') return null
+    if (result.kind === 'done') {
+      if (result.charge !== undefined) await needs.applyCharge(message, provider, result.charge)
+      return null
+    }
     const ageMs = now - request.expiresAt
+    // The estimate stays if the provider does not name the price within a day.
+    if (result.kind === 'price_pending')
+      return ageMs >= reportLifetimeMs ? null : now + Math.max(pricePauseMs, backoffMs(ageMs))
     if (result.kind === 'rejected' || ageMs >= reportLifetimeMs) {
       onLost({ requestId: request.id, provider, reason: result.providerCode })
       return null

@@ -5,6 +5,7 @@ import { twilio } from '../../../src/delivery/providers/twilio.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
+  longTimeout,
   makeProvider,
   readCallback,
   sendTo,
@@ -140,6 +141,34 @@ describe('an error', () => {
       },
     })
     server.takeCall()
+  })
+})
+
+describe('the price', () => {
+  const find = (messageId: string) => {
+    const provider = makeProvider(twilio, { ...settings, baseUrl: server.url })
+    return provider.findCharge?.({ messageId, channel: 'sms' }, longTimeout())
+  }
+
+  test('is that of the message or call, which is negative in the documentation', async () => {
+    server.setResponse(200, { sid: 'SM1', status: 'delivered', price: '-0.00750', price_unit: 'USD' })
+    expect(await find('SM1')).toEqual({ kind: 'charge', charge: { amount: 7_500, currency: 'USD' } })
+    const { method, path, headers } = server.takeCall()
+    expect([method, path]).toEqual(['GET', `/2010-04-01/Accounts/${accountSid}/Messages/SM1.json`])
+    expect(headers['authorization']).toStartWith('Basic ')
+    await find('CA1')
+    expect(server.takeCall().path).toEndWith('/Calls/CA1.json')
+  })
+
+  test('may come later, unless Twilio does not know the message', async () => {
+    for (const response of [{ status: 'sent', price: null, price_unit: 'USD' }, 'not JSON']) {
+      server.setResponse(200, response)
+      expect(await find('SM1')).toEqual({ kind: 'pending' })
+    }
+    server.setResponse(429, { code: 20429 })
+    expect(await find('SM1')).toEqual({ kind: 'pending' })
+    server.setResponse(404, { code: 20404 })
+    expect(await find('SM1')).toEqual({ kind: 'none' })
   })
 })
 
