@@ -25,16 +25,27 @@ export const allowances = {
 const inFlight = { share: 0.2, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
 
 /**
- * From this share of a country's allowance on, messages go to the networks (devices) that sent least: up to `few` at first,
- * from `to` on to those that sent none. Each phone that was verified from there adds one, and a phone that had a message
- * today has some more, since people ask again. The last part is for those from which a phone was verified. Two refused messages
- * of a network count as one that it sent.
+ * From this share of a country's allowance on, messages go to the networks (devices) that sent least: once so much is spent, or
+ * would be in a day at the pace of the last hour, if that had `hour` messages. Networks get up to `few` at first, from `to` on
+ * one; one in flight does not count, since people correct a number that they mistyped. Each phone that was verified from there
+ * adds one, and a phone that had a message today has some more, since people ask again. The last part is for those from which a
+ * phone was verified. Two refused messages of a network count as one that it sent.
  */
-export const scarcity = { from: 0.5, few: 4, to: 0.55, repeats: 3, last: 0.95, refused: 0.5 } as const
+export const scarcity = {
+  from: 0.5,
+  hour: 60,
+  few: 4,
+  to: 0.55,
+  repeats: 3,
+  last: 0.95,
+  refused: 0.5,
+} as const
 
 /** Unverified messages of one subject in the last 24 hours, and its evidence. */
 export type Usage = {
   unverified: number
+  /** Those of the last hour that are not in flight. */
+  lastHour: number
   inFlight: number
   evidence: number
   /** Unverified messages of the last 14 days: of networks and devices. */
@@ -83,10 +94,12 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const rules: GuardRule[] = []
   const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
   const share = country.unverified / (times * own)
+  const hour = country.lastHour >= scarcity.hour ? country.lastHour : 0
+  const pace = Math.max(share, (24 * hour) / (times * own))
   if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(country, namedBase, times) && pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')
-  if (rules.length === 0 && share >= scarcity.from && !isFair(usages, share)) rules.push('FAIR_SHARE')
+  if (rules.length === 0 && pace >= scarcity.from && !isFair(usages, share, pace)) rules.push('FAIR_SHARE')
   const isExceeded = (kind: SubjectKind, usage: Usage | undefined, max: number) =>
     usage !== undefined && weigh(usage, max) >= times * allowanceOf(kind, usage.evidence)
   if (isExceeded('prefix', prefix, inFlight.prefixMax)) rules.push('PREFIX_UNVERIFIED')
@@ -96,21 +109,28 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
 }
 
 /** Tells whether a message is among the least of a scarce country. Without a network or device it is. */
-function isFair({ network, device, isRepeat }: Usages, share: number): boolean {
+function isFair({ network, device, isRepeat }: Usages, share: number, pace: number): boolean {
   // Anyone can make up the name of a device; only one that verified a phone speaks for its owner.
   const told = network
     ? [network, ...(device && device.evidence > 0 ? [device] : [])]
     : device
       ? [device]
       : []
-  return told.length === 0 || told.some((usage) => isAmongLeast(usage, share, isRepeat))
+  return told.length === 0 || told.some((usage) => isAmongLeast(usage, share, pace, isRepeat))
 }
 
 /** Tells whether a network or device is among those that sent least. */
-function isAmongLeast({ unverified, earlier, evidence }: Usage, share: number, isRepeat: boolean): boolean {
+function isAmongLeast(
+  { unverified, earlier, inFlight: flying, evidence }: Usage,
+  share: number,
+  pace: number,
+  isRepeat: boolean,
+): boolean {
   const { few, from, to, repeats, last } = scarcity
   if (share >= last && evidence === 0) return false
-  const base = Math.max(1, few - ((few - 1) * (share - from)) / (to - from))
+  const base = Math.max(1, few - ((few - 1) * (pace - from)) / (to - from))
   // Customers of a network that verifies phones share it with those who do not.
-  return (evidence > 0 ? unverified : earlier) < base + evidence + (isRepeat ? repeats : 0)
+  return (
+    (evidence > 0 ? unverified : earlier - Math.min(flying, 1)) < base + evidence + (isRepeat ? repeats : 0)
+  )
 }

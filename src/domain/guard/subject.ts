@@ -82,12 +82,17 @@ export function closeSubject(subject: Subject): GuardRow {
 }
 
 /** Tells what an allowance is compared with. */
-export const usageOf = ({ unverified, evidence, recent, earlier, about, now }: Subject): Usage => ({
-  unverified: total(unverified),
-  earlier: total(earlier),
-  inFlight: (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now),
-  evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
-})
+export function usageOf({ unverified, evidence, recent, earlier, about, now }: Subject): Usage {
+  const inFlight = (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now)
+  const lastHour = (unverified[1] ?? 0) + (unverified[2] ?? 0) * remaining(windows.unverified, now)
+  return {
+    unverified: total(unverified),
+    lastHour: Math.max(0, lastHour - inFlight),
+    earlier: total(earlier),
+    inFlight,
+    evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
+  }
+}
 
 /** Unverified messages of the ten minutes before those in flight. */
 export const recentlyUnverified = ({ recent }: Subject): number =>

@@ -3,6 +3,7 @@ import { findExceeded, isFromPool, type Usage, type Usages } from '../../../src/
 
 const usage = (unverified = 0, evidence = 0, inFlight = 0, earlier = unverified): Usage => ({
   unverified,
+  lastHour: 0,
   evidence,
   inFlight,
   earlier,
@@ -88,6 +89,22 @@ describe('once half of the allowance of a country is spent', () => {
     const last = { country: usage(2400, 120) }
     expect(findExceeded(usages({ ...last, network: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...last, network: usage(0, 1) }))).toEqual([])
+  })
+
+  test('so it is at a pace that would spend half of it in a day, from a message a minute on', () => {
+    const at = (lastHour: number, evidence: number): Partial<Usages> => ({
+      country: { ...usage(150, evidence), lastHour },
+      network: usage(1),
+    })
+    expect(findExceeded(usages(at(100, 235)))).toEqual([])
+    expect(findExceeded(usages(at(110, 200)))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages(at(59, 100)))).toEqual([])
+  })
+
+  test('a typing error that was just made does not count', () => {
+    const end = { country: usage(2000, 120) }
+    expect(findExceeded(usages({ ...end, network: usage(1, 0, 1) }))).toEqual([])
+    expect(findExceeded(usages({ ...end, network: usage(2, 0, 2) }))).toEqual(['FAIR_SHARE'])
   })
 
   test('a network that verified nothing is known by its unverified messages of two weeks', () => {
