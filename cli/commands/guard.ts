@@ -114,7 +114,9 @@ function statusText(
         ]),
     ...alerts.map(({ country, developerId, until }) =>
       paint.red(
-        `Alert: ${printable(country)} of ${printable(developerId)} has more unverified messages than usual (until ${zonedTime(until)})`,
+        country === 'pool'
+          ? `Alert: ${printable(developerId)} has spent the pool of all countries (until ${zonedTime(until)})`
+          : `Alert: ${printable(country)} of ${printable(developerId)} has more unverified messages than usual (until ${zonedTime(until)})`,
       ),
     ),
   ].join('\n')

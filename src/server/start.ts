@@ -167,7 +167,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
         metrics?.recordGuardAlert(alert.country)
         log.warn(
           'more messages than usual are not verified: this may be SMS pumping; see otpd guard status, and guard.deniedCountries',
-          alert,
+          { ...alert, prefix: alert.prefix ?? undefined },
         )
       },
     })

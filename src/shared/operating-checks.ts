@@ -70,11 +70,11 @@ export function openCircuitCheck(
   )
 }
 
-/** Reports a country with more unverified messages than usual. */
+/** Reports a country with more unverified messages than usual; `pool` is what all countries send beyond their allowances. */
 export const guardAlertCheck = (country: string): Check =>
   warning(
     'guard alert',
-    `${country}: more messages than usual are not verified, which may be SMS pumping`,
+    `${country === 'pool' ? 'many countries' : country}: more messages than usual are not verified, which may be SMS pumping`,
     'Look at otpd logs --type guard.alert,otp.sent; to stop sending there, set deniedCountries in [guard].',
   )
 

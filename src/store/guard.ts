@@ -1,5 +1,11 @@
 import { and, eq, gt, gte, like, lt, lte, sql } from 'drizzle-orm'
-import { decisionsMs, GuardFault, type GuardRow, type GuardRule } from '../domain/model/guard.ts'
+import {
+  decisionsMs,
+  GuardFault,
+  type GuardCounts,
+  type GuardRow,
+  type GuardRule,
+} from '../domain/model/guard.ts'
 import type { GuardChanges, GuardRows, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
@@ -17,7 +23,7 @@ function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
   const found = new Map<string, GuardRow>()
   for (const { subject, windows, alertedAt, until } of rows)
     if (windows !== unused)
-      found.set(subject, { windows: JSON.parse(windows) as number[][], alertedAt, until })
+      found.set(subject, { windows: JSON.parse(windows) as GuardCounts, alertedAt, until })
   return found
 }
 

@@ -1,11 +1,16 @@
-import { namesOf, type GuardFacts } from '../../src/domain/guard/facts.ts'
 import { createGuard, type Guard } from '../../src/domain/guard/guard.ts'
 import type { GuardVerdict } from '../../src/domain/guard/judge.ts'
 import type { GuardChanges, GuardRows } from '../../src/domain/store/guard.ts'
 import type { Operation, Rows } from '../../src/domain/store/operation.ts'
-import type { GuardedMessage, GuardedRequest, GuardKeys } from '../../src/domain/guard/row-keys.ts'
+import {
+  firstNames,
+  namesOf,
+  type GuardedMessage,
+  type GuardedRequest,
+  type GuardKeys,
+} from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
-import { openSubject } from '../../src/domain/guard/subject.ts'
+import { usageOf } from '../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../src/domain/guard/settings.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -48,18 +53,19 @@ export function createMemoryGuardStore() {
 export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
   const call = <R>(
     toKeys: () => GuardKeys | undefined,
-    decide: (facts: GuardFacts | undefined) => { result: R; changes: GuardChanges },
+    decide: (rows: GuardRows, keys: GuardKeys | undefined) => { result: R; changes: GuardChanges },
+    now?: number,
   ): Promise<R> =>
     store.decide({
       preload: {
         first: () => ({}),
         next(rows) {
           const keys = toKeys()
-          return keys && { guard: namesOf(rows.guard, keys) }
+          return keys && { guard: now === undefined ? firstNames(keys) : namesOf(rows.guard, keys, now) }
         },
       },
       decide(rows) {
-        const { result, changes } = decide(guard.readFacts(rows.guard, toKeys()))
+        const { result, changes } = decide(rows.guard, toKeys())
         return { result, changes: [{ kind: 'guard', changes }] }
       },
     })
@@ -67,20 +73,21 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
     evaluate: (message: GuardedMessage, sender: Sender, now: number): Promise<GuardVerdict> =>
       call(
         () => guard.keysToJudge(message, sender, now),
-        (facts) => {
-          const { verdict, changes } = guard.judge(facts, message, sender)
+        (rows, keys) => {
+          const { verdict, changes } = guard.judge(rows, keys, message, sender, now)
           return { result: verdict, changes }
         },
+        now,
       ),
     convert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
         () => guard.keysToConvert(request, sender, now),
-        (facts) => ({ result: undefined, changes: guard.convert(facts, request, sender, now) }),
+        (rows, keys) => ({ result: undefined, changes: guard.convert(rows, keys, request, sender, now) }),
       ),
     revert: (request: GuardedRequest, sender: Sender, now: number): Promise<void> =>
       call(
         () => guard.keysToRevert(request, sender),
-        (facts) => ({ result: undefined, changes: guard.revert(facts, request, now) }),
+        (rows, keys) => ({ result: undefined, changes: guard.revert(rows, keys, request, now) }),
       ),
   }
 }
@@ -174,8 +181,8 @@ export const stranger: Sender = {
 export function createGuardBench(changes: Partial<GuardSettings> = {}) {
   const memory = createMemoryGuardStore()
   const fixture = createGuardFixture(memory, { ...guardOff, ...changes })
-  const open = (key: string) => openSubject(memory.rows.get(key), fixture.clock.now())
-  return { ...fixture, open }
+  const usage = (key: string) => usageOf(memory.rows.get(key), fixture.clock.now())
+  return { ...fixture, memory, usage }
 }
 export type GuardBench = ReturnType<typeof createGuardBench>
 

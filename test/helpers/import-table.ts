@@ -79,7 +79,7 @@ export const importRules: readonly ImportRule[] = [
     area: 'src/domain/upkeep',
     imports: [
       ...domain('accounts', 'limits', 'log', 'model', 'otp', 'store'),
-      ...domain('guard/facts.ts', 'guard/list-rules.ts', 'guard/row-keys.ts', 'guard/subject.ts'),
+      ...domain('guard/list-rules.ts', 'guard/row-keys.ts', 'guard/subject.ts'),
     ],
     packages: nodeCrypto,
   },

@@ -52,6 +52,8 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/http/errors.ts',
   'src/http/oauth.ts',
   'src/http/query.ts',
+  'src/domain/guard/subject.ts',
+  'src/domain/upkeep/guard-walks.ts',
   'src/store/guard.ts',
   'src/store/postgres-call-queries.ts',
   'src/store/postgres-call-rows.ts',

@@ -6,7 +6,7 @@ import { writeLastBackup } from '../../src/backups/last-backup.ts'
 import { emailAlerts } from '../../src/delivery/alerts/email-alerts.ts'
 import { webhookAlerts } from '../../src/delivery/alerts/http-alerts.ts'
 import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
-import { noGuardChanges } from '../../src/domain/guard/facts.ts'
+import { noGuardChanges } from '../../src/domain/store/guard.ts'
 import { alertKinds } from '../../src/domain/model/alert.ts'
 import { createNoticeSender } from '../../src/domain/upkeep/alert-notices.ts'
 import { recordObservation } from '../../src/domain/upkeep/alerts.ts'
@@ -217,7 +217,7 @@ describeEachDatabase('a day with every fault', (database) => {
                   [
                     `${developer.developer.id} DE`,
                     {
-                      windows: [[Math.floor(clock.now() / hourMs), 70]],
+                      windows: { unverified: [Math.floor(clock.now() / hourMs), 70] },
                       alertedAt: clock.now(),
                       until: today() + 2,
                     },

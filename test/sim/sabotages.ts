@@ -339,29 +339,19 @@ export const sabotages: readonly Sabotage[] = [
     'domain/guard/allowances.ts',
     ['domain/guard/allowances', 'domain/guard/guard'],
     [
-      ['the guard has no bound of a country', 'if (share >= 1)', 'if (share >= 1e9)'],
-      ['the guard has no bound of the pool', 'pool >= times * allowances.pool.perDay', 'pool < 0'],
+      ['the guard has no bound of a country', 'if (spent >= 1)', 'if (spent >= 1e9)'],
       [
-        'the guard has no bound of a prefix',
-        "if (isExceeded('prefix', prefix, inFlight.prefixMax))",
-        'if (prefix === null)',
+        'the guard has no bound of the pool',
+        'usages.pool >= times * allowances.pool.perDay',
+        'usages.pool < 0',
       ],
-      [
-        'the guard has no bound of a network',
-        "if (isExceeded('network', network, inFlight.networkMax))",
-        'if (network === null)',
-      ],
-      [
-        'the guard has no bound of a device',
-        "if (isExceeded('device', device, inFlight.deviceMax))",
-        'if (device === null)',
-      ],
-      ['the guard is not fair', '!isFair(usages, share)', 'false'],
-      [
-        'any name of a device counts',
-        'device && device.evidence > 0 ? [device] : []',
-        'device ? [device] : []',
-      ],
+      ...['prefix', 'network', 'device'].map((kind): [string, string, string] => [
+        `the guard has no bound of a ${kind}`,
+        "['prefix', 'network', 'device'] as const",
+        `${JSON.stringify(['prefix', 'network', 'device'].filter((other) => other !== kind))} as const`,
+      ]),
+      ['the guard is not fair', '!isFair(usages, spent, pace)', 'false'],
+      ['any name of a device counts', 'network && device?.evidence === 0 ? undefined : device', 'device'],
     ],
   ),
   ...inFile(

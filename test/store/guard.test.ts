@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { noGuardChanges } from '../../src/domain/guard/facts.ts'
+import { noGuardChanges } from '../../src/domain/store/guard.ts'
 import { GuardFault } from '../../src/domain/model/guard.ts'
 import type { GuardChanges } from '../../src/domain/store/guard.ts'
 import { dayMs, hourMs } from '../../src/shared/durations.ts'
@@ -15,7 +15,7 @@ describeEachDatabase("the guard's counters", (database, kind) => {
     store().write(({ guard }) => guard.apply({ ...noGuardChanges(), ...changes }))
 
   test('are read as they were last written, by their keys', async () => {
-    const row = { windows: [[1, 2, 3]], alertedAt: 5, until: 20_000 }
+    const row = { windows: { unverified: [1, 2, 3] }, alertedAt: 5, until: 20_000 }
     await apply({ rows: new Map([['b', row]]) })
     const rows = new Map([
       ['b', { ...row, alertedAt: 6 }],
@@ -29,7 +29,7 @@ describeEachDatabase("the guard's counters", (database, kind) => {
   })
 
   test('of developers are listed by the first part of their keys', async () => {
-    const row = { windows: [[1, 2]], alertedAt: 0, until: 20_000 }
+    const row = { windows: { unverified: [1, 2] }, alertedAt: 0, until: 20_000 }
     const keys = ['dev_1 NL', 'dev_1 pool', 'dev_11 NL', 'dev_1aaaaaaaaaaaa']
     await apply({ rows: new Map(keys.map((key) => [key, row])) })
     expect([...(await store().read.guard.named('dev_1 ')).keys()].toSorted()).toEqual(keys.slice(0, 2))
@@ -37,7 +37,7 @@ describeEachDatabase("the guard's counters", (database, kind) => {
   })
 
   test('report a row that cannot be written as a fault of the guard', async () => {
-    const row = { windows: [], alertedAt: 0.5, until: NaN }
+    const row = { windows: {}, alertedAt: 0.5, until: NaN }
     const written = store().write(({ guard }) =>
       guard.apply({ ...noGuardChanges(), rows: new Map([['dev_1 bad', row]]) }),
     )
@@ -126,7 +126,11 @@ describeEachDatabase("the guard's counters", (database, kind) => {
     const changes = noGuardChanges()
     for (const days of [-1, 0, 1])
       for (let i = 0; i < 3; i++)
-        changes.rows.set(`row ${days} ${i}`, { windows: [[1, 2]], alertedAt: 0, until: today + days })
+        changes.rows.set(`row ${days} ${i}`, {
+          windows: { unverified: [1, 2] },
+          alertedAt: 0,
+          until: today + days,
+        })
     for (const age of [26, 25, 24, 0]) {
       const hour = Math.floor(now / hourMs) - age
       const decision = { hour, rule: 'TOTAL_DAILY', country: 'XX', flagged: 0, blocked: 1 } as const

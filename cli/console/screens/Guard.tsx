@@ -189,7 +189,12 @@ function guardLines(
       : []),
     ...alerts.map(({ country, until }): Line => [
       ' ',
-      status('bad', `${country} has more unverified messages than usual`),
+      status(
+        'bad',
+        country === 'pool'
+          ? 'The pool of all countries is spent'
+          : `${country} has more unverified messages than usual`,
+      ),
       { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: paint.dim },
     ]),
     '',

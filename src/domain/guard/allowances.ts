@@ -1,3 +1,4 @@
+import { utcDay } from '../log/analytics.ts'
 import type { GuardRule } from '../model/guard.ts'
 
 /**
@@ -7,9 +8,10 @@ import type { GuardRule } from '../model/guard.ts'
  */
 export const allowances = {
   country: { base: 0, perPhone: 20 },
-  prefix: { base: 30, perPhone: 20 },
-  network: { base: 30, perPhone: 10 },
-  device: { base: 5, perPhone: 5 },
+  /** Messages of the last two minutes count a fifth, up to `inFlight` of them: most are about to be verified. */
+  prefix: { base: 30, perPhone: 20, inFlight: 30, rule: 'PREFIX_UNVERIFIED' },
+  network: { base: 30, perPhone: 10, inFlight: Infinity, rule: 'NETWORK_UNVERIFIED' },
+  device: { base: 5, perPhone: 5, inFlight: 0, rule: 'DEVICE_UNVERIFIED' },
   /** Messages that all countries of a developer may send together beyond their own allowances, and one of them. */
   pool: { perDay: 300, perCountry: 100 },
   /**
@@ -20,9 +22,6 @@ export const allowances = {
   /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */
   named: { base: 100, launchBase: 1_000, launchDays: 7 },
 } as const
-
-/** Share by which messages of the last two minutes count, and of how many: most are about to be verified. */
-const inFlight = { share: 0.2, prefixMax: 30, networkMax: Infinity, deviceMax: 0 } as const
 
 /**
  * From this share of a country's allowance on, messages go to the networks (devices) that sent least: once so much is spent, or
@@ -66,22 +65,25 @@ export type Usages = {
   isRepeat: boolean
 }
 
-type SubjectKind = 'country' | 'prefix' | 'network' | 'device'
-
 /** Own allowance of a subject. */
-export const allowanceOf = (kind: SubjectKind, evidence: number): number =>
+export const allowanceOf = (kind: 'country' | 'prefix' | 'network' | 'device', evidence: number): number =>
   allowances[kind].base + allowances[kind].perPhone * evidence
 
-/** Weighs messages in flight less than those that were left unverified. */
-const weigh = ({ unverified, inFlight: flying }: Usage, max: number): number =>
-  unverified - (1 - inFlight.share) * Math.min(flying, max, unverified)
-
 /** Allowance of the codes of other systems to a country. */
-export const relayAllowance = (usualDay: number, namedBase = 0): number =>
-  Math.max(allowances.relay.base, allowances.relay.growth * usualDay, namedBase)
+export const relayAllowance = (usualDay = 0, base = 0): number =>
+  Math.max(allowances.relay.base, allowances.relay.growth * usualDay, base)
+
+/** Own base of the allowance of a country that `guard.countries` has named since a day: more in its first days. */
+export const namedBase = (launchDay: number | undefined, now: number): number | undefined => {
+  const { base, launchBase, launchDays } = allowances.named
+  return launchDay && (utcDay(now) < launchDay + launchDays ? launchBase : base)
+}
 
 /** Tells whether a message would leave beyond the own allowance of its country, so that the pool pays for it. */
-export const isFromPool = (country: Usage, namedBase: number | undefined, times = 1): boolean =>
+export const isFromPool = (
+  { country, namedBase }: Pick<Usages, 'country' | 'namedBase'>,
+  times = 1,
+): boolean =>
   namedBase === undefined && country.unverified >= times * allowanceOf('country', country.evidence)
 
 /**
@@ -90,47 +92,39 @@ export const isFromPool = (country: Usage, namedBase: number | undefined, times 
  * @param times multiplies all of them
  */
 export function findExceeded(usages: Usages, times = 1): GuardRule[] {
-  const { country, namedBase, pool, prefix, network, device } = usages
+  const { country, namedBase } = usages
   const rules: GuardRule[] = []
   const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
-  const share = country.unverified / (times * own)
-  const hour = country.lastHour >= scarcity.hour ? country.lastHour : 0
-  const pace = Math.max(share, (24 * hour) / (times * own))
-  if (share >= 1) rules.push('COUNTRY_UNVERIFIED')
-  if (isFromPool(country, namedBase, times) && pool >= times * allowances.pool.perDay)
+  const spent = country.unverified / (times * own)
+  if (spent >= 1) rules.push('COUNTRY_UNVERIFIED')
+  if (isFromPool(usages, times) && usages.pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')
-  if (rules.length === 0 && pace >= scarcity.from && !isFair(usages, share, pace)) rules.push('FAIR_SHARE')
-  const isExceeded = (kind: SubjectKind, usage: Usage | undefined, max: number) =>
-    usage !== undefined && weigh(usage, max) >= times * allowanceOf(kind, usage.evidence)
-  if (isExceeded('prefix', prefix, inFlight.prefixMax)) rules.push('PREFIX_UNVERIFIED')
-  if (isExceeded('network', network, inFlight.networkMax)) rules.push('NETWORK_UNVERIFIED')
-  if (isExceeded('device', device, inFlight.deviceMax)) rules.push('DEVICE_UNVERIFIED')
+  const pace =
+    country.lastHour < scarcity.hour ? spent : Math.max(spent, (24 * country.lastHour) / (times * own))
+  if (rules.length === 0 && !isFair(usages, spent, pace)) rules.push('FAIR_SHARE')
+  for (const kind of ['prefix', 'network', 'device'] as const) {
+    const usage = usages[kind]
+    if (!usage) continue
+    const { inFlight, rule } = allowances[kind]
+    const weighed = usage.unverified - 0.8 * Math.min(usage.inFlight, inFlight, usage.unverified)
+    if (weighed >= times * allowanceOf(kind, usage.evidence)) rules.push(rule)
+  }
   return rules
 }
 
-/** Tells whether a message is among the least of a scarce country. Without a network or device it is. */
-function isFair({ network, device, isRepeat }: Usages, share: number, pace: number): boolean {
-  // Anyone can make up the name of a device; only one that verified a phone speaks for its owner.
-  const told = network
-    ? [network, ...(device && device.evidence > 0 ? [device] : [])]
-    : device
-      ? [device]
-      : []
-  return told.length === 0 || told.some((usage) => isAmongLeast(usage, share, pace, isRepeat))
-}
-
-/** Tells whether a network or device is among those that sent least. */
-function isAmongLeast(
-  { unverified, earlier, inFlight: flying, evidence }: Usage,
-  share: number,
-  pace: number,
-  isRepeat: boolean,
-): boolean {
-  const { few, from, to, repeats, last } = scarcity
-  if (share >= last && evidence === 0) return false
+/**
+ * Tells whether a message comes from a network or device that sent least, if its country is scarce. If the application tells
+ * neither, it does.
+ */
+function isFair({ network, device, isRepeat }: Usages, spent: number, pace: number): boolean {
+  const { from, few, to, repeats, last } = scarcity
+  if (pace < from || !(network ?? device)) return true
   const base = Math.max(1, few - ((few - 1) * (pace - from)) / (to - from))
-  // Customers of a network that verifies phones share it with those who do not.
-  return (
-    (evidence > 0 ? unverified : earlier - Math.min(flying, 1)) < base + evidence + (isRepeat ? repeats : 0)
-  )
+  // Anyone can make up the name of a device; only one that verified a phone speaks for its owner.
+  return [network, network && device?.evidence === 0 ? undefined : device].some((usage) => {
+    if (!usage || (spent >= last && usage.evidence === 0)) return false
+    // Customers of a network that verifies phones share it with those who do not.
+    const sent = usage.evidence > 0 ? usage.unverified : usage.earlier - Math.min(usage.inFlight, 1)
+    return sent < base + usage.evidence + (isRepeat ? repeats : 0)
+  })
 }

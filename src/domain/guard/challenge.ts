@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import type { Clock } from '../model/clock.ts'
 import { ServiceError } from '../model/errors.ts'
 import type {
@@ -21,8 +20,8 @@ export type ChallengeAnswer =
   | { outcome: 'none' | 'failed' }
   | {
       outcome: 'passed'
-      /** Row that remembers a solution which otpd checked itself; its `until` is a UTC day. */
-      once: { key: string; until: number } | undefined
+      /** Row that remembers a solution which otpd checked itself. */
+      once: string | undefined
     }
 
 /** No token came with the message. */
@@ -52,8 +51,7 @@ export function createChallenges(needs: {
     needs.onChecked?.('altcha', solved ? { outcome: 'passed' } : { outcome: 'failed', error: 'wrong or old' })
     if (!solved) return { outcome: 'failed' }
     // Whether it was used before is known only once its row is locked.
-    const once = { key: `challenge ${solved.challenge}`, until: utcDay(solved.expiresAt) + 1 }
-    return { outcome: 'passed', once }
+    return { outcome: 'passed', once: `challenge ${solved.challenge}` }
   }
 
   return {

@@ -1,9 +1,7 @@
 import { GuardFault, type GuardAlert } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
-import type { GuardRows } from '../store/guard.ts'
-import { noGuardChanges, readGuardFacts, type GuardFacts } from './facts.ts'
-import { createGuardJudge, type GuardJudge } from './judge.ts'
-import type { GuardKeys } from './row-keys.ts'
+import { noGuardChanges, type GuardRows } from '../store/guard.ts'
+import { createGuardJudge, passUncounted, type GuardJudge } from './judge.ts'
 import { isTrustedPhone, type GuardSettings } from './settings.ts'
 
 /**
@@ -12,8 +10,6 @@ import { isTrustedPhone, type GuardSettings } from './settings.ts'
  * the operation again without them (`GuardRows.fault`).
  */
 export type Guard = GuardJudge & {
-  /** As `readGuardFacts`. @returns undefined also if the rows cannot be read or written */
-  readFacts(rows: GuardRows, keys: GuardKeys | undefined): GuardFacts | undefined
   /** Called when the guard itself fails. */
   onFault(error: unknown): void
   /** Called with a new alert, after its transaction. */
@@ -42,36 +38,32 @@ export function createGuard(needs: {
   let { settings: currentSettings } = needs
   let current = createGuardJudge(currentSettings, needs.keys)
 
-  /** Calls a function of the guard. @returns `instead` if it fails */
-  function orElse<T>(instead: () => T, call: () => T): T {
+  /** Calls a function of the guard. @returns `instead` if it fails, or if the rows cannot be read or written */
+  function orElse<T>(instead: () => T, call: () => T, rows?: GuardRows): T {
     try {
-      return call()
+      if (!rows?.fault) return call()
+      onFault(rows.fault.cause)
     } catch (error) {
       // The store runs the operation again without the guard.
       if (error instanceof GuardFault) throw error
       onFault(error)
-      return instead()
     }
+    return instead()
   }
   const none = () => undefined
 
   return {
-    refusedChannels: (...args) =>
+    refusedChannels: (message) =>
       orElse(
         () => [],
-        () => current.refusedChannels(...args),
+        () => current.refusedChannels(message),
       ),
     keysToJudge: (...args) => orElse(none, () => current.keysToJudge(...args)),
     keysToConvert: (...args) => orElse(none, () => current.keysToConvert(...args)),
     keysToRevert: (...args) => orElse(none, () => current.keysToRevert(...args)),
-    readFacts(rows, keys) {
-      if (!rows.fault) return orElse(none, () => readGuardFacts(rows, keys))
-      onFault(rows.fault.cause)
-      return undefined
-    },
-    judge: (...args) => orElse(passUncounted, () => current.judge(...args)),
-    convert: (...args) => orElse(noGuardChanges, () => current.convert(...args)),
-    revert: (...args) => orElse(noGuardChanges, () => current.revert(...args)),
+    judge: (rows, ...args) => orElse(passUncounted, () => current.judge(rows, ...args), rows),
+    convert: (rows, ...args) => orElse(noGuardChanges, () => current.convert(rows, ...args), rows),
+    revert: (rows, ...args) => orElse(noGuardChanges, () => current.revert(rows, ...args), rows),
     onFault,
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
@@ -85,8 +77,3 @@ export function createGuard(needs: {
     isTrustedPhone: (phone) => isTrustedPhone(currentSettings, phone),
   }
 }
-
-const passUncounted = (): ReturnType<GuardJudge['judge']> => ({
-  verdict: { blocked: false, violatedRules: [] },
-  changes: noGuardChanges(),
-})

@@ -1,40 +1,32 @@
 import { utcDay } from '../log/analytics.ts'
 import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
-import type { GuardChanges } from '../store/guard.ts'
+import { noCountry } from '../model/phone.ts'
+import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
 import { dayMs } from '../../shared/durations.ts'
-import { allowanceOf, findExceeded, isFromPool, scarcity, type Usages } from './allowances.ts'
+import {
+  allowanceOf,
+  findExceeded,
+  isFromPool,
+  namedBase,
+  relayAllowance,
+  scarcity,
+  type Usages,
+} from './allowances.ts'
 import { challengeTimes } from './challenge.ts'
-import { noGuardChanges, type GuardFacts } from './facts.ts'
 import {
   createGuardRowKeys,
-  historyKey,
-  solutionOf,
   verifiedFrom,
   type CountedMessage,
   type GuardedMessage,
   type GuardedRequest,
+  type GuardKeys,
+  type RelayKeys,
   type SubjectKeys,
 } from './row-keys.ts'
-import { noCountry } from '../model/phone.ts'
-import { judgeRelayed, takeBackRelayed } from './relayed.ts'
 import { violatedListRules, type GuardSettings } from './settings.ts'
-import {
-  addEvidence,
-  addMessages,
-  closeSubject,
-  draw,
-  giveBack,
-  holdEvidence,
-  hourOf,
-  namedBase,
-  openSubject,
-  remember,
-  total,
-  usageOf,
-  type Subject,
-} from './subject.ts'
-import { findAlert, noteHours, poolAlert } from './usual.ts'
+import { hourOf, openLedger, type Ledger, type Subject } from './subject.ts'
+import { findAlert, noteHours } from './usual.ts'
 
 export type GuardVerdict = {
   blocked: boolean
@@ -47,69 +39,51 @@ export type GuardVerdict = {
 
 /**
  * Decides synchronously and without side effects: from the rows that it reads to the rows as they must be written. Without
- * facts, because a request is exempt or because they could not be read, every message passes uncounted.
+ * keys, because a request is exempt, every message passes uncounted.
  */
 export type GuardJudge = ReturnType<typeof createGuardJudge>
 
 /** Creates the judge of messages with its settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
-  const { mode } = settings
-  const isEnforced = mode === 'enforce'
+  const isEnforced = settings.mode === 'enforce'
 
   /** Compares a stranger's message with the allowances, or a multiple of them, and counts it if it passes. */
   function judgeStranger(
-    facts: GuardFacts,
-    subjects: SubjectKeys,
+    ledger: Ledger,
+    { subjects: keys, ...others }: GuardKeys & { subjects: SubjectKeys },
     message: GuardedMessage,
     isRepeat: boolean,
-    now: number,
-    changes: GuardChanges,
   ): GuardVerdict {
-    const { rows } = facts
-    const code = message.country ?? noCountry
-    const stored = rows.row(subjects.country)
-    const open = openSubjects(facts, subjects, now)
-    const { country, prefix, network, device } = open
-    const hours = noteHours(country, stored, () => rows.row(historyKey(subjects.country)))
-    if (hours) changes.rows.set(historyKey(subjects.country), hours)
-    const usage = usageOf(country)
-    const named = namedBase(settings, country, code)
-    const pool = isFromPool(usage, named) ? openSubject(rows.row(facts.keys.pool), now) : undefined
+    const subjects = openSubjects(ledger, keys)
+    const { country, prefix, network, device, pool } = subjects
     const usages: Usages = {
-      country: usage,
-      namedBase: named,
-      pool: pool ? usageOf(pool).unverified : 0,
-      prefix: usageOf(prefix),
-      network: network && usageOf(network),
-      device: device && usageOf(device),
+      country: country.usage(),
+      namedBase: noteLaunch(country, message),
+      pool: 0,
+      prefix: prefix.usage(),
+      network: network?.usage(),
+      device: device?.usage(),
       isRepeat,
     }
-    const hasPassed = takeSolution(facts, message, changes)
+    noteHours(ledger, country)
+    if (isFromPool(usages)) usages.pool = pool().usage().unverified
+    const hasPassed = takeSolution(ledger, message, others.challenge)
     const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
-    const isDrawn = !isBlocked && pool !== undefined && isFromPool(usage, named, times)
-    if (!isBlocked) countMessages(open, now, 1)
-    if (isDrawn) draw(pool, country)
-    const ofPool = pool && violatedRules.includes('POOL_UNVERIFIED') ? poolAlert(code, pool) : undefined
-    const digits = message.phone.slice(0, -4)
-    const isSpent = violatedRules.includes('COUNTRY_UNVERIFIED')
-    const alert = ofPool ?? findAlert(code, country, { digits, subject: prefix }, isSpent)
-    if (alert) (ofPool && pool ? pool : country).alertedAt = now
-    if (pool && (isDrawn || ofPool)) changes.rows.set(facts.keys.pool, closeSubject(pool))
-    const isScarce = isSpent || violatedRules.includes('FAIR_SHARE')
-    const isHeld = isScarce && holdEvidence(country)
-    if (!isBlocked) putSubjects(changes, subjects, open)
-    // A blocked message costs little: it writes nothing but what a clock brought.
-    else if ((alert && !ofPool) || hours || isHeld) changes.rows.set(subjects.country, closeSubject(country))
-    // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
-    if (isBlocked && network && subjects.network && violatedRules.includes('FAIR_SHARE')) {
-      remember(network, now, scarcity.refused)
-      changes.rows.set(subjects.network, closeSubject(network))
+    const isShared = violatedRules.includes('FAIR_SHARE')
+    if (!isBlocked) {
+      countMessages(subjects, ledger.now, 1)
+      if (isFromPool(usages, times)) country.drawFrom(pool())
     }
+    // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
+    else if (isShared) network?.add('earlier', ledger.now, scarcity.refused)
+    if (isShared || violatedRules.includes('COUNTRY_UNVERIFIED')) holdEvidence(country)
+    const alert = findAlert(message, violatedRules, country, prefix, pool)
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
-    const areCapsLeft = () => dailyCaps(settings, facts, message, now).every(({ isExceeded }) => !isExceeded)
-    const mayPass = () => findExceeded(usages, challengeTimes).length === 0 && areCapsLeft()
+    const mayPass = () =>
+      findExceeded(usages, challengeTimes).length === 0 &&
+      findExceededCaps(ledger, others, message).length === 0
     const needsChallenge = isBlocked && isOffered && mayPass()
     const isPassed = !isBlocked && hasPassed && violatedRules.length > 0
     return {
@@ -120,167 +94,173 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     }
   }
 
-  /** Tells whether a message comes with a passed challenge, and remembers a solution: each counts once. */
-  function takeSolution({ rows }: GuardFacts, message: GuardedMessage, changes: GuardChanges): boolean {
-    if (message.challenge?.outcome !== 'passed') return false
-    const solution = solutionOf(message)
-    if (!solution) return true
-    if (rows.row(solution.key)) return false
-    changes.rows.set(solution.key, { windows: [[1]], alertedAt: 0, until: solution.until })
-    return true
+  /**
+   * Compares a message with the code of another system with what is usual, because most callers never tell whether it was
+   * verified, and counts it if it passes. Beyond that the allowance of the country pays, which has evidence if they do.
+   */
+  function judgeRelayed(ledger: Ledger, keys: RelayKeys, message: GuardedMessage): GuardVerdict {
+    const [relay, country] = [ledger.open(keys.volume), ledger.open(keys.country)]
+    const base = noteLaunch(relay, message)
+    noteHours(ledger, relay, true)
+    const { unverified, evidence } = country.usage()
+    const isUnusual = relay.usage().unverified >= relayAllowance(relay.windows.usualDay, base)
+    const isExceeded = isUnusual && unverified >= allowanceOf('country', evidence)
+    const blocked = isExceeded && isEnforced
+    if (!blocked) relay.count(ledger.now, 1)
+    if (isUnusual && !isExceeded) relay.drawFrom(country)
+    const violatedRules: GuardRule[] = isExceeded ? ['RELAY_VOLUME'] : []
+    return { blocked, violatedRules, alert: findAlert(message, violatedRules, relay) }
   }
 
-  /** Counts a message against the daily cap and the daily budget of the installation, unless one of them blocks it. */
-  function violatedCaps(facts: GuardFacts, message: GuardedMessage, now: number, changes: GuardChanges) {
-    const caps = dailyCaps(settings, facts, message, now)
-    const violated = caps.filter(({ isExceeded }) => isExceeded)
-    if (violated.length === 0 || !isEnforced)
-      for (const { key, subject, amount } of caps) {
-        addMessages(subject, now, amount)
-        changes.rows.set(key, closeSubject(subject))
-      }
-    return violated.map(({ rule }) => rule)
+  /** Notes since when `guard.countries` names the country of a message. @returns its own base if it does */
+  function noteLaunch(country: Subject, { country: code }: GuardedMessage): number | undefined {
+    const isNamed = settings.countries.includes(code ?? noCountry)
+    if (isNamed !== (country.windows.launchDay !== undefined))
+      country.note({ launchDay: isNamed ? utcDay(country.now) : undefined })
+    return namedBase(country.windows.launchDay, country.now)
   }
 
-  /** Takes the messages of a request back from the unverified ones, and gives back what the pool paid too much. */
-  function takeBack(
-    facts: GuardFacts,
-    open: ReturnType<typeof openSubjects>,
-    { createdAt, resends }: GuardedRequest,
-    changes: GuardChanges,
-  ): void {
-    countMessages(open, createdAt, -1 - resends)
-    const { country } = open
-    if (total(country.drawn) === 0) return
-    const pool = openSubject(facts.rows.row(facts.keys.pool), country.now)
-    if (giveBack(country, allowanceOf('country', usageOf(country).evidence), pool))
-      changes.rows.set(facts.keys.pool, closeSubject(pool))
+  /** Lists the daily cap and the daily budget of the installation if the message would exceed them. */
+  const findExceededCaps = (ledger: Ledger, keys: GuardKeys, message: GuardedMessage): GuardRule[] =>
+    capsOf(keys, message)
+      .filter(({ key, amount, limit }) => ledger.open(key).usage().unverified + amount > limit)
+      .map(({ rule }) => rule)
+
+  function capsOf({ total, spend }: GuardKeys, { estimatePrice }: GuardedMessage) {
+    const { totalPerDay, spendPerDay } = settings
+    return [
+      { rule: 'TOTAL_DAILY' as const, key: total, limit: totalPerDay, amount: 1 },
+      {
+        rule: 'SPEND_DAILY' as const,
+        key: spend,
+        limit: spendPerDay,
+        amount: (spend ? estimatePrice?.() : null) ?? 0,
+      },
+    ].filter((cap): cap is typeof cap & { key: string } => cap.key !== undefined)
   }
 
   return {
     ...createGuardRowKeys(settings, keys),
 
-    /** Decides whether a message of this request may be sent, at the time of its keys, and counts it if so. */
+    /** Decides whether a message of this request may be sent, and counts it if so. */
     judge(
-      facts: GuardFacts | undefined,
+      rows: GuardRows,
+      keys: GuardKeys | undefined,
       message: GuardedMessage,
       sender: Sender,
+      now: number,
     ): { verdict: GuardVerdict; changes: GuardChanges } {
-      const changes = noGuardChanges()
-      const now = facts?.keys.judgedAt
-      if (!facts || now === undefined) return { verdict: { blocked: false, violatedRules: [] }, changes }
-      const country = message.country ?? noCountry
-      const violatedRules = violatedListRules(settings, message)
-      let blocked = isEnforced && violatedRules.length > 0
-      let judged: GuardVerdict | undefined
-      const { subjects, relay } = facts.keys
+      if (!keys) return passUncounted()
+      const ledger = openLedger(rows, now)
+      const { subjects, relay } = keys
+      const listed = violatedListRules(settings, message)
       // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      if (!blocked && !sender.isKnownPhone) {
-        judged = subjects
-          ? judgeStranger(facts, subjects, message, sender.sentAt > now - dayMs, now, changes)
-          : relay && judgeRelayed(settings, facts, relay, country, now, changes)
-        violatedRules.push(...(judged?.violatedRules ?? []))
-        blocked = judged?.blocked ?? false
-      }
-      const caps = blocked ? [] : violatedCaps(facts, message, now, changes)
-      violatedRules.push(...caps)
-      blocked ||= isEnforced && caps.length > 0
+      const isListed = isEnforced && listed.length > 0
+      let judged: GuardVerdict | undefined
+      if (relay && !isListed) judged = judgeRelayed(ledger, relay, message)
+      else if (subjects && !isListed)
+        judged = judgeStranger(ledger, { ...keys, subjects }, message, sender.sentAt > now - dayMs)
+      const isStopped = isListed || judged?.blocked === true
+      const caps = isStopped ? [] : findExceededCaps(ledger, keys, message)
+      const blocked = isStopped || (isEnforced && caps.length > 0)
+      if (!blocked)
+        for (const { key, amount } of capsOf(keys, message)) ledger.open(key).add('unverified', now, amount)
+      const violatedRules = [...listed, ...(judged?.violatedRules ?? []), ...caps]
       const hour = hourOf(now)
+      const code = message.country ?? noCountry
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
       for (const rule of violatedRules)
-        changes.decisions.set(`${hour} ${rule} ${country}`, { hour, rule, country, ...count })
-      return { verdict: { ...judged, blocked, violatedRules }, changes }
+        ledger.decisions.set(`${hour} ${rule} ${code}`, { hour, rule, country: code, ...count })
+      return { verdict: { ...judged, blocked, violatedRules }, changes: ledger.close() }
     },
 
     /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
     convert(
-      facts: GuardFacts | undefined,
+      rows: GuardRows,
+      keys: GuardKeys | undefined,
       request: CountedMessage,
       sender: Sender,
       now: number,
     ): GuardChanges {
-      const changes = noGuardChanges()
-      if (!facts?.keys.subjects) return changes
-      const { subjects, relay } = facts.keys
-      const open = openSubjects(facts, subjects, now)
-      const add = (subject: Subject | undefined, before: number) => {
-        if (subject && utcDay(before) !== utcDay(now)) addEvidence(subject, now, before)
+      const ledger = openLedger(rows, now)
+      if (!keys?.subjects) return ledger.close()
+      const { network, device } = keys.subjects
+      for (const subject of countedIn(openSubjects(ledger, keys.subjects))) {
+        const isSender = subject.key === network || subject.key === device
+        const before = isSender ? verifiedFrom(sender, subject.key) : sender.verifiedAt
+        if (utcDay(before) !== utcDay(now)) subject.addEvidence(before)
       }
-      add(open.country, sender.verifiedAt)
-      add(open.prefix, sender.verifiedAt)
-      if (subjects.network) add(open.network, verifiedFrom(sender, subjects.network))
-      if (subjects.device) add(open.device, verifiedFrom(sender, subjects.device))
       // The messages to a known phone were not counted.
-      if (relay) takeBackRelayed(settings, facts, relay, open.country, request, changes)
-      else if (!sender.isKnownPhone) takeBack(facts, open, request, changes)
-      putSubjects(changes, subjects, open)
-      return changes
+      if (!sender.isKnownPhone) takeBack(ledger, keys, request)
+      return ledger.close()
     },
 
     /**
      * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
      * count.
      */
-    revert(facts: GuardFacts | undefined, request: GuardedRequest, now: number): GuardChanges {
-      const changes = noGuardChanges()
-      if (!facts) return changes
-      const { subjects, relay } = facts.keys
-      if (relay) {
-        const country = openSubject(facts.rows.row(relay.country), now)
-        takeBackRelayed(settings, facts, relay, country, request, changes)
-      }
-      if (!subjects) return changes
-      const open = openSubjects(facts, subjects, now)
-      takeBack(facts, open, request, changes)
-      putSubjects(changes, subjects, open)
-      return changes
+    revert(rows: GuardRows, keys: GuardKeys | undefined, request: GuardedRequest, now: number): GuardChanges {
+      const ledger = openLedger(rows, now)
+      if (keys) takeBack(ledger, keys, request)
+      return ledger.close()
     },
   }
 }
 
-/** Describes the caps of a UTC day on the messages of all developers, and on their cost, that are set. */
-function dailyCaps(
-  { totalPerDay, spendPerDay }: GuardSettings,
-  { keys: { total, spend }, rows }: GuardFacts,
-  message: GuardedMessage,
-  now: number,
-) {
-  const openCap = (rule: GuardRule, key: string | undefined, limit: number, amount: () => number) => {
-    if (key === undefined || limit === 0) return []
-    const subject = openSubject(rows.row(key), now)
-    const added = amount()
-    return [{ rule, key, subject, amount: added, isExceeded: usageOf(subject).unverified + added > limit }]
-  }
-  return [
-    ...openCap('TOTAL_DAILY', total, totalPerDay, () => 1),
-    ...openCap('SPEND_DAILY', spend, spendPerDay, () => message.estimatePrice?.() ?? 0),
-  ]
+export const passUncounted = (): { verdict: GuardVerdict; changes: GuardChanges } => ({
+  verdict: { blocked: false, violatedRules: [] },
+  changes: noGuardChanges(),
+})
+
+/** Tells whether a message comes with a passed challenge, and remembers a solution: each counts once. */
+function takeSolution(ledger: Ledger, { challenge }: GuardedMessage, key: string | undefined): boolean {
+  if (challenge?.outcome !== 'passed') return false
+  if (key === undefined) return true
+  const solution = ledger.open(key)
+  if (!solution.isNew) return false
+  solution.add('unverified', ledger.now, 1)
+  return true
 }
 
-function openSubjects({ rows }: GuardFacts, { country, prefix, network, device }: SubjectKeys, now: number) {
-  const open = (key: string) => openSubject(rows.row(key), now)
+/** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. */
+function holdEvidence(country: Subject): void {
+  const heldOn = utcDay(country.now)
+  if (country.windows.heldOn !== heldOn) country.note({ held: country.usage().evidence, heldOn })
+}
+
+type Subjects = ReturnType<typeof openSubjects>
+
+function openSubjects(ledger: Ledger, { country, prefix, network, device, pool }: SubjectKeys) {
   return {
-    country: open(country),
-    prefix: open(prefix),
-    network: network === undefined ? undefined : open(network),
-    device: device === undefined ? undefined : open(device),
+    country: ledger.open(country),
+    prefix: ledger.open(prefix),
+    network: network === undefined ? undefined : ledger.open(network),
+    device: device === undefined ? undefined : ledger.open(device),
+    /** Opened if it pays. */
+    pool: () => ledger.open(pool),
   }
 }
+
+const countedIn = ({ country, prefix, network, device }: Subjects): Subject[] =>
+  [country, prefix, network, device].filter((subject) => subject !== undefined)
 
 /** Counts unverified messages of a time, or takes them back. */
-function countMessages(open: ReturnType<typeof openSubjects>, at: number, messages: number): void {
-  for (const subject of Object.values(open)) if (subject) addMessages(subject, at, messages)
-  remember(open.network, at, messages)
-  remember(open.device, at, messages)
+function countMessages(subjects: Subjects, at: number, messages: number): void {
+  for (const subject of countedIn(subjects)) subject.count(at, messages)
+  subjects.network?.add('earlier', at, messages)
+  subjects.device?.add('earlier', at, messages)
 }
 
-function putSubjects(
-  { rows }: GuardChanges,
-  { country, prefix, network, device }: SubjectKeys,
-  open: ReturnType<typeof openSubjects>,
-): void {
-  rows.set(country, closeSubject(open.country))
-  rows.set(prefix, closeSubject(open.prefix))
-  if (network !== undefined && open.network) rows.set(network, closeSubject(open.network))
-  if (device !== undefined && open.device) rows.set(device, closeSubject(open.device))
+/** Takes the messages of a request back from the unverified ones, and what another subject paid for them. */
+function takeBack(ledger: Ledger, { subjects: keys, relay }: GuardKeys, request: GuardedRequest): void {
+  const { createdAt, resends } = request
+  if (relay) {
+    const volume = ledger.open(relay.volume)
+    volume.count(createdAt, -1)
+    volume.giveBack(ledger.open(relay.country), createdAt, 1)
+  } else if (keys) {
+    const subjects = openSubjects(ledger, keys)
+    countMessages(subjects, createdAt, -1 - resends)
+    subjects.country.giveBack(subjects.pool(), createdAt, 1 + resends)
+  }
 }

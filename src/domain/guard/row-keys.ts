@@ -1,6 +1,5 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
-import { deviceOf } from '../model/context.ts'
 import { guardHashForm, type Sender } from '../model/guard.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
 import { isInRange, parseRange, wideNetworkOf } from '../model/network.ts'
@@ -11,6 +10,8 @@ import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Listing } from '../model/list-rule.ts'
 import type { ChallengeAnswer } from './challenge.ts'
 import { isTrustedPhone, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
+import { hourOf } from './subject.ts'
+import type { GuardRows } from '../store/guard.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -42,6 +43,8 @@ export type SubjectKeys = {
   prefix: string
   network: string | undefined
   device: string | undefined
+  /** Messages that left beyond the allowances of their countries. */
+  pool: string
 }
 
 /** Keys of a message with the code of another system: what its country got of such messages, and the country. */
@@ -50,22 +53,28 @@ export type RelayKeys = { volume: string; country: string }
 /** Keys of the rows that one call of the guard reads. */
 export type GuardKeys = {
   /** Undefined if nothing is counted, since the phone is known. */
-  subjects: SubjectKeys | undefined
+  subjects?: SubjectKeys
   /** Set for a message with the code of another system that is counted. */
-  relay?: RelayKeys | undefined
-  /** Row of the messages that left beyond the allowances of their countries. */
-  pool: string
-  /** Row of the messages of the installation; undefined without a daily cap. */
-  total: string | undefined
-  /** Row of the cost of those messages; undefined without a budget. */
-  spend: string | undefined
-  /** Row of the solved challenge that came with the message. */
+  relay?: RelayKeys
+  /** Messages of the installation on a day, and their cost, where they have a limit. */
+  total?: string | undefined
+  spend?: string | undefined
+  /** Solved challenge that came with the message. */
   challenge?: string | undefined
-  /** Time of a message that is judged. */
-  judgedAt: number | undefined
 }
 
-export type GuardRowKeys = ReturnType<typeof createGuardRowKeys>
+/** Names the rows that a call reads whatever is in them. */
+export function firstNames({ subjects, relay, ...others }: GuardKeys): string[] {
+  const names = [subjects, relay, others].flatMap((part) => Object.values(part ?? {}))
+  return [...new Set(names.filter((name) => name !== undefined))]
+}
+
+/** Names all rows that a call may read: also the history that takes up the last hour of a country, or of its relays. */
+export function namesOf(rows: GuardRows, keys: GuardKeys, now: number): string[] {
+  const name = keys.relay?.volume ?? keys.subjects?.country
+  const isDue = name !== undefined && rows.row(name)?.windows.hour !== hourOf(now)
+  return [...firstNames(keys), ...(isDue ? [historyKey(name)] : [])]
+}
 
 export const countryKey = (developerId: string, country: string | null) =>
   `${developerId} ${country ?? noCountry}`
@@ -104,24 +113,19 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     )
   }
 
-  function toSubjects(request: GuardedRequest, { contexts }: Sender): SubjectKeys {
-    const { developerId, phone, country, clientIp } = request
+  function toSubjects(
+    { developerId, phone, country, clientIp }: GuardedRequest,
+    { contexts }: Sender,
+  ): SubjectKeys {
     const network = clientIp === null ? undefined : wideNetworkOf(clientIp)
     return {
       country: countryKey(developerId, country),
       prefix: prefixKey(keys, developerId, phone),
       network: network === undefined ? undefined : hashOf(keys, developerId, 'network', network),
-      device: deviceOf({ clientIp, contexts }),
+      device: contexts[network === undefined ? 0 : 1],
+      pool: poolKey(developerId),
     }
   }
-
-  const toKeys = ({ developerId }: GuardedRequest, subjects?: SubjectKeys): GuardKeys => ({
-    subjects,
-    pool: poolKey(developerId),
-    total: undefined,
-    spend: undefined,
-    judgedAt: undefined,
-  })
 
   const relayKeys = ({ developerId, country }: CountedMessage): RelayKeys => ({
     volume: relayKey(developerId, country),
@@ -129,9 +133,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
   })
 
   const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
-    message.isRelayed
-      ? { ...toKeys(message), relay: relayKeys(message) }
-      : toKeys(message, toSubjects(message, sender))
+    message.isRelayed ? { relay: relayKeys(message) } : { subjects: toSubjects(message, sender) }
 
   return {
     /** Lists the channels that a message must not take: an SMS to a number that cannot read it. */
@@ -144,13 +146,14 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     keysToJudge(message: GuardedMessage, sender: Sender, now: number): GuardKeys | undefined {
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.
-      if (mode === 'enforce' && violatedListRules(settings, message).length > 0)
-        return { ...toKeys(message), judgedAt: now }
-      const total = totalPerDay > 0 ? `total ${utcDay(now)}` : undefined
-      const spend = spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined
-      if (sender.isKnownPhone) return { ...toKeys(message), total, spend, judgedAt: now }
-      const challenge = solutionOf(message)?.key
-      return { ...keysOfCounts(message, sender), total, spend, challenge, judgedAt: now }
+      if (mode === 'enforce' && violatedListRules(settings, message).length > 0) return {}
+      const { challenge } = message
+      return {
+        ...(sender.isKnownPhone ? {} : keysOfCounts(message, sender)),
+        total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
+        spend: spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined,
+        challenge: challenge?.outcome === 'passed' && !sender.isKnownPhone ? challenge.once : undefined,
+      }
     },
 
     /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */
@@ -159,8 +162,9 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       const subjects = toSubjects(request, sender)
       // Most phones of today have been counted.
       if (sender.isKnownPhone && isEvidence(sender, subjects, utcDay(now))) return undefined
-      const relay = request.isRelayed && !sender.isKnownPhone ? relayKeys(request) : undefined
-      return { ...toKeys(request, subjects), relay }
+      return request.isRelayed && !sender.isKnownPhone
+        ? { subjects, relay: relayKeys(request) }
+        : { subjects }
     },
 
     /** Names the rows of `revert`. @returns undefined if the request is exempt or was not counted */
@@ -168,10 +172,6 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
   }
 }
-
-/** Names the row of the solution that otpd checked itself, if one came with a message. */
-export const solutionOf = ({ challenge }: Pick<GuardedMessage, 'challenge'>) =>
-  challenge?.outcome === 'passed' ? challenge.once : undefined
 
 /** Tells whether the phone was counted on a day already, for all subjects. */
 function isEvidence(sender: Sender, { network, device }: SubjectKeys, day: number): boolean {

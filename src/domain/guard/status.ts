@@ -1,14 +1,14 @@
+import { utcDay } from '../log/analytics.ts'
 import type { ChallengeKind } from '../model/challenge.ts'
 import type { Clock } from '../model/clock.ts'
-import { alertMs, type GuardDecisions, guardRules, type GuardRow, type GuardRule } from '../model/guard.ts'
+import { alertMs, type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
 import { restrictedNumberTypes } from '../model/number-type.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
-import { allowanceOf, allowances } from './allowances.ts'
-import { ownAllowance } from './relayed.ts'
+import { allowanceOf, allowances, namedBase, relayAllowance } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
 import { formatPrice } from '../model/price.ts'
-import { namedBase, openSubject, total, usageOf } from './subject.ts'
+import { Subject } from './subject.ts'
 
 /** Allowance of a country for 24 hours, and its use. */
 export type CountryUsage = {
@@ -34,7 +34,7 @@ export type GuardUsage = {
   /** As `allowances`, for codes of other systems. */
   relays: RelayUsage[]
   pools: PoolUsage[]
-  /** Countries with an alert. */
+  /** Countries with an alert, or `pool`. */
   alerts: Array<{ developerId: string; country: string; until: string }>
 }
 
@@ -78,11 +78,12 @@ export function createGuardStatusService(needs: {
     async read(developerId: string): Promise<DeveloperGuardStatus> {
       const settings = needs.settings()
       const now = needs.clock.now()
+      const limits = describeLimits(settings)
       const { pools, ...usage } = await readUsage(needs.store, settings, `${developerId} `, now)
       return {
         mode: settings.mode,
         challenge: settings.challenge?.kind ?? null,
-        rules: guardRules.map((rule) => ({ rule, limit: describeLimit(rule, settings) })),
+        rules: guardRules.map((rule) => ({ rule, limit: limits[rule] })),
         ...usage,
         pool: pools[0] ?? { allowance: allowances.pool.perDay, unverified: 0 },
       }
@@ -98,6 +99,7 @@ export async function readGuardStatus(
 ): Promise<GuardStatus> {
   const fromHour = Math.floor(now / hourMs) - 23
   const decisions = await store.read.guard.decisions(fromHour)
+  const limits = describeLimits(settings)
   const sum = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
     decisions.reduce((count, decision) => (decision.rule === rule ? count + decision[kind] : count), 0)
   return {
@@ -106,7 +108,7 @@ export async function readGuardStatus(
     since: new Date(fromHour * hourMs).toISOString(),
     rules: guardRules.map((rule) => ({
       rule,
-      limit: describeLimit(rule, settings),
+      limit: limits[rule],
       flagged: sum(rule, 'flagged'),
       blocked: sum(rule, 'blocked'),
     })),
@@ -123,7 +125,7 @@ export async function readGuardStatus(
 /** Reads what developers have spent. @param prefix of the names of their rows */
 async function readUsage(
   store: Store<'guard'>,
-  settings: GuardSettings,
+  { countries }: GuardSettings,
   prefix: string,
   now: number,
 ): Promise<GuardUsage> {
@@ -131,15 +133,31 @@ async function readUsage(
   for (const [subject, row] of await store.read.guard.named(prefix)) {
     const [developerId = '', country = '', kind] = subject.split(' ')
     if (country === '' || subject.endsWith(' history')) continue
-    if (country === 'pool') {
-      const { unverified } = usageOf(openSubject(row, now))
-      usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
-      continue
+    const counts = new Subject(subject, row, now)
+    const { unverified, evidence } = counts.usage()
+    const base = countries.includes(country)
+      ? namedBase(row.windows.launchDay ?? utcDay(now), now)
+      : undefined
+    if (country === 'pool') usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
+    else if (kind === 'relay') {
+      const allowance = Math.round(relayAllowance(row.windows.usualDay, base))
+      usage.relays.push({ developerId, country, allowance, unverified })
+    } else {
+      const allowance = allowanceOf('country', evidence) + (base ?? allowances.pool.perCountry)
+      const fromPool = counts.total('drawn')
+      usage.allowances.push({
+        developerId,
+        country,
+        verifiedPhones: evidence,
+        allowance,
+        unverified,
+        fromPool,
+      })
     }
-    if (kind === 'relay') usage.relays.push(toRelayUsage(developerId, country, row, settings, now))
-    else usage.allowances.push(toCountryUsage(developerId, country, row, settings, now))
-    if (row.alertedAt > now - alertMs)
-      usage.alerts.push({ developerId, country, until: new Date(row.alertedAt + alertMs).toISOString() })
+    if (row.alertedAt > now - alertMs) {
+      const until = new Date(row.alertedAt + alertMs).toISOString()
+      usage.alerts.push({ developerId, country, until })
+    }
   }
   usage.allowances.sort(byUse)
   usage.relays.sort(byUse)
@@ -149,76 +167,30 @@ async function readUsage(
 const share = ({ unverified, allowance }: RelayUsage) => unverified / allowance
 const byUse = (a: RelayUsage, b: RelayUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
 
-function toRelayUsage(
-  developerId: string,
-  country: string,
-  row: GuardRow,
-  settings: GuardSettings,
-  now: number,
-): RelayUsage {
-  const relay = openSubject(row, now)
-  const allowance = Math.round(ownAllowance(settings, relay, country))
-  return { developerId, country, allowance, unverified: usageOf(relay).unverified }
-}
-
-function toCountryUsage(
-  developerId: string,
-  country: string,
-  row: GuardRow,
-  settings: GuardSettings,
-  now: number,
-): CountryUsage {
-  const subject = openSubject(row, now)
-  const { unverified, evidence } = usageOf(subject)
-  const base = namedBase(settings, subject, country) ?? allowances.pool.perCountry
-  return {
-    developerId,
-    country,
-    verifiedPhones: evidence,
-    allowance: allowanceOf('country', evidence) + base,
-    unverified,
-    fromPool: total(subject.drawn),
-  }
-}
-
-function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
+/** Describes the limits of the rules in words; null where a rule is off. */
+function describeLimits(settings: GuardSettings): Record<GuardRule, string | null> {
   const { countries, deniedCountries, allowedNumberTypes, totalPerDay, spendPerDay } = settings
   const { country, prefix, network, device, pool, relay } = allowances
   const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
     `${base} unverified messages in 24 hours, and ${perPhone} for each phone verified ${of} in 14 days`
-  switch (rule) {
-    case 'DENY_RULE':
-      return 'destinations and networks that a developer denied: otpd guard rules'
-    case 'COUNTRY_NOT_ALLOWED': {
-      const parts = [
-        ...(countries.length > 0 ? [`only ${countries.join(' ')}`] : []),
-        ...(deniedCountries.length > 0 ? [`all but ${deniedCountries.join(' ')}`] : []),
-      ]
-      return parts.length > 0 ? parts.join('; ') : null
-    }
-    case 'NUMBER_TYPE': {
-      const refused = restrictedNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
-      return refused.length > 0 ? `no ${refused.join(', ')} numbers` : null
-    }
-    case 'COUNTRY_UNVERIFIED':
-      return `${country.perPhone} unverified messages in 24 hours for each phone verified there in 14 days, and ${pool.perCountry} from the pool`
-    case 'POOL_UNVERIFIED':
-      return `${pool.perDay} unverified messages in 24 hours of all countries beyond their own allowances`
-    case 'FAIR_SHARE':
-      return 'once half of the allowance of a country is spent: networks or devices that sent least'
-    case 'PREFIX_UNVERIFIED':
-      return `${growing(prefix, 'there')}, to numbers that differ in their last four digits`
-    case 'NETWORK_UNVERIFIED':
-      return growing(network, 'from it')
-    case 'DEVICE_UNVERIFIED':
-      return growing(device, 'from it')
-    case 'RELAY_VOLUME':
-      return `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day one to two weeks ago, and what its allowance has left`
-    case 'TOTAL_DAILY':
-      return totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null
-    case 'SPEND_DAILY':
-      return spendPerDay > 0
-        ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day`
-        : null
+  const lists = [
+    ...(countries.length > 0 ? [`only ${countries.join(' ')}`] : []),
+    ...(deniedCountries.length > 0 ? [`all but ${deniedCountries.join(' ')}`] : []),
+  ]
+  const refused = restrictedNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
+  return {
+    DENY_RULE: 'destinations and networks that a developer denied: otpd guard rules',
+    COUNTRY_NOT_ALLOWED: lists.length > 0 ? lists.join('; ') : null,
+    NUMBER_TYPE: refused.length > 0 ? `no ${refused.join(', ')} numbers` : null,
+    COUNTRY_UNVERIFIED: `${country.perPhone} unverified messages in 24 hours for each phone verified there in 14 days, and ${pool.perCountry} from the pool`,
+    POOL_UNVERIFIED: `${pool.perDay} unverified messages in 24 hours of all countries beyond their own allowances`,
+    FAIR_SHARE: 'while the allowance of a country is scarce: networks or devices that sent least',
+    PREFIX_UNVERIFIED: `${growing(prefix, 'there')}, to numbers that differ in their last four digits`,
+    NETWORK_UNVERIFIED: growing(network, 'from it'),
+    DEVICE_UNVERIFIED: growing(device, 'from it'),
+    RELAY_VOLUME: `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day one to two weeks ago, and what its allowance has left`,
+    TOTAL_DAILY: totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null,
+    SPEND_DAILY:
+      spendPerDay > 0 ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day` : null,
   }
 }

@@ -1,224 +1,187 @@
 import { utcDay } from '../log/analytics.ts'
-import { evidenceDays, type GuardRow } from '../model/guard.ts'
+import { evidenceDays, type GuardCounts, type GuardRow } from '../model/guard.ts'
+import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
 import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
-import { allowances, type Usage } from './allowances.ts'
-import type { GuardSettings } from './settings.ts'
+import { type Usage } from './allowances.ts'
 
-/**
- * Counters over buckets of time, as a row keeps them: number of the newest bucket, then the count of each bucket, newest
- * first, without the zeros at the end.
- */
 type Window = { bucketMs: number; buckets: number }
+type Counts = readonly number[]
 
+/** The sliding windows of `GuardCounts`. */
 const windows = {
   /** Counts its oldest bucket in full, so that no 24 hours have more messages than an allowance. */
   unverified: { bucketMs: hourMs, buckets: 25 },
   evidence: { bucketMs: dayMs, buckets: evidenceDays },
   /** The newest two are in flight: it is not clear whether their codes will be verified. */
   recent: { bucketMs: 2 * minuteMs, buckets: 7 },
-  /** Messages of a country that the pool paid for. */
   drawn: { bucketMs: hourMs, buckets: 25 },
-  /** Messages from a network or device: an attacker who comes back every day has sent before, a new customer has not. */
   earlier: { bucketMs: dayMs, buckets: evidenceDays },
-  /** Hours from which a country's usual rate is computed, in a row of their own. */
-  history: { bucketMs: hourMs, buckets: 15 * 24 + 2 },
+  hours: { bucketMs: hourMs, buckets: 15 * 24 + 2 },
 } as const satisfies Record<string, Window>
 
-/** Days for which the row of a country is kept: its launch and its usual rate. */
-const idleDays = 29
+type WindowName = keyof typeof windows
 
-/** Counts of one subject at a time, to be changed by one call. */
-export type Subject = {
-  now: number
-  unverified: number[]
-  evidence: number[]
-  recent: number[]
-  /** Kept for countries alone. */
-  drawn: number[]
-  /** Kept for networks and devices alone. */
-  earlier: number[]
-  /** Set for countries alone. */
-  about: {
-    /** First day on which `guard.countries` named it; 0 if it does not. */
-    launchDay: number
-    /** Hour in which the usual figures were computed: unverified messages of such an hour, and the most of a day. */
-    hour: number
-    usualHour: number
-    usualDay: number
-    /** Evidence when the allowance was last spent, and that day: customers who were refused leave none. */
-    held: number
-    heldOn: number
-  }
-  /** Time of the last alert; 0 if there was none. */
-  alertedAt: number
-}
+export type Ledger = ReturnType<typeof openLedger>
 
-/** Opens a copy of the counts that the store keeps. */
-export function openSubject(stored: GuardRow | undefined, now: number): Subject {
-  const [unverified, evidence, recent, drawn, about = [], earlier] = stored?.windows ?? []
-  const [launchDay = 0, hour = 0, usualHour = 0, usualDay = 0, held = 0, heldOn = 0] = about
+/** Opens the rows of one call of the guard. It changes copies of them, which `close` returns. */
+export function openLedger(rows: GuardRows, now: number) {
+  const opened = new Map<string, Subject>()
+  const changes = noGuardChanges()
   return {
     now,
-    unverified: moved(windows.unverified, unverified, now),
-    evidence: moved(windows.evidence, evidence, now),
-    recent: moved(windows.recent, recent, now),
-    drawn: moved(windows.drawn, drawn, now),
-    earlier: moved(windows.earlier, earlier, now),
-    about: { launchDay, hour, usualHour, usualDay, held, heldOn },
-    alertedAt: stored?.alertedAt ?? 0,
+    decisions: changes.decisions,
+
+    open(key: string): Subject {
+      const known = opened.get(key)
+      if (known) return known
+      const subject = new Subject(key, rows.row(key), now)
+      opened.set(key, subject)
+      return subject
+    },
+
+    close(): GuardChanges {
+      for (const [key, subject] of opened) if (subject.isChanged) changes.rows.set(key, subject.toRow())
+      return changes
+    },
   }
 }
 
-/** Returns the counts as the store keeps them. */
-export function closeSubject(subject: Subject): GuardRow {
-  const { unverified, evidence, recent, drawn, earlier, about, alertedAt, now } = subject
-  const isCountry = about.hour > 0
-  const isRemembered = total(evidence) + total(earlier) > 0
-  const days = isCountry ? idleDays : isRemembered ? evidenceDays : 2
-  const counts = [trimmed(unverified), trimmed(evidence), trimmed(recent)]
-  if (isCountry) counts.push(trimmed(drawn), Object.values(about))
-  else if (total(earlier) > 0) counts.push([], [], trimmed(earlier))
-  return { windows: counts, alertedAt, until: utcDay(now) + days }
-}
+/** Counts of one subject at a time, and what is noted of it. */
+export class Subject {
+  isChanged = false
+  readonly isNew: boolean
+  readonly windows: Readonly<GuardCounts>
+  alertedAt: number
 
-/** Tells what an allowance is compared with. */
-export function usageOf({ unverified, evidence, recent, earlier, about, now }: Subject): Usage {
-  const inFlight = (recent[1] ?? 0) + (recent[2] ?? 0) * remaining(windows.recent, now)
-  const lastHour = (unverified[1] ?? 0) + (unverified[2] ?? 0) * remaining(windows.unverified, now)
-  return {
-    unverified: total(unverified),
-    lastHour: Math.max(0, lastHour - inFlight),
-    earlier: total(earlier),
-    inFlight,
-    evidence: Math.max(total(evidence), about.heldOn > utcDay(now) - evidenceDays ? about.held : 0),
+  readonly key: string
+  readonly now: number
+
+  constructor(key: string, stored: GuardRow | undefined, now: number) {
+    this.key = key
+    this.now = now
+    this.isNew = stored === undefined
+    this.windows = stored ? { ...stored.windows } : {}
+    this.alertedAt = stored?.alertedAt ?? 0
+  }
+
+  note(changes: Partial<GuardCounts>): void {
+    Object.assign(this.windows, changes)
+    this.isChanged = true
+  }
+
+  alert(): void {
+    this.alertedAt = this.now
+    this.isChanged = true
+  }
+
+  /** Adds to the bucket of a time, or takes away from it. */
+  add(name: WindowName, at: number, count: number): void {
+    const counts: GuardCounts = this.windows
+    counts[name] = added(windows[name], counts[name], at, count, this.now)
+    this.isChanged = true
+  }
+
+  /** Counts unverified messages of a time, or takes them back. */
+  count(at: number, messages: number): void {
+    this.add('unverified', at, messages)
+    this.add('recent', at, messages)
+  }
+
+  /** Counts a verified phone now, and no longer on the day of its verification before. */
+  addEvidence(before: number): void {
+    this.add('evidence', before, -1)
+    this.add('evidence', this.now, 1)
+  }
+
+  /** Counts a message for which another subject pays: the pool for a country, a country for its relays. */
+  drawFrom(payer: Subject): void {
+    this.add('drawn', this.now, 1)
+    payer.add('unverified', this.now, 1)
+  }
+
+  /** Gives back for messages of a time what the payer paid in the same hour. */
+  giveBack(payer: Subject, at: number, messages: number): void {
+    const paid = this.countAt('drawn', hourOf(this.now) - hourOf(at))
+    if (paid === 0) return
+    this.add('drawn', at, -messages)
+    payer.add('unverified', at, -Math.min(messages, paid))
+  }
+
+  /** Tells what an allowance is compared with. */
+  usage(): Usage {
+    const { held = 0, heldOn = 0 } = this.windows
+    const inFlight = this.inLast('recent')
+    return {
+      unverified: this.total('unverified'),
+      lastHour: Math.max(0, this.inLast('unverified') - inFlight),
+      earlier: this.total('earlier'),
+      inFlight,
+      evidence: Math.max(this.total('evidence'), heldOn > utcDay(this.now) - evidenceDays ? held : 0),
+    }
+  }
+
+  total(name: WindowName): number {
+    const counts = this.windows[name]
+    if (!counts) return 0
+    const end = windows[name].buckets + 1 - movedBy(windows[name], counts, this.now)
+    let sum = 0
+    for (let index = 1; index < counts.length && index < end; index++) sum += counts[index] ?? 0
+    return sum
+  }
+
+  /** Count of the bucket that many buckets ago. */
+  countAt(name: WindowName, age: number): number {
+    const counts = this.windows[name]
+    const index = counts ? 1 + age - movedBy(windows[name], counts, this.now) : 0
+    return index > 0 ? (counts?.[index] ?? 0) : 0
+  }
+
+  /** Count of a bucket's length of time: of the newest one and of a part of the one before. */
+  private inLast(name: 'unverified' | 'recent'): number {
+    const { bucketMs } = windows[name]
+    return this.countAt(name, 0) + this.countAt(name, 1) * (1 - (this.now % bucketMs) / bucketMs)
+  }
+
+  /** Rows of countries are kept for their launch and their usual rate. */
+  toRow(): GuardRow {
+    const { hour, evidence, earlier, hours } = this.windows
+    const days = hour ? 29 : evidence?.length || earlier?.length || hours ? evidenceDays + 1 : 2
+    return { windows: this.windows, alertedAt: this.alertedAt, until: utcDay(this.now) + days }
+  }
+
+  /** Adds the counts of a row up that counted the same subject under another key. */
+  absorb(other: GuardRow): void {
+    for (const name of Object.keys(windows) as WindowName[]) {
+      const [newest = 0, ...counts] = other.windows[name] ?? []
+      for (const [age, count] of counts.entries())
+        this.add(name, (newest - age) * windows[name].bucketMs, count)
+    }
   }
 }
 
-/** Unverified messages of the ten minutes before those in flight. */
-export const recentlyUnverified = ({ recent }: Subject): number =>
-  total(recent) - (recent[1] ?? 0) - (recent[2] ?? 0)
+export const usageOf = (row: GuardRow | undefined, now: number): Usage => new Subject('', row, now).usage()
 
-/** Adds unverified messages of a time, or takes them back. Counts never become negative. */
-export function addMessages({ unverified, recent }: Subject, at: number, messages: number): void {
-  addTo(windows.unverified, unverified, at, messages)
-  addTo(windows.recent, recent, at, messages)
-}
+/** Buckets that began since the newest one. If the clock was set back, the buckets last longer. */
+const movedBy = ({ bucketMs }: Window, [newest = 0]: Counts, now: number): number =>
+  Math.max(0, Math.floor(now / bucketMs) - newest)
 
-/** Adds messages to those that a network or device is known by for two weeks. */
-export const remember = (subject: Subject | undefined, at: number, messages: number): void =>
-  subject && addTo(windows.earlier, subject.earlier, at, messages)
-
-/** Counts a verified phone on a day, and no longer on the day of its verification before. */
-export function addEvidence({ evidence }: Subject, at: number, before: number): void {
-  addTo(windows.evidence, evidence, before, -1)
-  addTo(windows.evidence, evidence, at, 1)
-}
-
-/** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. @returns whether it changed */
-export function holdEvidence(subject: Subject): boolean {
-  const { about, now } = subject
-  const isHeld = about.heldOn === utcDay(now)
-  about.held = usageOf(subject).evidence
-  about.heldOn = utcDay(now)
-  return !isHeld
-}
-
-/** Counts a message for which another subject pays: the pool for a country, the country for its relays. */
-export function draw(from: Subject, by: Subject): void {
-  addTo(windows.drawn, by.drawn, by.now, 1)
-  addMessages(from, from.now, 1)
-}
-
-/** Gives back what one subject took from another and its own allowance pays by now. @returns whether there was any */
-export function giveBack(from: Subject, own: number, to: Subject): boolean {
-  const { drawn } = from
-  const surplus = total(drawn) - Math.max(0, total(from.unverified) - own)
-  for (let index = 1, left = surplus; index < drawn.length && left > 0; index++) {
-    const part = Math.min(left, drawn[index] ?? 0)
-    left -= part
-    drawn[index] = (drawn[index] ?? 0) - part
-    addMessages(to, ((drawn[0] ?? 0) - index + 1) * hourMs, -part)
+/** Copies counts as of now, with some more in the bucket of a time if the window still has it. None is negative. */
+function added(window: Window, counts: Counts = [], at: number, count: number, now: number): Counts {
+  const { bucketMs, buckets } = window
+  const shift = movedBy(window, counts, now)
+  const copy = [Math.max(counts[0] ?? 0, Math.floor(now / bucketMs))]
+  if (counts.length > 1 && shift < buckets) {
+    for (let step = 0; step < shift; step++) copy.push(0)
+    for (let index = 1; index < counts.length && copy.length <= buckets; index++)
+      copy.push(counts[index] ?? 0)
   }
-  return surplus > 0
-}
-
-/** Own base of the allowance of a country that `guard.countries` names: more in its first days. Notes the first. */
-export function namedBase(
-  { countries }: Pick<GuardSettings, 'countries'>,
-  { about, now }: Pick<Subject, 'about' | 'now'>,
-  country: string,
-): number | undefined {
-  const { base, launchBase, launchDays } = allowances.named
-  about.launchDay = countries.includes(country) ? about.launchDay || utcDay(now) : 0
-  if (about.launchDay === 0) return undefined
-  return utcDay(now) < about.launchDay + launchDays ? launchBase : base
-}
-
-/** Opens the hours of a country that have ended. */
-export const openHistory = (row: GuardRow | undefined, now: number): number[] =>
-  moved(windows.history, row?.windows[0], now)
-
-/** Adds messages to the hour of a time. */
-export const addToHistory = (hours: number[], at: number, messages: number): void =>
-  addTo(windows.history, hours, at, messages)
-
-export const closeHistory = (hours: number[], now: number): GuardRow => ({
-  windows: [trimmed(hours)],
-  alertedAt: 0,
-  until: utcDay(now) + evidenceDays + 1,
-})
-
-/** Adds two rows up: one subject was counted under two keys. */
-export const mergeRows = (a: GuardRow, b: GuardRow): GuardRow => ({
-  windows: [0, 1, 2, 3, 4, 5].map((index) => mergeCounts(a.windows[index] ?? [], b.windows[index] ?? [])),
-  alertedAt: Math.max(a.alertedAt, b.alertedAt),
-  until: Math.max(a.until, b.until),
-})
-
-function mergeCounts(a: readonly number[], b: readonly number[]): readonly number[] {
-  const [newer, older] = (a[0] ?? 0) >= (b[0] ?? 0) ? [a, b] : [b, a]
-  const age = (newer[0] ?? 0) - (older[0] ?? 0)
-  const merged = [...newer]
-  for (let index = 1; index < older.length; index++) {
-    while (merged.length <= index + age) merged.push(0)
-    merged[index + age] = (merged[index + age] ?? 0) + (older[index] ?? 0)
+  const age = (copy[0] ?? 0) - Math.floor(at / bucketMs)
+  if (age >= 0 && age < buckets) {
+    while (copy.length < age + 2) copy.push(0)
+    copy[age + 1] = Math.max(0, (copy[age + 1] ?? 0) + count)
   }
-  return merged
-}
-
-/** Sum of the buckets. */
-export function total(counts: readonly number[]): number {
-  let sum = 0
-  for (let index = 1; index < counts.length; index++) sum += counts[index] ?? 0
-  return sum
-}
-
-/** Copies counts, with the bucket of now as the newest. If the clock was set back, the buckets last longer. */
-function moved({ bucketMs, buckets }: Window, counts: readonly number[] = [], now: number): number[] {
-  const newest = Math.floor(now / bucketMs)
-  const steps = counts.length === 0 ? buckets : Math.min(newest - (counts[0] ?? 0), buckets)
-  if (steps <= 0) return counts.slice()
-  if (steps === buckets) return [newest]
-  const copy = [newest]
-  for (let step = 0; step < steps; step++) copy.push(0)
-  for (let index = 1; index < counts.length && copy.length <= buckets; index++) copy.push(counts[index] ?? 0)
-  return copy
-}
-
-/** Adds to the bucket of a time, if the window still has it. */
-function addTo({ bucketMs, buckets }: Window, counts: number[], at: number, count: number): void {
-  const age = (counts[0] ?? 0) - Math.floor(at / bucketMs)
-  if (age < 0 || age >= buckets) return
-  while (counts.length < age + 2) counts.push(0)
-  counts[age + 1] = Math.max(0, (counts[age + 1] ?? 0) + count)
+  while (copy.length > 1 && copy.at(-1) === 0) copy.pop()
+  return copy.length > 1 ? copy : []
 }
 
 export const hourOf = (time: number) => Math.floor(time / hourMs)
-
-/** Share of the oldest bucket that a sliding window still covers. */
-const remaining = ({ bucketMs }: Window, now: number) => 1 - (now % bucketMs) / bucketMs
-
-function trimmed(counts: number[]): number[] {
-  while (counts.length > 1 && counts.at(-1) === 0) counts.pop()
-  return counts.length === 1 ? [] : counts
-}

@@ -1,16 +1,9 @@
-import type { GuardAlert, GuardRow } from '../model/guard.ts'
-import { alertMs } from '../model/guard.ts'
+import { alertMs, type GuardAlert, type GuardRule } from '../model/guard.ts'
+import { noCountry } from '../model/phone.ts'
 import { hourMs } from '../../shared/durations.ts'
 import { allowances } from './allowances.ts'
-import {
-  addToHistory,
-  closeHistory,
-  hourOf,
-  openHistory,
-  recentlyUnverified,
-  usageOf,
-  type Subject,
-} from './subject.ts'
+import { historyKey, type GuardedMessage } from './row-keys.ts'
+import { hourOf, type Ledger, type Subject } from './subject.ts'
 
 /** When the guard alerts: see `GuardAlert`. */
 const alarm = {
@@ -30,115 +23,100 @@ const weekHours = 7 * 24
 const unknown = -1
 
 /**
- * Moves the hours that ended since the last message of a country into its history, and computes what is usual now: the
- * mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
+ * Moves the hours that ended since the last message of a country into its history, once an hour, and computes what is usual
+ * now: the mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
  *
  * For codes of other systems the last week is left out. Their allowance follows from what is usual, so that an attacker
  * who spends it raises the next one: once a week instead of once a day.
- *
- * @param stored the country's row before this message
- * @param readHistory called once an hour
- * @returns the history to store; undefined if it is still the same hour
  */
-export function noteHours(
-  country: Subject,
-  stored: GuardRow | undefined,
-  readHistory: () => GuardRow | undefined,
-  isRelayed = false,
-): GuardRow | undefined {
-  const { about, now } = country
+export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): void {
+  const { now, windows, alertedAt } = country
   const hour = hourOf(now)
-  const from = about.hour
-  if (from === hour) return undefined
-  about.hour = hour
-  const history = readHistory()
-  if (!stored && !history) return undefined
-  const hours = openHistory(history, now)
-  const [newest = 0, ...counts] = stored?.windows[0] ?? []
+  const { hour: from = 0, usualHour = 0, usualDay = 0 } = windows
+  if (from === hour) return
+  const history = ledger.open(historyKey(country.key))
   const [growth, least] = isRelayed
     ? [allowances.relay.duringAlert, allowances.relay.base / 24]
     : [alarm.growth, 1]
-  const limit = growth * Math.max(about.usualHour, about.usualDay / 24, least)
-  for (const [age, count] of counts.entries()) {
-    const ended = newest - age
-    if (ended < from || ended >= hour) continue
-    const isDuringAlert = Math.abs((ended + 0.5) * hourMs - country.alertedAt) < 1.5 * alertMs
-    addToHistory(hours, ended * hourMs, isDuringAlert ? Math.min(count, limit) : count)
+  const limit = growth * Math.max(usualHour, usualDay / 24, least)
+  for (let age = Math.min(25, hour - from); age >= 1; age--) {
+    const count = country.countAt('unverified', age)
+    const isDuringAlert = Math.abs((hour - age + 0.5) * hourMs - alertedAt) < 1.5 * alertMs
+    const counted = isDuringAlert ? Math.min(count, limit) : count
+    if (counted > 0) history.add('hours', (hour - age) * hourMs, counted)
   }
-  const at = (age: number) => hours[1 + age] ?? 0
-  const alike = [weekHours, 2 * weekHours].flatMap((age) => [at(age - 1), at(age), at(age + 1)])
+  const sum = (first: number, hours: number) => {
+    let count = 0
+    for (let age = first; age < first + hours; age++) count += history.countAt('hours', age)
+    return count
+  }
   // In the first week of a country there is no usual hour yet.
-  const isYoung = sum(hours.slice(weekHours)) === 0
-  about.usualHour = isYoung ? unknown : sum(alike) / alike.length
-  about.usualDay = 0
-  for (let day = isRelayed ? 6 : 0; day < 14; day++) {
-    const first = 26 + 24 * day
-    about.usualDay = Math.max(about.usualDay, sum(hours.slice(first, first + 24)))
-  }
-  return closeHistory(hours, now)
+  const isYoung = sum(weekHours - 1, 15 * 24) === 0
+  const days = Array.from({ length: 14 }, (_, day) => sum(25 + 24 * day, 24))
+  country.note({
+    hour,
+    usualHour: isYoung ? unknown : (sum(weekHours - 1, 3) + sum(2 * weekHours - 1, 3)) / 6,
+    usualDay: Math.max(...days.slice(isRelayed ? 6 : 0)),
+  })
 }
 
-const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0)
+type Excess = Pick<GuardAlert, 'reason' | 'unverified' | 'usual'>
 
 /**
- * Finds out whether a country, or a prefix of it, sends more unverified messages than usual. At most once an hour.
+ * Finds out, at most once an hour, whether the pool is spent, or whether a country or a prefix of it sends more unverified
+ * messages than usual.
  *
- * @param prefix with its first digits; undefined for codes of other systems, whose verification is not seen
- * @param isSpent whether the allowance of the country is spent, so that its customers are refused
+ * @param rules that the message violates
+ * @param prefix as `pool`: undefined for codes of other systems, whose verification is not seen
  */
 export function findAlert(
-  code: string,
+  { phone, country: code }: Pick<GuardedMessage, 'phone' | 'country'>,
+  rules: readonly GuardRule[],
   country: Subject,
-  prefix: { digits: string; subject: Subject } | undefined,
-  isSpent: boolean,
+  prefix?: Subject,
+  pool?: () => Subject,
 ): GuardAlert | undefined {
-  if (country.alertedAt > country.now - alertMs) return undefined
-  const found =
-    findExcess(country, prefix !== undefined) ??
-    (prefix && findExcess(prefix.subject, true)) ??
-    (isSpent ? spent(country) : undefined)
-  if (!found) return undefined
-  const { reason, unverified, usual, subject } = found
-  return {
-    country: code,
-    prefix: prefix && subject !== country ? prefix.digits : null,
-    reason,
-    unverified: Math.round(unverified),
-    usual: Math.round(usual),
+  const { now } = country
+  const raise = (of: Subject, { reason, unverified, usual }: Excess, digits: string | null = null) => {
+    of.alert()
+    const [sent, often] = [Math.round(unverified), Math.round(usual)]
+    return { country: code ?? noCountry, prefix: digits, reason, unverified: sent, usual: often }
   }
+  const spent = (of: Subject, reason: GuardAlert['reason']): Excess => ({
+    reason,
+    unverified: of.usage().unverified,
+    usual: of.windows.usualDay ?? 0,
+  })
+  const payer = rules.includes('POOL_UNVERIFIED') ? pool?.() : undefined
+  if (payer && payer.alertedAt <= now - alertMs) return raise(payer, spent(payer, 'pool'))
+  if (country.alertedAt > now - alertMs) return undefined
+  const excess = findExcess(country, prefix !== undefined)
+  if (excess) return raise(country, excess)
+  const ofPrefix = prefix && findExcess(prefix, true)
+  if (ofPrefix) return raise(country, ofPrefix, phone.slice(0, -4))
+  return rules.includes('COUNTRY_UNVERIFIED') || rules.includes('RELAY_VOLUME')
+    ? raise(country, spent(country, 'allowance'))
+    : undefined
 }
 
-const spent = (subject: Subject) =>
-  ({
-    subject,
-    reason: 'allowance',
-    unverified: usageOf(subject).unverified,
-    usual: subject.about.usualDay,
-  }) as const
-
-/** Alerts once an hour that the pool is spent: many countries at a time, each with few messages. */
-export const poolAlert = (country: string, pool: Subject): GuardAlert | undefined =>
-  pool.alertedAt > pool.now - alertMs
-    ? undefined
-    : { country, prefix: null, reason: 'pool', unverified: usageOf(pool).unverified, usual: 0 }
-
-function findExcess(subject: Subject, isSeen: boolean) {
-  const { unverified, inFlight, evidence } = usageOf(subject)
-  const { usualHour, usualDay } = subject.about
+/** Compares what a subject sends with what is usual. @param isSeen false for codes of other systems */
+function findExcess(subject: Subject, isSeen: boolean): Excess | undefined {
+  const { unverified, inFlight, evidence } = subject.usage()
+  const { usualHour = unknown, usualDay = 0 } = subject.windows
   const settled = unverified - 0.8 * inFlight
-  const recent = recentlyUnverified(subject)
+  // Those in flight may be verified yet.
+  const recent = subject.total('recent') - subject.countAt('recent', 0) - subject.countAt('recent', 1)
   const usual = Math.max(0, usualHour) / 6
   const isUsualKnown = usualHour !== unknown && usualDay > 0
   // Those in flight count in full: after a burst no later message may come to raise the alert.
   if (isSeen && evidence === 0 && unverified >= alarm.nothingVerified)
-    return { subject, reason: 'nothing_verified', unverified, usual: 0 } as const
+    return { reason: 'nothing_verified', unverified, usual: 0 }
   // Rates differ by chance. While there is no usual, verified phones are the measure.
   const isRate = isUsualKnown
     ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)
     : evidence > 0 && settled >= alarm.rate * evidence
-  if (isRate && recent >= alarm.perTenMinutes)
-    return { subject, reason: 'rate', unverified: recent, usual } as const
+  if (isRate && recent >= alarm.perTenMinutes) return { reason: 'rate', unverified: recent, usual }
   if (isUsualKnown && settled >= alarm.day * usualDay && settled >= usualDay + alarm.dayMore)
-    return { subject, reason: 'day', unverified: settled, usual: usualDay } as const
+    return { reason: 'day', unverified: settled, usual: usualDay }
   return undefined
 }

@@ -29,10 +29,35 @@ export type GuardDecisions = { rule: GuardRule; country: string; flagged: number
 /** Form of the hashes of prefixes and networks. 96 bits: enough that those of one developer do not collide. */
 export const guardHashForm: HashForm = (digest) => digest.toString('base64url').slice(0, 16)
 
-/** Counts of one subject: a country, a prefix, a network, a device, the pool of a developer, or the total. */
+/** Counts by bucket of time: number of the newest bucket, then the counts, newest first, without the zeros at the end. */
+type Counts = readonly number[]
+
+/** Counts of a country, a prefix, a network, a device, the relays to a country, the pool, or all messages of a day. */
+export type GuardCounts = {
+  /** Unverified messages, by hour, and by two minutes of the last ten. */
+  unverified?: Counts
+  recent?: Counts
+  /** Distinct verified phones, by day. */
+  evidence?: Counts
+  /** Messages of a country that the pool paid for, or of relays that their country did, by hour. */
+  drawn?: Counts
+  /** Unverified messages of a network or device, by day: an attacker who comes back has sent before. */
+  earlier?: Counts
+  /** Unverified messages of a country, by hour of two weeks; in a row of their own. */
+  hours?: Counts
+  /** First day on which `guard.countries` named the country. */
+  launchDay?: number | undefined
+  /** Hour in which the usual figures of a country were computed: unverified messages of such an hour, and the most of a day. */
+  hour?: number
+  usualHour?: number
+  usualDay?: number
+  /** Evidence when the allowance was last spent, and that day: customers who were refused leave none. */
+  held?: number
+  heldOn?: number
+}
+
 export type GuardRow = {
-  /** Sliding windows, see `src/domain/guard/subject.ts`. */
-  windows: ReadonlyArray<readonly number[]>
+  windows: GuardCounts
   /** Time of its last alert; 0 if there was none. */
   alertedAt: number
   /** First UTC day on which the row is useless. */

@@ -1,9 +1,8 @@
 import { alertChange } from '../guard/alert.ts'
 import { flaggedChanges } from '../guard/blocked.ts'
-import { namesOf } from '../guard/facts.ts'
 import type { GuardVerdict } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
-import type { GuardedMessage } from '../guard/row-keys.ts'
+import { namesOf, type GuardedMessage } from '../guard/row-keys.ts'
 import { eventChange } from '../log/events.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
@@ -52,7 +51,7 @@ export function nameJudgeRows(
 ): NamedRows {
   const keys = guard.keysToJudge(message, sender, now)
   return {
-    guard: keys && namesOf(rows.guard, keys),
+    guard: keys && namesOf(rows.guard, keys, now),
     subscribersOfDeveloper: (keys?.subjects ?? keys?.relay) && message.developerId,
   }
 }
@@ -65,8 +64,8 @@ export function judgeMessage(
   { message, sender }: JudgedMessage,
   now: number,
 ): { verdict: GuardVerdict; guardChanges: Change[] } {
-  const facts = guard.readFacts(rows.guard, guard.keysToJudge(message, sender, now))
-  const { verdict, changes } = guard.judge(facts, message, sender)
+  const keys = guard.keysToJudge(message, sender, now)
+  const { verdict, changes } = guard.judge(rows.guard, keys, message, sender, now)
   const guardChanges: Change[] = [{ kind: 'guard', changes }]
   const { developerId } = message
   // An alert goes to the endpoints of all applications.

@@ -1,6 +1,6 @@
 import { readRefusal } from '../apps/authentication.ts'
-import { namesOf } from '../guard/facts.ts'
 import { findListing, withListing } from '../guard/listing.ts'
+import { firstNames } from '../guard/row-keys.ts'
 import { countChange } from '../log/counts.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { CallingApplication } from '../model/application.ts'
@@ -75,14 +75,14 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
   function countVerified(rows: Rows, message: RelayedMessage, now: number): Change[] {
     const { record, ...slot } = readRequestPhone(rows, keys, message)
     const { counted, sender, contexts } = describe(rows, message, record, now)
-    const facts = guard.readFacts(rows.guard, guard.keysToConvert(counted, sender, now))
+    const guardKeys = guard.keysToConvert(counted, sender, now)
     const lane = laneFor(record, { clientIp: message.clientIp, contexts }, now)
-    const network = facts?.keys.subjects?.network
+    const network = guardKeys?.subjects?.network
     const after = afterVerification(record, newId, { ...message, contexts }, lane, now, network)
     const { removedFromDay, addedToDay } = after
     return [
       { kind: 'phone', slot, record: after.record },
-      { kind: 'guard', changes: guard.convert(facts, counted, sender, now) },
+      { kind: 'guard', changes: guard.convert(rows.guard, guardKeys, counted, sender, now) },
       ...(removedFromDay === undefined ? [] : [countChange(message, { active: -1 }, removedFromDay)]),
       ...(addedToDay === undefined ? [] : [countChange(message, { active: 1 }, addedToDay)]),
     ]
@@ -95,7 +95,7 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
     const now = rows.now(clock)
     const { counted, sender } = describe(rows, message, readRequestPhone(rows, keys, message).record, now)
     const guardKeys = guard.keysToConvert(counted, sender, now)
-    return { ...namePhoneRows(rows, keys, message), guard: guardKeys && namesOf(rows.guard, guardKeys) }
+    return { ...namePhoneRows(rows, keys, message), guard: guardKeys && firstNames(guardKeys) }
   }
 
   /** Describes the message and its end user to the guard. */

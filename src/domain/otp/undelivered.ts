@@ -1,5 +1,4 @@
-import { namesOf } from '../guard/facts.ts'
-import type { CountedMessage } from '../guard/row-keys.ts'
+import { firstNames, type CountedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Preload, Rows } from '../store/operation.ts'
@@ -45,12 +44,12 @@ async function revert(
         first: nameSender,
         next(rows) {
           const keys = guard.keysToRevert(message, findSender(rows))
-          return { guard: keys && namesOf(rows.guard, keys) }
+          return { guard: keys && firstNames(keys) }
         },
       },
       decide(rows) {
-        const facts = guard.readFacts(rows.guard, guard.keysToRevert(message, findSender(rows)))
-        const changes = guard.revert(facts, message, rows.now(clock))
+        const keys = guard.keysToRevert(message, findSender(rows))
+        const changes = guard.revert(rows.guard, keys, message, rows.now(clock))
         return { result: undefined, changes: [{ kind: 'guard', changes }] }
       },
     })

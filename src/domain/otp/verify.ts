@@ -6,7 +6,7 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import { timeBucket } from '../model/verification-time.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
-import { namesOf } from '../guard/facts.ts'
+import { firstNames } from '../guard/row-keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
 import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
@@ -146,7 +146,7 @@ export function createOtpVerify(needs: OtpNeeds) {
       ...finder.nameRows(rows),
       ...namePhoneRows(rows, keys, request),
       limit,
-      guard: guardKeys && namesOf(rows.guard, guardKeys),
+      guard: guardKeys && firstNames(guardKeys),
       subscribers: application.id,
     }
   }
@@ -165,9 +165,9 @@ export function createOtpVerify(needs: OtpNeeds) {
     if (!matchesCode(keys, request.id, code, request.codeHash))
       return countFailure(closable, phone, lane, now)
     const sender = listedSenderOf(rows, application, phone.record, request, now)
-    const facts = guard.readFacts(rows.guard, guard.keysToConvert(request, sender, now))
-    const counts = guard.convert(facts, request, sender, now)
-    return markVerified(closable, phone, lane, { counts, network: facts?.keys.subjects?.network }, now)
+    const guardKeys = guard.keysToConvert(request, sender, now)
+    const counts = guard.convert(rows.guard, guardKeys, request, sender, now)
+    return markVerified(closable, phone, lane, { counts, network: guardKeys?.subjects?.network }, now)
   }
 
   /** Counts the attempt with a wrong code; the last one fails the request. */

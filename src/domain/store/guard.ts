@@ -9,6 +9,8 @@ export type GuardChanges = {
   decisions: Map<string, GuardDecisions & { hour: number }>
 }
 
+export const noGuardChanges = (): GuardChanges => ({ rows: new Map(), decisions: new Map() })
+
 /** The rows of an operation. They are locked until the transaction ends, also if they do not exist yet. */
 export type GuardRows = {
   /** @throws GuardFault the operation then runs again, with `fault` */

@@ -1,15 +1,6 @@
 import { utcDay } from '../log/analytics.ts'
-import { noGuardChanges } from '../guard/facts.ts'
 import { countryKey, historyKey, prefixKey, relayKey } from '../guard/row-keys.ts'
-import {
-  addEvidence,
-  addToHistory,
-  closeHistory,
-  closeSubject,
-  mergeRows,
-  openHistory,
-  openSubject,
-} from '../guard/subject.ts'
+import { openLedger, type Ledger } from '../guard/subject.ts'
 import type { Clock } from '../model/clock.ts'
 import { contextHashForm, upgradeContext } from '../model/context.ts'
 import { evidenceDays, guardHashForm, type GuardRow } from '../model/guard.ts'
@@ -25,7 +16,7 @@ const isContext = (subject: string) =>
   subject.replace(/~\d+$/, '').length === contextHashForm(Buffer.alloc(32)).length
 
 /** Creates the walk that brings the guard's hashes to the newest key, so that no count restarts. */
-export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk => ({
+export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>, clock: Clock): KeyWalk => ({
   name: 'guard.usage',
   purpose: 'phone-index',
   async step(tx, position, limit) {
@@ -40,11 +31,10 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>): KeyWalk 
         : upgradeHash(keys.guard, subject, guardHashForm)
       if (upgraded === subject) continue
       const rows = await tx.guard.rows([subject, upgraded].toSorted())
-      const [stored, other] = [rows.get(subject), rows.get(upgraded)]
-      if (stored) {
-        const row = other ? mergeRows(stored, other) : stored
-        await tx.guard.apply({ ...noGuardChanges(), rows: new Map([[upgraded, row]]) })
-      }
+      const stored = rows.get(subject)
+      const ledger = openLedger({ row: (key) => rows.get(key) }, clock.now())
+      if (stored) ledger.open(upgraded).absorb(stored)
+      await tx.guard.apply(ledger.close())
       await tx.guard.delete(subject)
     }
     return subjects.at(-1)
@@ -68,11 +58,7 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
       const key = historyKey(relayKey(developerId, country))
       for (let days = 1; days <= evidenceDays; days++) addTime(added, key, idTime(id) - days * dayMs)
     }
-    await changeRows(tx, added, (row, times) => {
-      const hours = openHistory(row, now)
-      for (const at of times) addToHistory(hours, at, 1)
-      return closeHistory(hours, now)
-    })
+    await changeRows(tx, added, now, (ledger, key, at) => ledger.open(key).add('hours', at, 1))
     return messages.at(-1)?.id
   },
 })
@@ -104,11 +90,7 @@ export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }
       add(prefixKey(keys, developerId, phone), at)
       for (const { hash, verifiedAt } of contexts) if (isEvidence(verifiedAt)) add(hash, verifiedAt)
     }
-    await changeRows(tx, added, (row, times) => {
-      const counts = openSubject(row, now)
-      for (const at of times) addEvidence(counts, at, 0)
-      return closeSubject(counts)
-    })
+    await changeRows(tx, added, now, (ledger, key, at) => ledger.open(key).add('evidence', at, 1))
     const last = phones.at(-1)
     return last && String(last.key)
   },
@@ -128,12 +110,12 @@ function addTime(added: Map<string, number[]>, subject: string, at: number): voi
 async function changeRows(
   tx: Pick<Stores, 'guard'>,
   added: ReadonlyMap<string, readonly number[]>,
-  change: (row: GuardRow | undefined, times: readonly number[]) => GuardRow,
+  now: number,
+  change: (ledger: Ledger, key: string, at: number) => void,
 ): Promise<void> {
-  const changes = noGuardChanges()
-  for (const subject of [...added.keys()].toSorted()) {
-    const row = (await tx.guard.rows([subject])).get(subject)
-    changes.rows.set(subject, change(row, added.get(subject) ?? []))
-  }
-  await tx.guard.apply(changes)
+  const rows = new Map<string, GuardRow | undefined>()
+  for (const key of [...added.keys()].toSorted()) rows.set(key, (await tx.guard.rows([key])).get(key))
+  const ledger = openLedger({ row: (key) => rows.get(key) }, now)
+  for (const [key, times] of added) for (const at of times) change(ledger, key, at)
+  await tx.guard.apply(ledger.close())
 }

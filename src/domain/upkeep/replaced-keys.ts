@@ -103,6 +103,6 @@ export const createAllKeyWalks = (
   createTotpWalk(needs),
   createEvidenceWalk(needs),
   createRelayWalk(needs),
-  createGuardWalk(needs.keys),
+  createGuardWalk(needs.keys, needs.clock),
   ...sealWalks,
 ]

@@ -119,7 +119,10 @@ const guard = object(
     }),
     alerts: Type.Array(
       object({
-        country: Type.String({ description: 'ISO code of the country.' }),
+        country: Type.String({
+          description:
+            'ISO code of the country, or `pool`: what all countries together send beyond their own allowances.',
+        }),
         until: { ...timestamp, description: 'When the alert ends, unless its cause lasts.' },
       }),
       { description: 'Countries with more unverified messages than usual.' },

@@ -1,5 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { GuardRow } from '../../domain/model/guard.ts'
+import type { GuardCounts, GuardRow } from '../../domain/model/guard.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import { compareKeys, inKeyOrder } from './key-order.ts'
 import { lazy } from './lazy.ts'
@@ -63,7 +63,7 @@ export function createGuardRows(
     const [row] = statements().find.values(key)
     if (!row) return undefined
     const [windows, alertedAt, until] = row as [string, number, number]
-    return { windows: JSON.parse(windows) as number[][], alertedAt, until }
+    return { windows: JSON.parse(windows) as GuardCounts, alertedAt, until }
   }
 
   const put = (key: string, row: GuardRow | undefined) =>

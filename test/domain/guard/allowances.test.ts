@@ -57,9 +57,9 @@ test('messages in flight count a fifth, up to 30 in a prefix and any number in a
 })
 
 test('the pool pays for what is beyond the own allowance of a country that is not named', () => {
-  expect(isFromPool(usage(19, 1), undefined)).toBe(false)
-  expect(isFromPool(usage(20, 1), undefined)).toBe(true)
-  expect(isFromPool(usage(20, 1), 100)).toBe(false)
+  expect(isFromPool({ country: usage(19, 1), namedBase: undefined })).toBe(false)
+  expect(isFromPool({ country: usage(20, 1), namedBase: undefined })).toBe(true)
+  expect(isFromPool({ country: usage(20, 1), namedBase: 100 })).toBe(false)
 })
 
 describe('once half of the allowance of a country is spent', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { prefixKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { total, usageOf } from '../../../src/domain/guard/subject.ts'
+import { Subject } from '../../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../../src/domain/guard/settings.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -44,7 +44,7 @@ const countOf = (rules: readonly string[], rule: string) => rules.filter((one) =
 
 describe('evidence', () => {
   let bench: GuardBench
-  const evidenceOf = (subject: string) => usageOf(bench.open(subject)).evidence
+  const evidenceOf = (subject: string) => bench.usage(subject).evidence
   beforeEach(() => void (bench = createGuardBench()))
 
   test('is a phone once, however many codes it verifies, for 14 days', async () => {
@@ -116,14 +116,14 @@ describe('what leaves unverified', () => {
     expect(left).toBe(300)
   })
 
-  test('grows by 20 for each phone that is verified, and the pool gets back what they pay for', async () => {
+  test('grows by 20 for each phone that is verified, and the pool gets back what it paid for them', async () => {
     const bench = createGuardBench()
     const { request } = await bench.send(60)
     bench.clock.advance(5 * minuteMs)
     await bench.verify(request)
-    expect(usageOf(bench.open('dev_1 NL'))).toMatchObject({ unverified: 59, evidence: 1 })
-    expect(total(bench.open('dev_1 NL').drawn)).toBe(39)
-    expect(usageOf(bench.open('dev_1 pool')).unverified).toBe(39)
+    expect(bench.usage('dev_1 NL')).toMatchObject({ unverified: 59, evidence: 1 })
+    expect(new Subject('', bench.memory.rows.get('dev_1 NL'), bench.clock.now()).total('drawn')).toBe(59)
+    expect(bench.usage('dev_1 pool').unverified).toBe(59)
     const rules = await sendSlowly(bench, 100, 3 * minuteMs)
     expect([countOf(rules, ''), countOf(rules, 'COUNTRY_UNVERIFIED')]).toEqual([61, 39])
   })
@@ -149,9 +149,9 @@ describe('what leaves unverified', () => {
       const rules = await sendSlowly(bench, 480, 3 * minuteMs)
       expect(countOf(rules, '')).toBeGreaterThan(260)
     }
-    expect(usageOf(bench.open('dev_1 NL')).evidence).toBe(10)
+    expect(bench.usage('dev_1 NL').evidence).toBe(10)
     bench.clock.advance(15 * dayMs)
-    expect(usageOf(bench.open('dev_1 NL')).evidence).toBe(0)
+    expect(bench.usage('dev_1 NL').evidence).toBe(0)
   })
 
   test('never closes what honest users had: a flood lowers no allowance', async () => {
@@ -205,7 +205,7 @@ test('codes of other systems take 300 a day and country, or three times the most
   expect(left).toBeGreaterThan(580)
   expect(left).toBeLessThanOrEqual(900)
   expect((await bench.send(1, {}, stranger)).rules).toEqual([''])
-  expect(usageOf(bench.open('dev_1 NL')).unverified).toBe(1)
+  expect(bench.usage('dev_1 NL').unverified).toBe(1)
 })
 
 test('an attacker who spends the allowance of relays day after day does not widen it daily', async () => {

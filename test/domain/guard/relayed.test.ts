@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { minuteMs } from '../../../src/shared/durations.ts'
 import { createGuardFixture, createMemoryGuardStore, guardOff } from '../../helpers/guard.ts'
 
@@ -11,7 +11,7 @@ function createBench() {
   /** Sends messages one after the other. @returns how many passed */
   const pass = async (count: number, overrides: { isRelayed?: boolean }) =>
     (await fixture.send(count, overrides)).rules.filter((rules) => rules === '').length
-  const usage = (key: string) => usageOf(openSubject(memory.rows.get(key), fixture.clock.now()))
+  const usage = (key: string) => usageOf(memory.rows.get(key), fixture.clock.now())
   return { ...fixture, pass, usage }
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { namesOf } from '../../../src/domain/guard/facts.ts'
 import {
   createGuardRowKeys,
+  firstNames,
+  namesOf,
   type GuardedMessage,
   type GuardKeys,
 } from '../../../src/domain/guard/row-keys.ts'
@@ -28,14 +29,14 @@ const keys = createGuardRowKeys({ ...guardOff, deniedCountries: ['CU'], totalPer
 const hour = now / 3_600_000
 /** A country with as many verified phones and unverified messages. */
 const country = (evidence: number, unverified: number): GuardRow => ({
-  windows: [[hour, unverified], [20_000, evidence], [], [], [0, hour, 0, 0]],
+  windows: { unverified: [hour, unverified], evidence: [20_000, evidence], hour },
   alertedAt: 0,
   until: 0,
 })
 
 /** Names the rows of a call. @param stored row of the country */
 const namesFor = (guardKeys: GuardKeys | undefined, stored?: GuardRow) =>
-  guardKeys && namesOf({ row: (key) => (key === 'dev_1 NL' ? stored : undefined) }, guardKeys)
+  guardKeys && namesOf({ row: (key) => (key === 'dev_1 NL' ? stored : undefined) }, guardKeys, now)
 
 const hash = expect.stringMatching(/^[\w-]{16}$/)
 
@@ -45,7 +46,7 @@ test('a message of a stranger reads its country, prefix, network, device, the po
 })
 
 test('and the history once an hour', () => {
-  const old = { ...country(1, 0), windows: [[], [20_000, 1], [], [], [0, hour - 1, 0, 0]] }
+  const old = { ...country(1, 0), windows: { evidence: [20_000, 1], hour: hour - 1 } }
   expect(namesFor(keys.keysToJudge(message, home, now), old)?.at(-1)).toBe('dev_1 NL history')
 })
 
@@ -56,7 +57,7 @@ test('a known phone reads the total alone, and a forbidden country nothing', () 
 
 test('a verified code reads its subjects, and the pool, which may have paid for messages of the country', () => {
   const names = ['dev_1 NL', hash, hash, 'device', 'dev_1 pool']
-  expect(namesFor(keys.keysToConvert(message, home, now))).toEqual(names)
+  expect(firstNames(keys.keysToConvert(message, home, now) ?? {})).toEqual(names)
 })
 
 test('a known phone that was counted today reads nothing', () => {

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { emptyRecord, hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import type { Sender } from '../../../src/domain/model/guard.ts'
@@ -161,7 +161,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
       for (const subject of [...subjects, device]) {
         const row = await store.write(async ({ guard }) => (await guard.rows([subject])).get(subject))
-        expect([subject, usageOf(openSubject(row, now)).evidence]).toEqual([subject, 5])
+        expect([subject, usageOf(row, now).evidence]).toEqual([subject, 5])
       }
     },
   )

@@ -255,7 +255,7 @@ describeEachDatabase('retention', (database, kind) => {
     const put = (subject: string, until: number) =>
       store.write((tx) =>
         tx.guard.apply({
-          rows: new Map([[subject, { windows: [[1, 2]], alertedAt: 0, until }]]),
+          rows: new Map([[subject, { windows: { unverified: [1, 2] }, alertedAt: 0, until }]]),
           decisions: new Map(),
         }),
       )

@@ -1,8 +1,7 @@
 import { noToken, type ChallengeAnswer } from '../../../src/domain/guard/challenge.ts'
-import { readGuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import type { GuardAlert, Sender } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
@@ -73,7 +72,7 @@ export function createSimulation(
     isKnown: (phone: string) => phones.has(phone),
     schedule: tasks.add,
     /** Distinct phones that count as verified in a country. */
-    evidence: (country: string) => usageOf(openSubject(rows.get(`${developerId} ${country}`), now)).evidence,
+    evidence: (country: string) => usageOf(rows.get(`${developerId} ${country}`), now).evidence,
 
     /**
      * Sends a message, or sends a request's code once more.
@@ -100,8 +99,8 @@ export function createSimulation(
           }
       const sender = { ...request.sender, sentAt: sentAt.get(request.phone) ?? 0 }
       const judge = (challenge: ChallengeAnswer) => {
-        const facts = readGuardFacts(stored, guard.keysToJudge(request, sender, now))
-        const { verdict, changes } = guard.judge(facts, { ...request, challenge }, sender)
+        const keysToJudge = guard.keysToJudge(request, sender, now)
+        const { verdict, changes } = guard.judge(stored, keysToJudge, { ...request, challenge }, sender, now)
         apply(changes)
         return verdict
       }
@@ -116,9 +115,9 @@ export function createSimulation(
       const { phone } = request
       const record = phones.get(phone) ?? unknown
       const sender = { ...request.sender, ...record }
-      const facts = readGuardFacts(stored, guard.keysToConvert(request, sender, now))
-      apply(guard.convert(facts, request, sender, now))
-      const network = facts?.keys.subjects?.network
+      const converted = guard.keysToConvert(request, sender, now)
+      apply(guard.convert(stored, converted, request, sender, now))
+      const network = converted?.subjects?.network
       const from = [...sender.contexts, ...(network ? [network] : [])]
       const others = record.verifiedFrom.filter(({ hash }) => !from.includes(hash))
       phones.set(phone, {

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { countryKey } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { createEvidenceWalk } from '../../../src/domain/upkeep/guard-walks.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
@@ -42,7 +42,7 @@ export const guardWalkRaces: Race[] = [
             index === 0 ? runWalk() : otp.sendOrThrow(application, { phone: fixture.newPhone() }),
           )
           const row = (await service.store.read.guard.named(key)).get(key)
-          const { unverified, evidence } = usageOf(openSubject(row, service.clock.now()))
+          const { unverified, evidence } = usageOf(row, service.clock.now())
           expect({ unverified, evidence }).toEqual({ unverified: messages, evidence: verified.length })
         },
       }

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { countryKey } from '../../../src/domain/guard/row-keys.ts'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { countByOutcome } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { openRaceFixture } from './fixture.ts'
@@ -50,7 +50,7 @@ export const relayOutcomeRaces: Race[] = [
           expect(recorded + late).toBe(concurrentCalls)
           const key = countryKey(developerId, 'US')
           const row = (await service.store.read.guard.named(key)).get(key)
-          expect(usageOf(openSubject(row, service.clock.now())).evidence).toBe(1)
+          expect(usageOf(row, service.clock.now()).evidence).toBe(1)
           for (const id of ids) expect(await fixture.countEvents(id)).toMatchObject({ 'message.verified': 1 })
           const identity = await service.services.identities.getByPhone(developerId, phone)
           expect(identity.verificationCount).toBe(2)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { noGuardChanges } from '../../../src/domain/guard/facts.ts'
+import { noGuardChanges } from '../../../src/domain/store/guard.ts'
 import { createTwilioSettings, startGateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
@@ -75,13 +75,19 @@ describeEachDatabase('the state of delivery', (database) => {
       tx.guard.apply({
         ...noGuardChanges(),
         rows: new Map([
-          [`${developer.developer.id} DE`, { windows: [[hour, 70], [day, 3], [], [hour, 10]], ...alerted }],
-          [`${developer.developer.id} NL relay`, { windows: [[hour, 300], [], [], []], ...alerted }],
+          [
+            `${developer.developer.id} DE`,
+            { windows: { unverified: [hour, 70], evidence: [day, 3], drawn: [hour, 10] }, ...alerted },
+          ],
+          [`${developer.developer.id} NL relay`, { windows: { unverified: [hour, 300] }, ...alerted }],
           [
             `${developer.developer.id} NL relay history`,
-            { windows: [[hour, 300]], alertedAt: 0, until: day + 2 },
+            { windows: { hours: [hour, 300] }, alertedAt: 0, until: day + 2 },
           ],
-          [`${developer.developer.id} pool`, { windows: [[hour, 10]], alertedAt: 0, until: day + 2 }],
+          [
+            `${developer.developer.id} pool`,
+            { windows: { unverified: [hour, 10] }, alertedAt: 0, until: day + 2 },
+          ],
         ]),
       }),
     )

@@ -302,7 +302,7 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
   async function relayCounts(country: string) {
     const rows = (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
     const row = rows.find(({ subject }) => subject === `${owner.developer.id} ${country} relay`)
-    const [, ...unverified] = (JSON.parse(row?.windows ?? '[]')[0] ?? []) as number[]
+    const [, ...unverified] = (JSON.parse(row?.windows ?? '{}').unverified ?? []) as number[]
     return {
       messages: unverified.reduce((sum, count) => sum + count, 0),
       // PostgreSQL has rows for locks alone.

@@ -131,7 +131,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       const message = { developerId: `dev_challenge_${round}` }
       const spent = nodes[0]
       for (let n = 0; n < 5; n++) await spent?.evaluate(spent.createRequest(message), sender)
-      const once = { key: `challenge ${round}`, until: 1_000_000 }
+      const once = `challenge ${round}`
       const verdicts = await Promise.all(
         Array.from({ length: 48 }, (_, n) => {
           const node = nodes[n % 3]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { openSubject, usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
 import { createTwilioSettings, startGateway, type Gateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -60,7 +60,7 @@ describeEachDatabase('POST /v1/otp/deliver/{id}/outcome', (database) => {
       .map(({ type, phone: to }) => [type, to])
   const readUsage = (subject: string) =>
     service.store.write(async ({ guard }) =>
-      usageOf(openSubject((await guard.rows([subject])).get(subject), service.clock.now())),
+      usageOf((await guard.rows([subject])).get(subject), service.clock.now()),
     )
   const evidence = async (subject: string) => (await readUsage(subject)).evidence
   const isUser = async (as = owner) =>

@@ -14,7 +14,11 @@ beforeEach(() => {
   rows = open()
 })
 
-const row = (count: number): GuardRow => ({ windows: [[1, count]], alertedAt: 0, until: 20_000 })
+const row = (count: number): GuardRow => ({
+  windows: { unverified: [1, count] },
+  alertedAt: 0,
+  until: 20_000,
+})
 
 /** Runs a body in a transaction, as the write queue does. */
 async function transaction(body: () => void | Promise<void>, end: 'commit' | 'rollback' = 'commit') {
@@ -35,9 +39,9 @@ test('named rows are written at once; others are held back, and written when the
   await change('prefix', 1)
   await change('prefix', 2)
   expect(rows.cache.get('prefix')).toEqual(row(2))
-  expect(stored()).toEqual(['dev_1 NL,[[1,1]]'])
+  expect(stored()).toEqual(['dev_1 NL,{"unverified":[1,1]}'])
   await rows.close()
-  expect(stored()).toEqual(['dev_1 NL,[[1,1]]', 'prefix,[[1,2]]'])
+  expect(stored()).toEqual(['dev_1 NL,{"unverified":[1,1]}', 'prefix,{"unverified":[1,2]}'])
   // As after a restart.
   rows = open()
   expect([rows.cache.get('prefix'), rows.cache.get('gone')]).toEqual([row(2), undefined])
@@ -49,7 +53,7 @@ test('a transaction that is rolled back changes nothing, and what was held back 
   await transaction(() => rows.cache.write(), 'rollback')
   expect(rows.cache.get('prefix')).toEqual(row(1))
   await rows.close()
-  expect(stored()).toEqual(['prefix,[[1,1]]'])
+  expect(stored()).toEqual(['prefix,{"unverified":[1,1]}'])
 })
 
 test('a row that was deleted stays deleted', async () => {
@@ -63,7 +67,7 @@ test('a row that was deleted stays deleted', async () => {
 test('rows that another process wrote are read again, but for those that are held back', async () => {
   await change('dev_1 NL', 1)
   await change('prefix', 1)
-  connection.run(`update guard_usage set windows = '[[1,9]]'`)
+  connection.run(`update guard_usage set windows = '{"unverified":[1,9]}'`)
   expect(rows.cache.get('dev_1 NL')).toEqual(row(1))
   rows.participant.onForeignCommit?.()
   expect([rows.cache.get('dev_1 NL'), rows.cache.get('prefix')]).toEqual([row(9), row(1)])
@@ -87,8 +91,12 @@ test('a row is written ten seconds later, as it is then', async () => {
   expect(stored()).toEqual([])
   now = 10_000
   await change('prefix', 2)
-  expect(stored()).toEqual(['prefix,[[1,2]]'])
+  expect(stored()).toEqual(['prefix,{"unverified":[1,2]}'])
   now = 20_000
   await change('dev_1 NL', 1)
-  expect(stored()).toEqual(['dev_1 NL,[[1,1]]', 'network,[[1,1]]', 'prefix,[[1,2]]'])
+  expect(stored()).toEqual([
+    'dev_1 NL,{"unverified":[1,1]}',
+    'network,{"unverified":[1,1]}',
+    'prefix,{"unverified":[1,2]}',
+  ])
 })

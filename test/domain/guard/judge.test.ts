@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { namesOf, noGuardChanges, readGuardFacts, type GuardFacts } from '../../../src/domain/guard/facts.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { createGuardJudge, type GuardVerdict } from '../../../src/domain/guard/judge.ts'
-import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
+import { namesOf, type GuardedMessage, type GuardKeys } from '../../../src/domain/guard/row-keys.ts'
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
-import type { GuardChanges, GuardRows } from '../../../src/domain/store/guard.ts'
+import { noGuardChanges, type GuardChanges, type GuardRows } from '../../../src/domain/store/guard.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { mergeGuardChanges, withPendingChanges } from '../../../src/store/guard.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -90,13 +89,10 @@ async function run(
   const verdicts: GuardVerdict[] = []
   const sent: Array<{ message: GuardedMessage; sender: Sender }> = []
   let now = Date.parse('2027-01-01T21:00:00Z')
-  const load = async (
-    keys: Parameters<typeof readGuardFacts>[1],
-    message: GuardedMessage,
-    sender: Sender,
-  ) => {
-    const names = keys ? namesOf(rows, keys) : []
-    const named: GuardRows = {
+  const load = (keys: GuardKeys | undefined, message: GuardedMessage, sender: Sender): GuardRows => {
+    const names = keys ? namesOf(rows, keys, now) : []
+    inspect(keys, message, sender)
+    return {
       row(key) {
         // On PostgreSQL, only rows that were named are there.
         expect(names).toContain(key)
@@ -105,9 +101,6 @@ async function run(
         return row
       },
     }
-    const facts: GuardFacts | undefined = readGuardFacts(named, keys)
-    inspect(facts, message, sender)
-    return facts
   }
   for (const one of list) {
     if (one.kind === 'wait') {
@@ -122,11 +115,11 @@ async function run(
         one.kind === 'convert'
           ? judge.keysToConvert(message, sender, now)
           : judge.keysToRevert(message, sender)
-      const facts = await load(keys, message, sender)
+      const loaded = load(keys, message, sender)
       await apply(
         one.kind === 'convert'
-          ? judge.convert(facts, message, sender, now)
-          : judge.revert(facts, message, now),
+          ? judge.convert(loaded, keys, message, sender, now)
+          : judge.revert(loaded, keys, message, now),
       )
       continue
     }
@@ -135,8 +128,8 @@ async function run(
     const unset = { developerId: '', phone: '', country: null, clientIp: null, resends: 0 }
     const message = { ...base, ...unset, ...one.message, createdAt: now }
     for (let time = 0; time < one.times; time++) {
-      const facts = await load(judge.keysToJudge(message, sender, now), message, sender)
-      const { verdict, changes } = judge.judge(facts, message, sender)
+      const keys = judge.keysToJudge(message, sender, now)
+      const { verdict, changes } = judge.judge(load(keys, message, sender), keys, message, sender, now)
       await apply(changes)
       verdicts.push(verdict)
       if (!verdict.blocked) sent.push({ message, sender })
@@ -184,7 +177,7 @@ test('calls that are written together decide and count as calls that are written
   )
 }, 120_000)
 
-test('decisions change neither their facts nor their inputs, and return no promise', async () => {
+test('decisions change neither the rows that they read nor their inputs, and return no promise', async () => {
   await fc.assert(
     fc.asyncProperty(settings, calls, async (chosen, list) => {
       const plain = createGuardJudge(chosen, testKeys)
@@ -213,7 +206,7 @@ test('changes that wait add decisions up and keep the newest rows', () => {
   const decision = { hour: 1, rule: 'NUMBER_TYPE', country: 'NL', flagged: 1, blocked: 2 } as const
   const pending = noGuardChanges()
   mergeGuardChanges(pending, { ...noGuardChanges(), decisions: new Map([['key', decision]]) })
-  const row = { windows: [[1, 2]], alertedAt: 0, until: 5 }
+  const row = { windows: { unverified: [1, 2] }, alertedAt: 0, until: 5 }
   mergeGuardChanges(pending, {
     decisions: new Map([['key', decision]]),
     rows: new Map([['home', row]]),
@@ -223,7 +216,7 @@ test('changes that wait add decisions up and keep the newest rows', () => {
   expect(decision.flagged).toBe(1)
 })
 
-test('without facts every message passes, and nothing is counted', () => {
+test('without keys every message passes, and nothing is counted', () => {
   const judge = createGuardJudge({ ...guardOff, deniedCountries: ['CU'] }, testKeys)
   const message: GuardedMessage = {
     developerId: 'dev_1',
@@ -237,12 +230,13 @@ test('without facts every message passes, and nothing is counted', () => {
     numberType: null,
   }
   const sender = { ...stranger, contexts: ['home'] }
-  const { verdict, changes } = judge.judge(undefined, message, sender)
+  const rows: GuardRows = { row: () => undefined }
+  const { verdict, changes } = judge.judge(rows, undefined, message, sender, 0)
   expect(verdict).toEqual({ blocked: false, violatedRules: [] })
   for (const each of [
     changes,
-    judge.convert(undefined, message, sender, 0),
-    judge.revert(undefined, message, 0),
+    judge.convert(rows, undefined, message, sender, 0),
+    judge.revert(rows, undefined, message, 0),
   ])
     expect(each).toEqual(noGuardChanges())
 })
@@ -254,13 +248,7 @@ test('a guard that fails lets the message pass, and reports it', () => {
     keys: testKeys,
     onFault: (error) => void faults.push(error),
   })
-  const keys = {
-    subjects: undefined,
-    pool: 'dev_1 pool',
-    total: 'total 20000',
-    spend: undefined,
-    judgedAt: 0,
-  }
+  const keys = { total: 'total 20000' }
   const message = {
     developerId: 'dev_1',
     phone: '+31612345678',
@@ -273,8 +261,7 @@ test('a guard that fails lets the message pass, and reports it', () => {
     },
   })
   const damaged = new Error('a damaged row')
-  const judge = (rows: GuardRows) =>
-    guard.judge(guard.readFacts(rows, keys), message, stranger).verdict.blocked
+  const judge = (rows: GuardRows) => guard.judge(rows, keys, message, stranger, 0).verdict.blocked
   expect(judge(failing(damaged))).toBe(false)
   expect(faults).toEqual([damaged])
   // The store runs the operation again, and tells why.
