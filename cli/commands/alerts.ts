@@ -1,29 +1,34 @@
 import type { Command } from 'commander'
-import type { HostAlerts } from '../../src/host/host.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
+import {
+  describeAlerts,
+  destinationText,
+  listDestinations,
+  sendTests,
+  testText,
+  type AlertState,
+} from '../host/alerts.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
-import { loadServerConfig, requireConfig } from '../host/config.ts'
+import { loadServerConfig } from '../host/config.ts'
 import { findRunning } from '../host/running.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { kept, wrapped } from '../terminal/table.ts'
+import { kept, optional, wrapped } from '../terminal/table.ts'
 import { printable, relativeTime } from '../terminal/text.ts'
 
 /** Registers the commands for alerts to the operator. */
 export function addAlertsCommands(program: Command, runCommand: RunCommand) {
   const alerts = program.command('alerts')
-  addHostFlags(alerts.description("list what is wrong now, and since when (run on the server's machine)"))
+  addHostFlags(alerts.description("list what is wrong now and who is told (run on the server's machine)"))
     .addHelpText('after', examples('otpd alerts', 'otpd alerts test', 'otpd alerts --json'))
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
         const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
-        const destinations = await listDestinations(flags)
-        output.printResult(JSON.stringify({ data: { ...listed, destinations } }), () =>
-          alertsText(listed, output, io.now(), destinations.length > 0),
-        )
-        if (destinations.length === 0) output.note(noDestinations)
+        const state = describeAlerts(listed, await listDestinations(flags))
+        output.printResult(JSON.stringify({ data: state }), () => alertsText(state, output, io.now()))
+        if (state.destinations.length === 0) output.note(noDestinations)
       }),
     )
 
@@ -44,19 +49,10 @@ export function addAlertsCommands(program: Command, runCommand: RunCommand) {
 
 const noDestinations = 'No alerts are configured. Add to the configuration: [[alerts]] (otpd docs alerts)'
 
-/** Lists the destinations of the running server, otherwise those of the configuration. */
-async function listDestinations(flags: HostFlags) {
-  const loaded = await loadServerConfig(flags, 'host command')
-  const running = await findRunning(loaded)
-  const { alerts } = running?.config ?? requireConfig(loaded, exitCodes.usage)
-  return alerts.map(({ name, kind, min }) => ({ name, kind, min }))
-}
-
 function alertsText(
-  { alerts, waiting }: HostAlerts,
+  { alerts, destinations }: AlertState,
   { paint, formatTable }: Output,
   nowMs: number,
-  isWatched: boolean,
 ): string {
   const rows = alerts.map(({ severity, message, remedy, since, isClearing }) => [
     severity === 'critical' ? paint.red(severity) : paint.yellow(severity),
@@ -64,22 +60,22 @@ function alertsText(
     `${printable(message)}${isClearing ? ' (gone for now)' : ''}`,
     printable(remedy),
   ])
-  const state =
+  const isWatched = destinations.length > 0
+  const faults =
     rows.length === 0
       ? `Nothing ${isWatched ? 'is wrong' : 'is watched'}.`
       : formatTable([kept('SEVERITY'), kept('SINCE'), wrapped('ALERT'), wrapped('WHAT TO DO')], rows)
-  const failures = waiting.flatMap(({ destination, failure, attempts, at }) =>
-    failure === null
-      ? []
-      : `${paint.yellow('▲')} A notice to ${printable(destination)} waits since ${relativeTime(at, nowMs)}: ${printable(failure)} (${attempts} ${attempts === 1 ? 'attempt' : 'attempts'})`,
-  )
-  return [state, ...failures].join('\n')
+  if (!isWatched) return faults
+  const told = destinations.map((destination) => [
+    printable(destination.name),
+    printable(destination.kind),
+    destination.min,
+    `${destination.failure === null ? paint.green('●') : paint.yellow('▲')} ${destinationText(destination, nowMs)}`,
+  ])
+  return `${faults}\n\n${formatTable([kept('SENT TO'), optional('KIND'), kept('FROM'), wrapped('STATE')], told)}`
 }
 
-const waitMs = 30_000
-const pollMs = 250
-
-/** Queues a test for each destination, and waits until the running server has sent it. */
+/** Has the running server send a test to each destination. */
 async function testDestinations(context: Context, names: string[], flags: HostFlags) {
   const { io, output } = context
   const running = await findRunning(await loadServerConfig(flags, 'host command'))
@@ -98,31 +94,10 @@ async function testDestinations(context: Context, names: string[], flags: HostFl
     if (!configured.includes(name))
       throw usageError(`No alert is named ${printable(name)}.`, `Configured: ${configured.join(', ')}.`)
   const destinations = names.length === 0 ? configured : [...new Set(names)]
-
-  const results = await withHost(context, flags, 'write', async (host) => {
-    const at = await host.queueTestAlerts(destinations)
-    const untilMs = io.now() + waitMs
-    for (;;) {
-      const { waiting } = await host.listAlerts()
-      const results = destinations.map((destination) => {
-        const queued = waiting.find((notice) => notice.destination === destination && notice.at === at)
-        return { destination, sent: queued === undefined, failure: queued?.failure ?? null }
-      })
-      const isDone = results.every(({ sent, failure }) => sent || failure !== null)
-      if (isDone || io.now() >= untilMs) {
-        await host.deleteTestAlerts(destinations, at)
-        return results
-      }
-      await io.sleep(pollMs)
-    }
-  })
+  const results = await withHost(context, flags, 'write', (host) => sendTests(host, destinations, io))
   output.printResult(JSON.stringify({ data: results }), () =>
     results
-      .map(({ destination, sent, failure }) =>
-        sent
-          ? `${output.paint.green('✓')} ${printable(destination)}: sent`
-          : `${output.paint.red('✗')} ${printable(destination)}: ${printable(failure ?? 'the server has not sent it in 30 seconds')}`,
-      )
+      .map((result) => `${result.sent ? output.paint.green('✓') : output.paint.red('✗')} ${testText(result)}`)
       .join('\n'),
   )
   return results.every(({ sent }) => sent) ? exitCodes.done : exitCodes.negative

@@ -133,6 +133,10 @@ const screenKeymap = {
   routes: {
     copy: { keys: ['y'], label: 'copy name', about: 'copy the name of the provider that comes first' },
   },
+  alerts: {
+    test: { keys: ['T'], label: 'test', about: 'send a test to every destination', mutates: true },
+    copy: { keys: ['y'], label: 'copy alert' },
+  },
 } as const satisfies Record<string, Record<string, Binding>>
 
 export type ScreenName = keyof typeof screenKeymap

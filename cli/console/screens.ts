@@ -1,5 +1,6 @@
 import type { ScreenName } from './keymap.ts'
 import type { Screen } from './screen.ts'
+import { alertsScreen } from './screens/Alerts.tsx'
 import { appsScreen } from './screens/Apps.tsx'
 import { inboxScreen } from './screens/Inbox.tsx'
 import { logsScreen } from './screens/Logs.tsx'
@@ -29,4 +30,5 @@ export const screens: Readonly<Record<ScreenName, Screen>> = {
   profile: profileScreen,
   costs: costsScreen,
   routes: routesScreen,
+  alerts: alertsScreen,
 }

@@ -337,7 +337,8 @@ export const importRules: readonly ImportRule[] = [
   { area: 'cli/console/components', imports: consoleImports('lines', 'hooks'), packages: anyPackage },
   {
     area: 'cli/console/screens',
-    imports: ['cli/webhooks', ...consoleImports('lines', 'hooks', 'components')],
+    // Alerts are not in the API: the screen reads the database on the machine of the server.
+    imports: ['cli/host/alerts.ts', 'cli/webhooks', ...consoleImports('lines', 'hooks', 'components')],
     packages: anyPackage,
   },
   // The files that assemble the console: the list of the screens, the frame around them, and the start.

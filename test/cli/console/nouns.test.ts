@@ -23,6 +23,8 @@ const places: Record<string, Screen | readonly Screen[] | { reason: string }> = 
   auth: { reason: 'the console opens after the login, and `otpd login` is where passwords are typed' },
   routes: 'routes',
   health: { reason: 'the header of every screen shows it' },
+  // Not in the API, whose callers are developers: the console reads them on the machine of the server.
+  alerts: 'alerts',
   callbacks: { reason: 'providers call it, and no developer may' },
 }
 
