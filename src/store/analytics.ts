@@ -4,16 +4,22 @@ import type { AnalyticsStore, CountChanges } from '../domain/store/analytics.ts'
 import { createBreakdownStore, sumOrZero } from './breakdown.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
-import { addOnConflict, insertInto } from './engine/row-writes.ts'
+import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
 
 // prettier-ignore
 const dayCounts = [
   'requests', 'sent', 'verified', 'failed', 'active', 'testRequests', 'testSent', 'testVerified', 'testFailed', 'testActive',
 ] as const satisfies ReadonlyArray<keyof CountChanges>
 const dayColumns = dayCounts.map((name) => name.replace('test', 'test_').toLowerCase())
-const addDays = insertInto('daily_counts', ['developer_id', 'day', ...dayColumns], {
-  onConflict: addOnConflict('daily_counts', ['day', 'developer_id'], dayColumns),
-})
+const addDays = insertInto<{ developerId: string; day: number; counts: CountChanges }>(
+  'daily_counts',
+  {
+    developer_id: ({ developerId }) => developerId,
+    day: ({ day }) => day,
+    ...countColumns(dayCounts, dayColumns),
+  },
+  { onConflict: addOnConflict('daily_counts', ['day', 'developer_id'], dayColumns) },
+)
 
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
@@ -106,14 +112,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
   return {
     ...createBreakdownStore(database, executor),
 
-    add: (days) =>
-      add(
-        days.map(({ developerId, day, counts }) => [
-          developerId,
-          day,
-          ...dayCounts.map((name) => counts[name] ?? 0),
-        ]),
-      ),
+    add,
 
     async totals(developerId, environment, activeSinceDay) {
       const [row] = await totals[environment ?? 'all']({ developerId, activeSinceDay })

@@ -1,9 +1,15 @@
 import { and, eq, ne, sql, type SQL } from 'drizzle-orm'
-import type { AnalyticsStore, BreakdownCount, BreakdownRange } from '../domain/store/analytics.ts'
+import type {
+  AnalyticsStore,
+  BreakdownChanges,
+  BreakdownCount,
+  BreakdownKey,
+  BreakdownRange,
+} from '../domain/store/analytics.ts'
 import { keysOf } from '../shared/fields.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
-import { addOnConflict, insertInto } from './engine/row-writes.ts'
+import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
 
 /** Columns of the counts of the breakdown. */
 const breakdownColumns = {
@@ -28,9 +34,7 @@ const breakdownColumns = {
 const breakdownNames = keysOf(breakdownColumns)
 const breakdownColumnNames = Object.values(breakdownColumns)
 const breakdownKeyNames = ['day', 'developer_id', 'app_id', 'country', 'channel', 'provider']
-const addBreakdowns = insertInto('breakdown_counts', [...breakdownKeyNames, ...breakdownColumnNames], {
-  onConflict: addOnConflict('breakdown_counts', breakdownKeyNames, breakdownColumnNames),
-})
+const onConflict = addOnConflict('breakdown_counts', breakdownKeyNames, breakdownColumnNames)
 
 /** Costs of days before `costsFrom` are in another currency. */
 const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>(['cost', 'estimatedCost', 'unpriced'])
@@ -62,7 +66,22 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
     breakdown.channel,
     breakdown.provider,
   ]
-  const addBreakdown = database.writeRows(executor, addBreakdowns)
+  const addBreakdown = database.writeRows(
+    executor,
+    insertInto<{ key: BreakdownKey; counts: BreakdownChanges }>(
+      'breakdown_counts',
+      {
+        day: ({ key }) => key.day,
+        developer_id: ({ key }) => database.shortId(key.developerId),
+        app_id: ({ key }) => database.shortId(key.appId),
+        country: ({ key }) => key.country ?? '',
+        channel: ({ key }) => key.channel ?? '',
+        provider: ({ key }) => key.provider ?? '',
+        ...countColumns(breakdownNames, breakdownColumnNames),
+      },
+      { onConflict },
+    ),
+  )
   const findCurrency = database.prepare(() =>
     executor
       .select({ value: meta.value })
@@ -139,18 +158,7 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
   }
 
   return {
-    addBreakdown: (rows) =>
-      addBreakdown(
-        rows.map(({ key, counts }) => [
-          key.day,
-          database.shortId(key.developerId),
-          database.shortId(key.appId),
-          key.country ?? '',
-          key.channel ?? '',
-          key.provider ?? '',
-          ...breakdownNames.map((name) => counts[name] ?? 0),
-        ]),
-      ),
+    addBreakdown,
 
     async deleteBreakdown(beforeDay, batchSize) {
       const names = sql.join(

@@ -9,7 +9,7 @@ import type {
 } from '../domain/store/webhook-outbox.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
+import { insertInto, updateTable } from './engine/row-writes.ts'
 import { afterLastSeq } from './events.ts'
 import { noteDelivery } from './list-changes.ts'
 
@@ -69,24 +69,24 @@ export function createDeliveryInsertion(
     if (!endpoint) return
     if (endpoint.status === 'disabled') {
       noteDelivery(database, delivery, { from: [], to: 'skipped' })
-      return insert([toValues(delivery, 'skipped', null)])
+      return insert([{ ...delivery, status: 'skipped', nextAttemptAt: null }])
     }
     noteDelivery(database, delivery, { from: [], to: 'pending' })
     const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
     const [leased] = canBeLeased ? (countLeased({ endpointId }) as Array<{ count: number }>) : []
     if (lease && leased && leased.count < sendsPerEndpointMax) {
       const { leaseUntil } = lease
-      insert([toValues(delivery, 'pending', now, lease)])
+      insert([{ ...delivery, status: 'pending', nextAttemptAt: now, lease }])
       onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message, developerId, isTest })
     } else {
-      insert([toValues(delivery, 'pending', now)])
+      insert([{ ...delivery, status: 'pending', nextAttemptAt: now }])
       onDelivery()
     }
   }
 
   return {
     lockEndpoints(endpointIds, now) {
-      if (database.isConcurrent) makeDue(endpointIds.map((id) => [now, id]))
+      if (database.isConcurrent) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
     },
 
     async insert(list) {
@@ -96,7 +96,7 @@ export function createDeliveryInsertion(
           insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
         }
       } else if (list.length > 0) {
-        insert(list.map((delivery) => toValues(delivery, 'pending', delivery.now)))
+        insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
         onDelivery()
       }
     },
@@ -107,38 +107,42 @@ type EndpointState = { dueAt: number | null; status: 'enabled' | 'disabled' }
 
 const isEnabled = `exists (select from webhook_endpoints where id = given.endpoint_id and status = 'enabled')`
 
-// prettier-ignore
-const insertDeliveries = insertInto('webhook_deliveries', [
-  'id', 'endpoint_id', 'event_seq', 'type', 'status', 'next_attempt_at', 'created_at', 'lease_owner', 'lease_until', 'claims',
-], {
-  computed: {
-    event_seq: afterLastSeq('given.event_seq'),
-    // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
-    status: `case when ${isEnabled} then given.status else 'skipped' end`,
-    next_attempt_at: `case when ${isEnabled} then given.next_attempt_at end`,
+type DeliveryRow = Omit<NewDelivery, 'message' | 'developerId' | 'appId'> & {
+  status: 'pending' | 'skipped'
+  nextAttemptAt: number | null
+  lease?: DeliveryLease
+}
+
+const insertDeliveries = insertInto<DeliveryRow>(
+  'webhook_deliveries',
+  {
+    id: ({ id }) => id,
+    endpoint_id: ({ endpointId }) => endpointId,
+    event_seq: ({ eventSeq }) => eventSeq,
+    type: ({ type }) => type,
+    status: ({ status }) => status,
+    next_attempt_at: ({ nextAttemptAt }) => nextAttemptAt,
+    created_at: ({ now }) => now,
+    lease_owner: ({ lease }) => lease?.owner ?? null,
+    lease_until: ({ lease }) => lease?.leaseUntil ?? null,
+    claims: ({ lease }) => (lease ? 1 : 0),
   },
-  // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
-  onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
-})
+  {
+    computed: {
+      event_seq: afterLastSeq('given.event_seq'),
+      // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
+      status: `case when ${isEnabled} then given.status else 'skipped' end`,
+      next_attempt_at: `case when ${isEnabled} then given.next_attempt_at end`,
+    },
+    // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
+    onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
+  },
+)
 
-const toValues = (
-  { id, endpointId, eventSeq, type, now }: Omit<NewDelivery, 'message' | 'developerId' | 'appId'>,
-  status: string,
-  nextAttemptAt: number | null,
-  lease?: DeliveryLease,
-): Value[] => [
-  id,
-  endpointId,
-  eventSeq,
-  type,
-  status,
-  nextAttemptAt,
-  now,
-  lease?.owner ?? null,
-  lease?.leaseUntil ?? null,
-  lease ? 1 : 0,
-]
+const makeEndpointsDue = updateTable(
+  'webhook_endpoints',
+  { id: ({ id }: EndpointDue) => id, due_at: ({ dueAt }: EndpointDue) => dueAt },
+  { set: ['due_at'], key: ['id'], computed: { due_at: 'least(webhook_endpoints.due_at, given.due_at)' } },
+)
 
-const makeEndpointsDue = updateTable('webhook_endpoints', ['due_at'], ['id'], {
-  due_at: 'least(webhook_endpoints.due_at, given.due_at)',
-})
+type EndpointDue = { id: string; dueAt: number }

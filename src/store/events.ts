@@ -11,10 +11,10 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { addOnConflict, insertInto, type Value } from './engine/row-writes.ts'
+import { addOnConflict, insertInto } from './engine/row-writes.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
-import type { LogEntry } from '../domain/model/log-entry.ts'
+import type { LogEntry, NewLogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
@@ -64,7 +64,7 @@ export function createEventStore(
   const readCounter = database.prepare(() =>
     executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
-  const insert = database.writeRows(executor, insertEvents)
+  const insert = database.writeRows(executor, insertEvents(database, sealing))
   // PostgreSQL
   const addToCounter = database.writeRows(executor, addToCounters)
 
@@ -74,7 +74,7 @@ export function createEventStore(
    */
   async function allocate(count: number): Promise<number> {
     if (database.isConcurrent) {
-      addToCounter([['event_seq', count]])
+      addToCounter([{ name: 'event_seq', value: count }])
       return 1 - count
     }
     const [counter] = await allocateSeqs({ count })
@@ -187,25 +187,18 @@ export function createEventStore(
     async append(entries, reserved) {
       const first = reserved ?? (await allocate(entries.length))
       const ids = await loadEventIds(database, executor)
-      const rows: Value[][] = []
+      const rows: NewRow[] = []
       for (const [index, { entry, toPayload }] of entries.entries()) {
-        const { type, developerId, appId, requestId, status, detail, at } = entry
         const seq = first + index
         // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
-        const ownId =
+        const id =
           toPayload && database.isConcurrent
-            ? createIds({ now: () => at }, database.world.random)('evt')
+            ? createIds({ now: () => entry.at }, database.world.random)('evt')
             : null
-        const payload = toPayload ? toPayload(ownId ?? ids.encode(at, seq)) : null
-        const phone = sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone)
-        const sealedPayload = sealing.sealText('events.payload', payloadRow(entry), payload)
-        const owner = [
-          database.shortId(developerId),
-          appId === null ? null : database.shortId(appId),
-        ] as const
-        rows.push([seq, ownId, type, ...owner, requestId, phone, status, detail, sealedPayload, at])
+        const payload = toPayload ? toPayload(id ?? ids.encode(entry.at, seq)) : null
+        rows.push({ seq, id, entry, payload })
         await noteEntry(entryAdded, entry, seq)
-        onEvent(developerId)
+        onEvent(entry.developerId)
       }
       insert(rows)
       return first
@@ -272,9 +265,11 @@ export function createEventStore(
   }
 }
 
-const addToCounters = insertInto('counters', ['name', 'value'], {
-  onConflict: addOnConflict('counters', ['name'], ['value']),
-})
+const addToCounters = insertInto<{ name: string; value: number }>(
+  'counters',
+  { name: ({ name }) => name, value: ({ value }) => value },
+  { onConflict: addOnConflict('counters', ['name'], ['value']) },
+)
 
 /**
  * The number of an entry that is appended by the open transaction on PostgreSQL.
@@ -284,10 +279,27 @@ const addToCounters = insertInto('counters', ['name', 'value'], {
 export const afterLastSeq = (offset: string) =>
   `(select value from counters where name = 'event_seq') + ${offset}`
 
-// prettier-ignore
-const insertEvents = insertInto('events', [
-  'seq', 'id', 'type', 'developer_id', 'app_id', 'request_id', 'phone', 'status', 'detail', 'payload', 'at',
-], { computed: { seq: afterLastSeq('given.seq') } })
+type NewRow = { seq: number; id: string | null; entry: NewLogEntry; payload: string | null }
+
+/** Writes an insert of entries; phone and payload are encrypted. */
+const insertEvents = ({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) =>
+  insertInto<NewRow>(
+    'events',
+    {
+      seq: ({ seq }) => seq,
+      id: ({ id }) => id,
+      type: ({ entry }) => entry.type,
+      developer_id: ({ entry }) => shortId(entry.developerId),
+      app_id: ({ entry }) => entry.appId && shortId(entry.appId),
+      request_id: ({ entry }) => entry.requestId,
+      phone: ({ entry }) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
+      status: ({ entry }) => entry.status,
+      detail: ({ entry }) => entry.detail,
+      payload: ({ entry, payload }) => sealing.sealText('events.payload', payloadRow(entry), payload),
+      at: ({ entry }) => entry.at,
+    },
+    { computed: { seq: afterLastSeq('given.seq') } },
+  )
 
 /**
  * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries

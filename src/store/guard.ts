@@ -3,6 +3,7 @@ import {
   decisionsMs,
   GuardFault,
   type GuardCounts,
+  type GuardDecisions,
   type GuardRow,
   type GuardRule,
 } from '../domain/model/guard.ts'
@@ -11,7 +12,7 @@ import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 import { inKeyOrder } from './engine/key-order.ts'
-import { addOnConflict, insertInto, replaceOnConflict } from './engine/row-writes.ts'
+import { addOnConflict, insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
 
 type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string }
 
@@ -28,12 +29,24 @@ function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
 }
 
 const toError = (error: unknown) => new GuardFault(error)
-const usageColumns = ['subject', 'windows', 'alerted_at', 'until']
+const usageColumns: Columns<[subject: string, row: GuardRow]> = {
+  subject: ([subject]) => subject,
+  windows: ([, { windows }]) => JSON.stringify(windows),
+  alerted_at: ([, { alertedAt }]) => alertedAt,
+  until: ([, { until }]) => until,
+}
 const saveUsage = insertInto('guard_usage', usageColumns, {
   onConflict: replaceOnConflict(['subject'], usageColumns),
   toError,
 })
-const countDecisions = insertInto('guard_decisions', ['hour', 'rule', 'country', 'flagged', 'blocked'], {
+const decisionColumns: Columns<[key: string, decision: GuardDecisions & { hour: number }]> = {
+  hour: ([, { hour }]) => hour,
+  rule: ([, { rule }]) => rule,
+  country: ([, { country }]) => country,
+  flagged: ([, { flagged }]) => flagged,
+  blocked: ([, { blocked }]) => blocked,
+}
+const countDecisions = insertInto('guard_decisions', decisionColumns, {
   onConflict: addOnConflict('guard_decisions', ['hour', 'rule', 'country'], ['flagged', 'blocked']),
   toError,
 })
@@ -60,24 +73,8 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     async apply(changes) {
       try {
         if (cache) cache.change(changes.rows)
-        else
-          putRows(
-            inKeyOrder(changes.rows).map(([subject, { windows, alertedAt, until }]) => [
-              subject,
-              JSON.stringify(windows),
-              alertedAt,
-              until,
-            ]),
-          )
-        addDecisions(
-          inKeyOrder(changes.decisions).map(([, { hour, rule, country, flagged, blocked }]) => [
-            hour,
-            rule,
-            country,
-            flagged,
-            blocked,
-          ]),
-        )
+        else putRows(inKeyOrder(changes.rows))
+        addDecisions(inKeyOrder(changes.decisions))
       } catch (error) {
         throw new GuardFault(error)
       }

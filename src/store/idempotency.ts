@@ -4,13 +4,8 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { insertInto, replaceOnConflict } from './engine/row-writes.ts'
+import { insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
-
-const columns = ['caller', 'route', 'key', 'body_hash', 'answer', 'created_at']
-const saveResults = insertInto('idempotency_keys', columns, {
-  onConflict: replaceOnConflict(['caller', 'route', 'key'], columns),
-})
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(
@@ -30,9 +25,18 @@ export function createIdempotencyStore(
       .from(keys)
       .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
   )
-  const save = database.writeRows(executor, saveResults)
   const sealAnswer = (scope: IdempotencyScope, result: string) =>
     sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
+  const columns: Columns<{ scope: IdempotencyScope; answer: string; at: number }> = {
+    caller: ({ scope }) => scope.caller,
+    route: ({ scope }) => scope.route,
+    key: ({ scope }) => scope.key,
+    body_hash: ({ scope }) => scope.bodyHash,
+    answer: ({ scope, answer }) => sealAnswer(scope, answer),
+    created_at: ({ at }) => at,
+  }
+  const onConflict = replaceOnConflict(['caller', 'route', 'key'], columns)
+  const save = database.writeRows(executor, insertInto('idempotency_keys', columns, { onConflict }))
 
   const find = (scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined> => {
     const { caller, route, key } = scope
@@ -62,13 +66,7 @@ export function createIdempotencyStore(
 
     find,
 
-    save: (results) =>
-      save(
-        results.map(({ scope, answer, at }) => {
-          const { caller, route, key, bodyHash } = scope
-          return [caller, route, key, bodyHash, sealAnswer(scope, answer), at]
-        }),
-      ),
+    save,
 
     async finish(scope, result) {
       await executor

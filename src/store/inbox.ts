@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, lt, type SQL } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
-import type { InboxStore } from '../domain/store/inbox.ts'
+import type { InboxMessage, InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -13,16 +13,23 @@ import { inboxList } from './engine/sqlite-list-numbers.ts'
 import { messageAdded, messageDeleted, noteOwned } from './list-changes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 
-const insertMessages = insertInto(
-  'inbox_messages',
-  ['seq', 'developer_id', 'request_id', 'request_visible', 'sent_at'],
-  { computed: { seq: afterLastSeq('given.seq') } },
-)
-
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
 export function createInboxStore(database: Database, executor: QueryExecutor, sealing: Sealing): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
-  const insert = database.writeRows(executor, insertMessages)
+  const insert = database.writeRows(
+    executor,
+    insertInto<InboxMessage>(
+      'inbox_messages',
+      {
+        seq: ({ seq }) => seq,
+        developer_id: ({ developerId }) => database.shortId(developerId),
+        request_id: ({ requestId }) => requestId,
+        request_visible: ({ requestVisible }) => requestVisible,
+        sent_at: ({ sentAt }) => sentAt,
+      },
+      { computed: { seq: afterLastSeq('given.seq') } },
+    ),
+  )
   type PageFilter = {
     developerId: string | number
     since: number
@@ -70,15 +77,7 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   return {
     insert(messages) {
       for (const message of messages) noteOwned(database, messageAdded, message.developerId, message.seq)
-      insert(
-        messages.map(({ seq, developerId, requestId, requestVisible, sentAt }) => [
-          seq,
-          database.shortId(developerId),
-          requestId,
-          requestVisible,
-          sentAt,
-        ]),
-      )
+      insert(messages)
     },
 
     async list(developerId, since, limit, before) {

@@ -19,7 +19,7 @@ import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
+import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
 import { createOutcomeReportQueue } from './outcome-report-queue.ts'
@@ -50,56 +50,36 @@ export const toMessage = (row: Row): Message => ({
   updatedAt: row.updatedAt,
 })
 
-// prettier-ignore
-const insertMessages = insertInto('otp_deliveries', [
-  'request_id', 'message', 'channels', 'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts',
-  'next_attempt_at', 'lease_owner', 'lease_until', 'created_at', 'updated_at', 'report_due_at',
-  'estimated_price', 'charged_price',
-])
+const columns = {
+  request_id: ({ requestId }) => requestId,
+  message: ({ message }) => message,
+  channels: ({ channels }) => channels.join(','),
+  status: ({ status }) => status,
+  provider: ({ provider }) => provider,
+  message_id: ({ messageId }) => messageId,
+  failure: ({ failure }) => failure,
+  excluded: ({ excluded }) => excluded.join(','),
+  attempts: ({ attempts }) => attempts,
+  next_attempt_at: ({ nextAttemptAt }) => nextAttemptAt,
+  lease_owner: ({ leaseOwner }) => leaseOwner,
+  lease_until: ({ leaseUntil }) => leaseUntil,
+  created_at: ({ createdAt }) => createdAt,
+  updated_at: ({ updatedAt }) => updatedAt,
+  report_due_at: ({ reportDueAt }) => reportDueAt,
+  estimated_price: ({ estimatedPrice }) => estimatedPrice,
+  charged_price: ({ chargedPrice }) => chargedPrice,
+} satisfies Columns<Message>
 
-const toValues = (message: Message): Value[] => [
-  message.requestId,
-  message.message,
-  message.channels.join(','),
-  message.status,
-  message.provider,
-  message.messageId,
-  message.failure,
-  message.excluded.join(','),
-  message.attempts,
-  message.nextAttemptAt,
-  message.leaseOwner,
-  message.leaseUntil,
-  message.createdAt,
-  message.updatedAt,
-  message.reportDueAt,
-  message.estimatedPrice,
-  message.chargedPrice,
-]
+const insertMessages = insertInto('otp_deliveries', columns)
 
 // prettier-ignore
-const updateMessages = updateTable('otp_deliveries', [
-  'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
-  'report_due_at', 'estimated_price', 'charged_price', 'updated_at',
-], ['request_id', 'message'])
-
-const toChangedValues = (message: Message): Value[] => [
-  message.status,
-  message.provider,
-  message.messageId,
-  message.failure,
-  message.excluded.join(','),
-  message.attempts,
-  message.nextAttemptAt,
-  message.leaseOwner,
-  message.leaseUntil,
-  message.reportDueAt,
-  message.estimatedPrice,
-  message.chargedPrice,
-  message.updatedAt,
-  message.requestId,
-  message.message,
-]
+const updateMessages = updateTable('otp_deliveries', columns, {
+  set: [
+    'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
+    'report_due_at', 'estimated_price', 'charged_price', 'updated_at',
+  ],
+  key: ['request_id', 'message'],
+})
 
 /** Due messages that a claim gives an order. An outage leaves many more, which must not all be read for each claim. */
 const rankedMax = 2_000
@@ -159,9 +139,9 @@ export function createOtpDeliveryStore(
   return {
     reports: createOutcomeReportQueue(database, executor),
 
-    insert: (list) => insert(list.map(toValues)),
+    insert,
 
-    update: (list) => update(list.map(toChangedValues)),
+    update,
 
     async load(key) {
       const [row] = await load(key)

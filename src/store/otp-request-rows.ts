@@ -3,7 +3,7 @@ import type { Channel, OtpRequest } from '../domain/model/request.ts'
 import { unknownPlace } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
 import type { Database } from './engine/database.ts'
-import { insertInto, updateTable, type Value } from './engine/row-writes.ts'
+import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -11,7 +11,7 @@ export type RequestRow = InferSelectModel<Tables['otpRequests']>
 
 /**
  * Decrypts a row. Address, metadata and text are null if they cannot be decrypted. The assertions hold because
- * `toRequestValues` and `toChangedValues` alone write metadata, channel and compat.
+ * `createRequestWrites` alone has the statements that write metadata, channel and compat.
  */
 export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
   const { id } = row
@@ -34,72 +34,52 @@ const computed = {
   history: `replace(given.history, '${unknownPlace}', (select (value + 1)::text from counters where name = 'event_seq'))`,
 }
 
-// prettier-ignore
-export const insertRequests = insertInto('otp_requests', [
-  'id', 'developer_id', 'project_id', 'app_id', 'environment', 'phone', 'country', 'status', 'failure_reason', 'channel',
-  'provider', 'delivery_status', 'locale', 'client_ip', 'metadata', 'own_text', 'code_salt', 'code_hash', 'attempts',
-  'resends', 'created_at', 'sent_at', 'expires_at', 'verified_at', 'previous_request', 'lane', 'contexts', 'history',
-  'compat', 'updated_at',
-], { computed })
-
-/** Encrypts a request for `insertRequests`. */
-export function toRequestValues(database: Database, sealing: Sealing, request: OtpRequest): Value[] {
-  const { id, metadata, contexts } = request
-  const metadataText = metadata === null ? null : JSON.stringify(metadata)
-  return [
-    id,
-    database.shortId(request.developerId),
-    database.shortId(request.projectId),
-    database.shortId(request.appId),
-    request.environment,
-    sealing.sealPhone('otp_requests.phone', id, request.phone),
-    request.country,
-    request.status,
-    request.failureReason,
-    request.channel,
-    request.provider,
-    request.deliveryStatus,
-    request.locale,
-    sealing.sealText('otp_requests.client_ip', id, request.clientIp),
-    sealing.sealText('otp_requests.metadata', id, metadataText),
-    sealing.sealText('otp_requests.own_text', id, request.ownText),
-    request.codeSalt,
-    request.codeHash,
-    request.attempts,
-    request.resends,
-    request.createdAt,
-    request.sentAt,
-    request.expiresAt,
-    request.verifiedAt,
-    request.previousRequest,
-    request.lane,
-    contexts.length === 0 ? null : contexts.join(' '),
-    request.history,
-    formatCompat(request.compat),
-    request.updatedAt,
-  ]
+/** Creates the statements that write requests; values are encrypted. */
+export function createRequestWrites({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) {
+  const columns = {
+    id: ({ id }) => id,
+    developer_id: ({ developerId }) => shortId(developerId),
+    project_id: ({ projectId }) => shortId(projectId),
+    app_id: ({ appId }) => shortId(appId),
+    environment: ({ environment }) => environment,
+    phone: ({ id, phone }) => sealing.sealPhone('otp_requests.phone', id, phone),
+    country: ({ country }) => country,
+    status: ({ status }) => status,
+    failure_reason: ({ failureReason }) => failureReason,
+    channel: ({ channel }) => channel,
+    provider: ({ provider }) => provider,
+    delivery_status: ({ deliveryStatus }) => deliveryStatus,
+    locale: ({ locale }) => locale,
+    client_ip: ({ id, clientIp }) => sealing.sealText('otp_requests.client_ip', id, clientIp),
+    metadata: ({ id, metadata }) =>
+      sealing.sealText('otp_requests.metadata', id, metadata && JSON.stringify(metadata)),
+    own_text: ({ id, ownText }) => sealing.sealText('otp_requests.own_text', id, ownText),
+    code_salt: ({ codeSalt }) => codeSalt,
+    code_hash: ({ codeHash }) => codeHash,
+    attempts: ({ attempts }) => attempts,
+    resends: ({ resends }) => resends,
+    created_at: ({ createdAt }) => createdAt,
+    sent_at: ({ sentAt }) => sentAt,
+    expires_at: ({ expiresAt }) => expiresAt,
+    verified_at: ({ verifiedAt }) => verifiedAt,
+    previous_request: ({ previousRequest }) => previousRequest,
+    lane: ({ lane }) => lane,
+    contexts: ({ contexts }) => (contexts.length === 0 ? null : contexts.join(' ')),
+    history: ({ history }) => history,
+    compat: ({ compat }) => formatCompat(compat),
+    updated_at: ({ updatedAt }) => updatedAt,
+  } satisfies Columns<OtpRequest>
+  return {
+    insert: insertInto('otp_requests', columns, { computed }),
+    /** Writes the fields that change after the insertion. */
+    // prettier-ignore
+    update: updateTable('otp_requests', columns, {
+      set: [
+        'status', 'failure_reason', 'channel', 'provider', 'delivery_status', 'attempts', 'resends', 'sent_at', 'verified_at',
+        'history', 'compat', 'updated_at',
+      ],
+      key: ['id'],
+      computed,
+    }),
+  }
 }
-
-/** Writes the fields that change after the insertion. */
-// prettier-ignore
-export const updateRequests = updateTable('otp_requests', [
-  'status', 'failure_reason', 'channel', 'provider', 'delivery_status', 'attempts', 'resends', 'sent_at', 'verified_at',
-  'history', 'compat', 'updated_at',
-], ['id'], computed)
-
-/** Returns the values of `updateRequests`. */
-export const toChangedValues = (request: OtpRequest): Value[] => [
-  request.status,
-  request.failureReason,
-  request.channel,
-  request.provider,
-  request.deliveryStatus,
-  request.attempts,
-  request.resends,
-  request.sentAt,
-  request.verifiedAt,
-  request.history,
-  formatCompat(request.compat),
-  request.updatedAt,
-  request.id,
-]

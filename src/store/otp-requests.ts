@@ -13,14 +13,7 @@ import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { isOwnedBy, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
-import {
-  insertRequests,
-  toChangedValues,
-  toOtpRequest,
-  toRequestValues,
-  updateRequests,
-  type RequestRow,
-} from './otp-request-rows.ts'
+import { createRequestWrites, toOtpRequest, type RequestRow } from './otp-request-rows.ts'
 import { createRequestLinks } from './request-links.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
@@ -55,8 +48,9 @@ export function createOtpRequestStore(
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
-  const writeNew = database.writeRows(executor, insertRequests)
-  const writeChanged = database.writeRows(executor, updateRequests)
+  const writes = createRequestWrites(database, sealing)
+  const writeNew = database.writeRows(executor, writes.insert)
+  const writeChanged = database.writeRows(executor, writes.update)
   const listBack = prepareFiltered(
     database,
     ({ from, limit }: FilterPlaceholders<{ from: string; limit: number }>) =>
@@ -215,7 +209,7 @@ export function createOtpRequestStore(
 
     insert(requests) {
       for (const request of requests) noteRequest(requestAdded, request)
-      writeNew(requests.map((request) => toRequestValues(database, sealing, request)))
+      writeNew(requests)
     },
 
     async listBack(from, limit) {
@@ -232,7 +226,7 @@ export function createOtpRequestStore(
         const { id, status, appId } = request
         if (status !== statusBefore) noteOwned(database, requestClosed[status], appId, id)
       }
-      writeChanged(changes.map(({ request }) => toChangedValues(request)))
+      writeChanged(changes.map(({ request }) => request))
     },
 
     async deleteOldest(until, batchSize) {

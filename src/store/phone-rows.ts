@@ -2,12 +2,13 @@ import type { InferSelectModel } from 'drizzle-orm'
 import {
   unusedLane,
   type KnownContext,
+  type Lane,
   type LaneUsage,
   type PhoneRecord,
 } from '../domain/model/phone-record.ts'
 import type { Database } from './engine/database.ts'
 import { isDuplicate, RaceLostError } from './engine/errors.ts'
-import { insertInto, updateTable, type RowWrite, type Value } from './engine/row-writes.ts'
+import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -68,73 +69,53 @@ const toUsage = (
             : { refilledAt, consecutiveFailures: consecutiveFailures ?? 0, lockedUntil },
       }
 
-// prettier-ignore
-const columns = [
-  'phone_hash', 'developer_id', 'environment', 'phone', 'country', 'device_sends', 'device_refilled_at', 'device_failures',
-  'device_locked_until', 'known_sends', 'known_refilled_at', 'known_failures', 'known_locked_until', 'stranger_sends',
-  'stranger_refilled_at', 'stranger_failures', 'stranger_locked_until', 'contexts', 'newest_request', 'last_sent_at',
-  'identity_id', 'verification_count', 'first_verified_at', 'last_verified_at', 'applications', 'key',
-]
+/** A record to write, with its key. */
+type NewRow = { hash: string; record: PhoneRecord; key: number }
 
-/** On PostgreSQL a sequence makes the keys. */
-const computed = { key: `nextval('phones_keys')` }
-
-/** Inserts records. @throws RaceLostError on PostgreSQL: another transaction has added one of the same hash */
-export const insertPhones = insertInto('phones', columns, {
-  computed,
-  toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
+const laneColumns = (prefix: string, lane: Lane): Columns<NewRow> => ({
+  [`${prefix}_sends`]: ({ record }) => formatTimes(record.lanes[lane].sends),
+  [`${prefix}_refilled_at`]: ({ record }) => record.lanes[lane].checks?.refilledAt ?? null,
+  [`${prefix}_failures`]: ({ record }) => record.lanes[lane].checks?.consecutiveFailures ?? null,
+  [`${prefix}_locked_until`]: ({ record }) => record.lanes[lane].checks?.lockedUntil ?? null,
 })
 
-/** Inserts records whose hash has none yet. On PostgreSQL only. */
-export const insertMissingPhones: RowWrite = {
-  ...insertInto('phones', columns, { computed, onConflict: 'on conflict (phone_hash) do nothing' }),
-  sqlite: undefined,
+/** Creates the statements that write records; the phone is encrypted. On PostgreSQL a new record has the key 0. */
+export function createPhoneWrites({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) {
+  const columns: Columns<NewRow> = {
+    phone_hash: ({ hash }) => hash,
+    developer_id: ({ record }) => shortId(record.developerId),
+    environment: ({ record }) => record.environment,
+    phone: ({ hash, record }) => sealing.sealPhone('phones.phone', hash, record.phone),
+    country: ({ record }) => record.country,
+    ...laneColumns('device', 'device'),
+    ...laneColumns('known', 'network'),
+    ...laneColumns('stranger', 'stranger'),
+    contexts: ({ record }) => formatContexts(record.contexts),
+    newest_request: ({ record }) => record.newestRequest,
+    last_sent_at: ({ record }) => record.lastSentAt,
+    identity_id: ({ record }) => record.identity?.id ?? null,
+    verification_count: ({ record }) => record.identity?.verificationCount ?? null,
+    first_verified_at: ({ record }) => record.identity?.firstVerifiedAt ?? null,
+    last_verified_at: ({ record }) => record.identity?.lastVerifiedAt ?? null,
+    applications: ({ record }) => record.identity?.applications.map(shortId).join(' ') ?? null,
+  }
+  const all: Columns<NewRow> = { ...columns, key: ({ key }) => key }
+  /** On PostgreSQL a sequence makes the keys. */
+  const computed = { key: `nextval('phones_keys')` }
+  return {
+    /** @throws RaceLostError on PostgreSQL: another transaction has added one of the same hash */
+    insert: insertInto('phones', all, {
+      computed,
+      toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
+    }),
+    /** Inserts records whose hash has none yet. On PostgreSQL only. */
+    insertMissing: {
+      ...insertInto('phones', all, { computed, onConflict: 'on conflict (phone_hash) do nothing' }),
+      sqlite: undefined,
+    },
+    update: updateTable('phones', all, { set: Object.keys(columns), key: ['key'] }),
+  }
 }
-
-export const updatePhones = updateTable('phones', columns.slice(0, -1), ['key'])
-
-/** Encrypts a record for `insertPhones` and `updatePhones`. @param key 0 on PostgreSQL for a new one */
-export function toPhoneValues(
-  { shortId }: Pick<Database, 'shortId'>,
-  sealing: Sealing,
-  hash: string,
-  record: PhoneRecord,
-  key: number,
-): Value[] {
-  const { identity } = record
-  return [
-    hash,
-    shortId(record.developerId),
-    record.environment,
-    sealing.sealPhone('phones.phone', hash, record.phone),
-    record.country,
-    ...toLaneValues(record.lanes.device),
-    ...toLaneValues(record.lanes.network),
-    ...toLaneValues(record.lanes.stranger),
-    formatContexts(record.contexts),
-    record.newestRequest,
-    record.lastSentAt,
-    ...(identity
-      ? [
-          identity.id,
-          identity.verificationCount,
-          identity.firstVerifiedAt,
-          identity.lastVerifiedAt,
-          identity.applications.map(shortId).join(' '),
-        ]
-      : noIdentity),
-    key,
-  ]
-}
-
-const noIdentity = [null, null, null, null, null]
-
-const toLaneValues = ({ sends, checks }: LaneUsage): Value[] => [
-  formatTimes(sends),
-  checks?.refilledAt ?? null,
-  checks?.consecutiveFailures ?? null,
-  checks?.lockedUntil ?? null,
-]
 
 // Times and contexts are short lists that are always read and written whole: text in base 36 takes half of JSON's room.
 

@@ -10,17 +10,8 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
-import type { Value } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
-import {
-  insertMissingPhones,
-  insertPhones,
-  isUnused,
-  openRecord,
-  toPhoneValues,
-  updatePhones,
-  type PhoneRow,
-} from './phone-rows.ts'
+import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { userLists } from './engine/sqlite-list-numbers.ts'
@@ -33,8 +24,7 @@ const pseudonymSlots = 'phones_by_pseudonym'
 /** Stores the records of phones. */
 export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
-  const toValues = (hash: string, record: PhoneRecord, key: number) =>
-    toPhoneValues(database, sealing, hash, record, key)
+  const writes = createPhoneWrites(database, sealing)
   const { phones, meta } = database.tables
   const isReader = executor === database.read
   const p = sql.placeholder
@@ -45,10 +35,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       .from(phones)
       .where(eq(phones.key, p('key'))),
   )
-  const insert = database.writeRows(executor, insertPhones)
-  const update = database.writeRows(executor, updatePhones)
+  const insert = database.writeRows(executor, writes.insert)
+  const update = database.writeRows(executor, writes.update)
   // PostgreSQL
-  const insertMissing = database.writeRows(executor, insertMissingPhones)
+  const insertMissing = database.writeRows(executor, writes.insertMissing)
   const findByHash = database.prepare(() =>
     executor
       .select()
@@ -143,13 +133,13 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     const lockRow = () => database.lock(executor, phones, phones.phoneHash, hash)
     return andThen(lockRow(), (state) =>
       // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? (insertMissing([toValues(hash, ifMissing, 0)]), lockRow()) : state,
+      state === 'missing' ? (insertMissing([{ hash, record: ifMissing, key: 0 }]), lockRow()) : state,
     )
   }
 
   function saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void {
-    const added: Value[][] = []
-    const changed: Value[][] = []
+    const added: Array<{ hash: string; record: PhoneRecord; key: number }> = []
+    const changed: typeof added = []
     for (const { slot, record } of list) {
       const { hash } = slot
       const row = slot.row ?? findAdded(hash)
@@ -158,7 +148,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       if (identity !== null && identity.id !== row?.identityId)
         noteOwned(database, userAdded[environment], developerId, userKey(identity.id, key))
       const target = row ? changed : added
-      target.push(toValues(hash, record, key))
+      target.push({ hash, record, key })
     }
     update(changed)
     insert(added)

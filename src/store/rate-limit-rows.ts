@@ -1,20 +1,31 @@
 import { and, eq, gt, inArray, lte, max, sql, type SQL } from 'drizzle-orm'
 import { measure } from '../domain/model/rate-limit.ts'
-import type { Admission, RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
+import type { Admission, NewAdmission, RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { loadedAt } from './transaction-time.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { insertInto, rowsOf, type RowWrite } from './engine/row-writes.ts'
+import { insertInto, readColumns, rowsOf, type Columns, type RowWrite } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
 const pruneEvery = 32
 
-const insertAdmissions = insertInto('rate_admissions', ['subject', 'policy', 'at', 'seq'])
+const limiter: Columns<Pick<NewAdmission, 'subject' | 'policy'>> = {
+  subject: ({ subject }) => subject,
+  policy: ({ policy }) => policy,
+}
+const insertAdmissions = insertInto<NewAdmission>('rate_admissions', {
+  ...limiter,
+  at: ({ at }) => at,
+  seq: ({ seq }) => seq,
+})
 
 /** Deletes the admissions of limiters after a time, or up to it. On PostgreSQL only. */
-const deleteAdmissions = (operator: '>' | '<='): RowWrite => ({
-  columns: ['subject', 'policy', 'at'],
+const deleteAdmissions = (
+  operator: '>' | '<=',
+  time: (admission: NewAdmission) => number,
+): RowWrite<NewAdmission> => ({
+  ...readColumns({ ...limiter, at: time }),
   sqlite: undefined,
   postgres: `delete from rate_admissions as old using ${rowsOf('rate_admissions')}
     where old.subject = given.subject and old.policy = given.policy and old.at ${operator} given.at`,
@@ -37,8 +48,14 @@ export function createRateLimitRows(
     )
   const readUsages = createUsageQuery(database, executor, admissions)
   const insert = database.writeRows(executor, insertAdmissions)
-  const deleteAfter = database.writeRows(executor, deleteAdmissions('>'))
-  const deleteUntil = database.writeRows(executor, deleteAdmissions('<='))
+  const deleteAfter = database.writeRows(
+    executor,
+    deleteAdmissions('>', ({ at }) => at),
+  )
+  const deleteUntil = database.writeRows(
+    executor,
+    deleteAdmissions('<=', ({ expiredUntil }) => expiredUntil),
+  )
 
   /** The latest admission of an application, found by primary key. */
   const latestAdmission = (policy: string) => sql<number | null>`max((
@@ -53,17 +70,14 @@ export function createRateLimitRows(
     },
 
     insert(list) {
-      const replacing = list.filter(({ replacesLater }) => replacesLater)
-      deleteAfter(replacing.map(({ subject, policy, at }) => [subject, policy, at]))
-      insert(list.map(({ subject, policy, at, seq }) => [subject, policy, at, seq]))
+      deleteAfter(list.filter(({ replacesLater }) => replacesLater))
+      insert(list)
       // Once for each limiter.
       const due = list.filter(({ seq }) => seq % pruneEvery === 0)
       const limiters = new Map(
         due.map((admission) => [`${admission.policy} ${admission.subject}`, admission]),
       )
-      deleteUntil(
-        [...limiters.values()].map(({ subject, policy, expiredUntil }) => [subject, policy, expiredUntil]),
-      )
+      deleteUntil([...limiters.values()])
     },
 
     async forget(subject) {

@@ -2,21 +2,21 @@ import { gte, inArray, lt } from 'drizzle-orm'
 import type { RouteStatisticsRow, RouteStatisticsStore } from '../domain/store/route-statistics.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'
-import { insertInto, replaceOnConflict } from './engine/row-writes.ts'
-
-const columns = [
-  'cell',
-  'outcomes',
-  'verified',
-  'counted_at',
-  'verified_sent_at',
-  'silent_since',
-  'updated_at',
-]
-const saveRows = insertInto('route_statistics', columns, { onConflict: replaceOnConflict(['cell'], columns) })
+import { insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
 
 /** Both databases store counts as integers: in thousandths of an outcome. */
 const thousandths = 1_000
+
+const columns: Columns<RouteStatisticsRow> = {
+  cell: ({ cell }) => cell,
+  outcomes: ({ outcomes }) => Math.round(outcomes * thousandths),
+  verified: ({ verified }) => Math.round(verified * thousandths),
+  counted_at: ({ at }) => at,
+  verified_sent_at: ({ verifiedSentAt }) => verifiedSentAt,
+  silent_since: ({ silentSince }) => silentSince,
+  updated_at: ({ updatedAt }) => updatedAt,
+}
+const saveRows = insertInto('route_statistics', columns, { onConflict: replaceOnConflict(['cell'], columns) })
 
 const emptyRow = { outcomes: 0, verified: 0, at: 0, verifiedSentAt: 0, silentSince: 0, updatedAt: 0 }
 
@@ -49,17 +49,7 @@ export function createRouteStatisticsStore(
     },
 
     async save(changed) {
-      await writeRows(
-        changed.map(({ cell, outcomes, verified, at, verifiedSentAt, silentSince, updatedAt }) => [
-          cell,
-          Math.round(outcomes * thousandths),
-          Math.round(verified * thousandths),
-          at,
-          verifiedSentAt,
-          silentSince,
-          updatedAt,
-        ]),
-      )
+      writeRows(changed)
     },
 
     deleteOlder: (before) => rows.delete(lt(table.updatedAt, before)),

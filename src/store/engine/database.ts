@@ -7,7 +7,7 @@ import type { Epoch } from './sqlite-epoch.ts'
 import type { GuardRowCache } from './sqlite-guard-rows.ts'
 import type { Lists } from './sqlite-lists.ts'
 import type { PhoneIndex } from './sqlite-phone-index.ts'
-import type { RowWrite, Value } from './row-writes.ts'
+import type { RowWrite } from './row-writes.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -129,7 +129,7 @@ type DatabasePort = {
    * Prepares a write of rows, which SQLite writes one by one and PostgreSQL by one statement. There it does not wait for the
    * server, and an error ends the transaction at its commit.
    */
-  writeRows(executor: QueryExecutor, write: RowWrite): (rows: ReadonlyArray<readonly Value[]>) => void
+  writeRows<T>(executor: QueryExecutor, write: RowWrite<T>): (rows: readonly T[]) => void
 
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number

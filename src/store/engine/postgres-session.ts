@@ -1,6 +1,6 @@
 import type { QueryExecutor } from './database.ts'
 import { driverCode, unavailable } from './errors.ts'
-import { toJsonRows, type RowWrite, type Value } from './row-writes.ts'
+import { toJsonRows, type RowWrite } from './row-writes.ts'
 
 /** Runs a statement of SQL text, which is prepared, if it can be. */
 export type RunSql = (sql: string, values: readonly string[]) => Promise<unknown>
@@ -41,8 +41,9 @@ export function createPostgresSession(executor: QueryExecutor, runSql: RunSql) {
     executor,
     defer,
     /** Writes rows, at least one, without waiting for the database. */
-    write({ postgres, columns, toError }: RowWrite, rows: ReadonlyArray<readonly Value[]>): void {
-      const written = runSql(postgres, [toJsonRows(columns, rows)])
+    write<T>(rowWrite: RowWrite<T>, rows: readonly T[]): void {
+      const { postgres, toError } = rowWrite
+      const written = runSql(postgres, [toJsonRows(rowWrite, rows)])
       defer(toError ? written.catch((error) => Promise.reject(toError(error))) : written)
     },
     /** Waits for every statement that was deferred. @throws the first error among them */

@@ -178,13 +178,13 @@ type Dialect = Pick<
 const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
   prepare: prepareOnSqlite,
-  writeRows(_, { sqlite }) {
+  writeRows(_, { sqlite, toValues }) {
     const statement = lazy(() => {
       if (sqlite === undefined) throw new Error('a write of PostgreSQL alone')
       return writer.prepare<unknown, SQLQueryBindings[]>(sqlite)
     })
     return (rows) => {
-      for (const row of rows) statement().run(...row)
+      for (const row of rows) statement().run(...toValues(row))
     }
   },
   shortId: ids.toNumber,
