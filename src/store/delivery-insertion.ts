@@ -10,7 +10,7 @@ import type {
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { insertInto, updateTable } from './engine/row-writes.ts'
-import { afterLastSeq } from './events.ts'
+import { afterLastSeq } from './event-rows.ts'
 import { noteDelivery } from './list-changes.ts'
 
 export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {

@@ -11,10 +11,10 @@ import {
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
-import { addOnConflict, insertInto } from './engine/row-writes.ts'
+import { addToCounters, insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
-import type { LogEntry, NewLogEntry } from '../domain/model/log-entry.ts'
+import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
@@ -187,7 +187,7 @@ export function createEventStore(
     async append(entries, reserved) {
       const first = reserved ?? (await allocate(entries.length))
       const ids = await loadEventIds(database, executor)
-      const rows: NewRow[] = []
+      const rows: NewEventRow[] = []
       for (const [index, { entry, toPayload }] of entries.entries()) {
         const seq = first + index
         // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
@@ -264,49 +264,3 @@ export function createEventStore(
     },
   }
 }
-
-const addToCounters = insertInto<{ name: string; value: number }>(
-  'counters',
-  { name: ({ name }) => name, value: ({ value }) => value },
-  { onConflict: addOnConflict('counters', ['name'], ['value']) },
-)
-
-/**
- * The number of an entry that is appended by the open transaction on PostgreSQL.
- *
- * @param offset of the entry to the last one of those that were appended together; 0 for that one, -1 for the one before
- */
-export const afterLastSeq = (offset: string) =>
-  `(select value from counters where name = 'event_seq') + ${offset}`
-
-type NewRow = { seq: number; id: string | null; entry: NewLogEntry; payload: string | null }
-
-/** Writes an insert of entries; phone and payload are encrypted. */
-const insertEvents = ({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) =>
-  insertInto<NewRow>(
-    'events',
-    {
-      seq: ({ seq }) => seq,
-      id: ({ id }) => id,
-      type: ({ entry }) => entry.type,
-      developer_id: ({ entry }) => shortId(entry.developerId),
-      app_id: ({ entry }) => entry.appId && shortId(entry.appId),
-      request_id: ({ entry }) => entry.requestId,
-      phone: ({ entry }) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      status: ({ entry }) => entry.status,
-      detail: ({ entry }) => entry.detail,
-      payload: ({ entry, payload }) => sealing.sealText('events.payload', payloadRow(entry), payload),
-      at: ({ entry }) => entry.at,
-    },
-    { computed: { seq: afterLastSeq('given.seq') } },
-  )
-
-/**
- * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries
- * without a request do not share theirs, which would show that they are of one number.
- */
-export const phoneRow = ({ requestId, at }: { requestId: string | null; at: number }) => requestId ?? `${at}`
-
-/** Names an entry in the associated data of its sealed payload. */
-export const payloadRow = ({ requestId, type, at }: { requestId: string | null; type: string; at: number }) =>
-  `${requestId ?? ''} ${type} ${at}`

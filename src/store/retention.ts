@@ -3,7 +3,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { withoutMessageIds } from '../domain/model/request-history.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { payloadRow, phoneRow } from './events.ts'
+import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
 

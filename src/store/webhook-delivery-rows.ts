@@ -5,7 +5,7 @@ import type { EndpointTarget, StoredWebhookMessage } from '../domain/store/webho
 import { openWebhookSecret } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
-import { payloadRow } from './events.ts'
+import { payloadRow } from './event-rows.ts'
 import { prepareFiltered, type FilterPlaceholders } from './engine/query-params.ts'
 import { openHeaders } from './webhook-headers.ts'
 

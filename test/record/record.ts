@@ -43,6 +43,8 @@ export async function record(
     const { status, headers, text } = await service.request(call.method, call.path, call)
     // A receipt reopens a message in the background; retries become due.
     await service.services.messaging.sendDue()
+    // Otherwise a timer writes them, which counts real time.
+    await service.services.messaging.learning.share()
     writeLine({
       number,
       at: service.clock.now(),
