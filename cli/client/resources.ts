@@ -5,6 +5,7 @@ import type { ResponseData } from './routes.ts'
 export type Project = ResponseData<'GET', '/v1/projects'>[number]
 export type Application = ResponseData<'GET', '/v1/applications'>[number]
 export type ApplicationPage = ResponseData<'GET', '/v1/applications/:id/page'>
+export type Template = ResponseData<'GET', '/v1/applications/:id/templates'>[number]
 /** Response of the create call, the only one with every credential. */
 export type CreatedApplication = ResponseData<'POST', '/v1/applications'>
 export type ApiToken = ResponseData<'GET', '/v1/tokens'>[number]

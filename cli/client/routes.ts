@@ -20,7 +20,7 @@ type Descend<Node, Names> = Names extends [infer Name, ...infer Rest]
     : never
   : Node
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The route of a method and a path, like `'GET', '/v1/projects/:id'`; `never` if it does not exist. */
 export type Route<M extends Method, Path extends string> =

@@ -10,7 +10,8 @@ import {
 import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import { CliError, usageError } from '../terminal/errors.ts'
+import { CliError } from '../terminal/errors.ts'
+import { pairsParser } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
@@ -53,7 +54,7 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
     flags: '--metadata <key=value>',
     help: 'data of yours, which events repeat; up to 10 times',
     isRepeatable: true,
-    parse: readPairs,
+    parse: pairsParser('--metadata', 'order=4711'),
   },
   clientIp: textOption(
     '--client-ip <address>',
@@ -198,17 +199,6 @@ async function completeId(api: Api, id: string) {
     if (error instanceof CliError && error.code === 'NOT_LOGGED_IN') return id
     throw error
   })
-}
-
-/** Parses `key=value` texts. @throws usage error */
-function readPairs(texts: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const at = text.indexOf('=')
-      if (at < 1) throw usageError('--metadata must be a pair like order=4711.')
-      return [text.slice(0, at), text.slice(at + 1)]
-    }),
-  )
 }
 
 async function printSentOtp(context: Context, options: EnvFileOption, { data, body }: ApiResponse<SentOtp>) {

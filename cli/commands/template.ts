@@ -1,15 +1,23 @@
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.ts'
 import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
+import { pairsParser } from '../terminal/pairs.ts'
+import { partsText, sampleCharacters, templateSizesText, warnOfParts } from '../client/app-templates.ts'
+import { findApplication } from '../client/find.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
+import { addAppTemplateCommands, collect } from './app-templates.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 
 type ConfigFlag = { config?: string }
+type LintOptions = ConfigFlag & { app?: string }
 type PreviewOptions = ConfigFlag & {
+  app?: string
+  template?: string
+  variable?: string[]
   locale?: string
   appName?: string
   webotp?: string
@@ -28,9 +36,15 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
       .command('lint')
       .description('show encoding, length and SMS parts of every text, for an app name of 20 characters'),
   )
-    .addHelpText('after', examples('otpd template lint', 'otpd template lint --json'))
-    .action((options: ConfigFlag, command: Command) =>
-      runCommand(command, async ({ output }) => {
+    .option('--app <id|name>', 'the templates of this application instead')
+    .addHelpText(
+      'after',
+      examples('otpd template lint', 'otpd template lint --app web', 'otpd template lint --json'),
+    )
+    .action((options: LintOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output } = context
+        if (options.app !== undefined) return await lintAppTemplates(context, options.app)
         const { templates } = await loadConfig(options)
         const { lintTemplates } = await import('../../src/server/bundle.ts')
         const rows = lintTemplates(templates)
@@ -45,6 +59,9 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
   addConfigFlag(template.command('preview').description('print a message as a phone would receive it'))
     .option('--locale <tag>', 'language, like pt-BR (default en)')
     .option('--app-name <name>', "the application's name")
+    .option('--app <id|name>', 'application whose template to print')
+    .option('--template <name>', 'template of the application')
+    .option('--variable <name=value>', 'variable of a payment, like amount=9.99; repeat it', collect)
     .option('--webotp <host>', 'add the line that lets pages of this host autofill the code')
     .option('--android-hash <hash>', 'add the line that lets this Android app read the message')
     .addHelpText(
@@ -52,16 +69,21 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
       examples(
         'otpd template preview --locale pt-BR --app-name Storefront',
         'otpd template preview --webotp example.com --android-hash FA+9qCX9VSu',
+        "otpd template preview --app web --template payment --variable payee='Ada Books'",
       ),
     )
     .action((options: PreviewOptions, command: Command) =>
-      runCommand(command, async ({ output }) => {
+      runCommand(command, async (context) => {
+        const { output } = context
         const { findInvalidField, previewMessage } = await import('../../src/server/bundle.ts')
         const previewInput = toPreviewInput(options)
         const invalidField = findInvalidField(previewInput)
         if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
         const { templates, delivery } = await loadConfig(options)
-        const { size, ...message } = previewMessage(previewInput, templates)
+        const isOfApplication = options.app !== undefined || options.template !== undefined
+        const { size, ...message } = isOfApplication
+          ? await previewAppTemplate(context, options, previewInput)
+          : previewMessage(previewInput, templates)
         output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
         const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
         output.note(
@@ -79,6 +101,50 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
           output.warn(`This needs ${size.parts} SMS parts, and each part is charged as one message.`)
       }),
     )
+
+  addAppTemplateCommands(template, runCommand)
+}
+
+/** Shows the sizes of an application's templates. */
+async function lintAppTemplates({ connect, output }: Context, app: string) {
+  const { api } = connect()
+  const params = { id: await findApplication(api, app) }
+  const { body, data } = await api.asDeveloper('GET', '/v1/applications/:id/templates', { params })
+  output.printResult(body, () => templateSizesText(data, output))
+  warnOfParts(output, data)
+  return exitCodes.done
+}
+
+/** Renders a message of an application's template, with the settings of the application. @throws usage error */
+async function previewAppTemplate({ connect }: Context, options: PreviewOptions, input: PreviewInput) {
+  const { app, template: name, variable = [] } = options
+  if (app === undefined || name === undefined)
+    throw usageError(
+      '--app and --template belong together.',
+      'Pass both, or none for the texts of the server.',
+    )
+  const { findVariableFaults, previewTemplate } = await import('../../src/server/bundle.ts')
+  const given = pairsParser('--variable', 'amount=9.99')(variable)
+  const variables = { amount: given['amount'] ?? '9.99 EUR', payee: given['payee'] ?? 'Northwind Trading Co' }
+  const unknown = Object.keys(given).find((key) => !(key in variables))
+  if (unknown !== undefined)
+    throw usageError(`There is no variable ${printable(unknown)}.`, 'Use amount and payee.')
+  const [fault] = findVariableFaults(variables)
+  if (fault) throw usageError(`--variable ${fault.name}: ${fault.message}`)
+  const { api } = connect()
+  const id = await findApplication(api, app)
+  const application = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+  const path = '/v1/applications/:id/templates/:name'
+  const { data } = await api.asDeveloper('GET', path, { params: { id, name } })
+  const { defaultLocale, webOtpDomain, androidAppHash } = application.data
+  const settings = {
+    applicationName: application.data.name,
+    ...(defaultLocale !== null && { locale: defaultLocale }),
+    ...(webOtpDomain !== null && { webOtpDomain }),
+    ...(androidAppHash !== null && { androidAppHash }),
+  }
+  const texts = Object.entries(data.texts).map(([locale, text]) => ({ locale, text }))
+  return previewTemplate(texts, { ...settings, ...input }, variables)
 }
 
 /** Whether a text is in the language that was asked for, perhaps of another region: `pt` for `pt-BR`. */
@@ -133,12 +199,4 @@ function lintText(rows: LintedTemplate[], { paint, formatTable }: Output) {
       sampleCharacters(row.foreign),
     ]),
   )
-}
-
-const partsText = (parts: number) => (parts === 1 ? '1 part' : `${parts} parts`)
-
-/** Lists a few of the characters that require UCS-2. */
-const sampleCharacters = (foreign: string[]) => {
-  const visible = foreign.filter((character) => printable(character) === character)
-  return [...visible.slice(0, 3), ...(visible.length > 3 ? ['…'] : [])].join(' ')
 }

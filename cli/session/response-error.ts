@@ -48,6 +48,8 @@ const nextSteps: Partial<Record<string, string>> = {
   PLAN_LIMIT_REACHED: 'Delete one, or ask an operator for another plan: otpd admin set-plan',
   TOKEN_NAME_TAKEN: 'Revoke it with: otpd token revoke NAME',
   TOKEN_LIMIT_REACHED: 'Revoke one with: otpd token list, otpd token revoke TOKEN',
+  TEMPLATE_LIMIT_REACHED:
+    'Delete one with: otpd template list --app APP, otpd template delete NAME --app APP',
   GUARD_RULE_LIMIT_REACHED: 'Delete one with: otpd guard rules, otpd guard remove RULE',
   ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }

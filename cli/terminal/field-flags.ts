@@ -15,6 +15,7 @@ const names: Partial<Record<string, string | readonly string[]>> = {
   requestId: 'request',
   scopes: 'scope',
   targetId: 'target',
+  texts: 'text',
   ttlSeconds: 'ttl',
   webOtpDomain: 'webotp-domain',
 }

@@ -1,10 +1,12 @@
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import { isTable, type FileEntry } from './toml-file.ts'
 import type { Reader } from './reader.ts'
-import { suggest } from '../shared/suggestion.ts'
-
-const placeholders = ['{code}', '{minutes}', '{app}']
-const charactersMax = 480
+import {
+  canonicalLocale,
+  findTextFault,
+  textPlaceholders,
+  type TextFault,
+} from '../domain/model/template-text.ts'
 
 /**
  * Reads the `[templates.LOCALE]` tables, whose `sms` is the message text in that language. A text replaces the built-in
@@ -52,47 +54,8 @@ export function readTemplates(reader: Reader, entries: readonly FileEntry[]): Me
   return templates
 }
 
-/** Normalizes a language tag; undefined if it is not one. */
-function canonicalLocale(tag: string): string | undefined {
-  try {
-    const locale = new Intl.Locale(new Intl.Locale(tag).toString())
-    // Language subtags of more than three letters are reserved, so a whole word is more likely a mistake.
-    return locale.language.length <= 3 ? locale.baseName : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function findProblem(value: unknown): [message: string, remedy: string] | undefined {
-  if (typeof value !== 'string' || value.trim() === '')
+function findProblem(value: unknown): TextFault | undefined {
+  if (typeof value !== 'string')
     return ['The template must be a string that is not empty.', 'Put it in quotes.']
-  if (value.length > charactersMax)
-    return [
-      'The template is too long.',
-      `Use at most ${charactersMax} characters; 60 fit into one SMS part in any language.`,
-    ]
-  if (/(?!\n)\p{Cc}/u.test(value))
-    return ['The template contains a control character.', 'Write it without tabs or NUL.']
-  const used = value.match(/\{[^{}]*\}/g) ?? []
-  const unknown = used.find((placeholder) => !placeholders.includes(placeholder))
-  if (unknown !== undefined)
-    return [
-      `There is no placeholder ${unknown.slice(0, 40)}.`,
-      suggest(unknown, placeholders) ?? `Use ${placeholders.join(', ')}.`,
-    ]
-  if (/[{}]/.test(value.replaceAll(/\{[^{}]*\}/g, '')))
-    return [
-      'The template has an unmatched brace.',
-      `Braces hold placeholders only: ${placeholders.join(', ')}.`,
-    ]
-  const repeated = placeholders.find((placeholder) => value.split(placeholder).length > 2)
-  if (repeated !== undefined) return [`${repeated} is repeated.`, 'Keep one of them.']
-  if (!value.includes('{code}'))
-    return ['The placeholder {code} is missing.', 'Write {code} where the code belongs.']
-  if (/[A-Za-z0-9}]\{code\}|\{code\}[A-Za-z0-9{]/.test(value))
-    return [
-      '{code} touches another letter or digit, so phones cannot detect the code.',
-      'Put a space or punctuation around it.',
-    ]
-  return undefined
+  return findTextFault(value, textPlaceholders)
 }

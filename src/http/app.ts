@@ -21,6 +21,8 @@ import type { OtpService } from '../domain/otp/otp.ts'
 import type { OtpRelay } from '../domain/otp/relay.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { PageService } from '../domain/apps/pages.ts'
+import type { TemplateService } from '../domain/apps/templates.ts'
+import type { TextSize } from '../domain/model/message-template.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
@@ -42,6 +44,7 @@ import { deferredAuthenticationError } from './require-application.ts'
 import { readTraceId } from './trace.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationPageRoutes } from './routes/application-page.ts'
+import { applicationTemplateRoutes } from './routes/application-templates.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
@@ -96,6 +99,8 @@ export type AppServices = AuthServices &
     heartbeatMs?: number
     otp: OtpService
     pages: PageService
+    templates: TemplateService
+    measureTemplateText: (locale: string, text: string) => TextSize
     phones: PhoneService
     paginate: Paginate
     projects: ProjectService
@@ -124,6 +129,7 @@ const createApi = (services: AppServices) =>
     .use(analyticsRoutes(services))
     .use(applicationRoutes(services))
     .use(applicationPageRoutes(services))
+    .use(applicationTemplateRoutes(services))
     .use(auditRoutes(services))
     .use(authRoutes(services))
     .use(callbackRoutes(services))
@@ -225,7 +231,7 @@ function corsHeaders(origins: readonly string[], request: Request): Record<strin
   if (!origins.includes(origin) || serverOnlyPaths.test(new URL(request.url).pathname)) return headers
   headers['access-control-allow-origin'] = origin
   if (isPreflight(request)) {
-    headers['access-control-allow-methods'] = 'GET, POST, PATCH, DELETE'
+    headers['access-control-allow-methods'] = 'GET, POST, PUT, PATCH, DELETE'
     headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID'
     headers['access-control-max-age'] = '600'
   } else {

@@ -11,6 +11,7 @@ const kindsBySegment: Readonly<Record<string, ResourceKind>> = {
   deliveries: 'webhookDelivery',
   tokens: 'apiToken',
   rules: 'guardRule',
+  templates: 'template',
   users: 'user',
   callbacks: 'callback',
 }

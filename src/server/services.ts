@@ -30,7 +30,9 @@ import type { ChallengeKind, TokenCheck } from '../domain/model/challenge.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
 import type { Random } from '../domain/model/random.ts'
 import { createPhoneService } from '../domain/upkeep/phone-service.ts'
+import { measureTemplateText } from '../delivery/text/template-lint.ts'
 import { createPageService } from '../domain/apps/pages.ts'
+import { createTemplateService } from '../domain/apps/templates.ts'
 import { createProjectService } from '../domain/apps/projects.ts'
 import { createSetupTokens } from '../domain/accounts/setup-tokens.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -261,6 +263,8 @@ export function createServices(needs: ServiceNeeds) {
       tokenCheck.close()
     },
     setupTokens: createSetupTokens(base),
+    templates: createTemplateService(base),
+    measureTemplateText,
     webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
     webhookEndpoints: createWebhookEndpointService({
       ...base,

@@ -45,6 +45,7 @@ import { createRetentionStore } from './retention.ts'
 import { createRouteStatisticsStore } from './route-statistics.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
+import { createTemplateStore } from './templates.ts'
 import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
@@ -120,7 +121,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       sealing: createSealingStore(database, executor, sealing, keys),
       setupTokens: createSetupTokenStore(database, executor),
       signingKeys: createSigningKeyStore(database, executor),
-      totpSecrets: createTotpSecretStore(database, executor),
+      templates: createTemplateStore(database, executor),
+    totpSecrets: createTotpSecretStore(database, executor),
       webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
       webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),

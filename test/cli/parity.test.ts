@@ -24,6 +24,10 @@ const commands: Record<string, string> = {
   'POST /v1/applications/{id}/rotate/{type}': 'app rotate',
   'GET /v1/applications/{id}/page': 'app page',
   'PATCH /v1/applications/{id}/page': 'app page',
+  'GET /v1/applications/{id}/templates': 'template list',
+  'GET /v1/applications/{id}/templates/{name}': 'template get',
+  'PUT /v1/applications/{id}/templates/{name}': 'template set',
+  'DELETE /v1/applications/{id}/templates/{name}': 'template delete',
   'GET /v1/applications/{id}/webhook-secret': 'app webhook-secret',
   'GET /v1/audit': 'audit',
   'GET /v1/auth/config': 'login',
@@ -153,10 +157,11 @@ test('no field that has a flag is excused from it', () => {
   expect(Object.keys(elsewhere).filter((name) => !fields.has(name))).toEqual([])
 })
 
-test('every id in a path is an argument', () => {
+test('every id in a path is an argument, or an option that must be given', () => {
   const missing = api.operations.filter((operation) => {
     const names = operation.path.match(/\{\w+\}/g) ?? []
-    return commandFor(operation).registeredArguments.length < names.length
+    const { registeredArguments, options } = commandFor(operation)
+    return registeredArguments.length + options.filter(({ mandatory }) => mandatory).length < names.length
   })
   expect(missing.map(operationName)).toEqual([])
 })

@@ -93,6 +93,8 @@ const allowedRefusals: [operations: string[], statuses: string[]][] = [
   ],
   // A value that is none of its target, or an expiry in the past.
   [['createGuardRule'], ['400']],
+  // A text without its code, a name of other characters, one template too many.
+  [['putTemplate'], ['400', '409']],
   // A wrong password, an unknown token.
   [
     ['requestTokens', 'revokeToken', 'changePassword', 'confirmTotp', 'disableTotp'],

@@ -107,6 +107,11 @@ export async function createApiTester(options: TestOptions = {}) {
     const messageId = relayed.data.id
     const page = { enabled: true, returnOrigins: ['https://shop.example'] }
     await service.request('PATCH', `/v1/applications/${application.id}/page`, { as: developer, body: page })
+    const texts = { en: '{code} is your {app} code' }
+    await service.request('PUT', `/v1/applications/${application.id}/templates/login`, {
+      as: developer,
+      body: { texts },
+    })
     const session = await service.request<{ id: string }>('POST', '/v1/otp/sessions', {
       as: application,
       body: { returnUrl: 'https://shop.example/back' },
@@ -150,6 +155,7 @@ export async function createApiTester(options: TestOptions = {}) {
             ? tenant.sessionId
             : ids[resource],
         type: 'secret',
+        name: 'login',
         phoneNumber,
         deliveryId,
       }[name]
@@ -293,6 +299,7 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
     description: 'Orders',
     headers: { 'x-api-key': 'of the receiver' },
   },
+  putTemplate: { texts: { en: '{code} is your {app} code', de: 'Ihr Code: {code}' } },
   createGuardRule: {
     effect: 'allow',
     target: 'prefix',

@@ -1,6 +1,7 @@
 import { backupCases } from './backup-cases.ts'
 import { guardCases } from './guard-cases.ts'
 import { relayCases } from './relay-cases.ts'
+import { templateCases } from './template-cases.ts'
 import { userCases } from './user-cases.ts'
 import type { CommandCase, CommandContext } from './command-case.ts'
 
@@ -287,16 +288,7 @@ export const commandCases: [
     }),
   ],
   ['config check', () => ({ args: [], stdout: /^✓ The configuration is valid/, json: 'own' })],
-  ['template lint', () => ({ args: [], stdout: /^TEXT +LOCALE +SOURCE .*UCS-2\n/, json: 'own' })],
-  [
-    'template preview',
-    () => ({
-      args: [],
-      stdout: /123456|\d{6}/,
-      stderr: /^en, GSM-7, .* 1 part\.\nmain \(twilio\) writes its own text for whatsapp\.\n$/,
-      json: 'own',
-    }),
-  ],
+  ...templateCases,
   [
     'provider list',
     () => ({

@@ -67,7 +67,7 @@ describe('pages of other origins', () => {
       expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
       expect(corsHeaders(response)).toEqual({
         'access-control-allow-origin': listed,
-        'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
+        'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID',
         'access-control-max-age': '600',
       })

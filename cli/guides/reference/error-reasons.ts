@@ -48,6 +48,7 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
   PROJECT_NOT_EMPTY: { code: 'CONFLICT', meaning: 'the project still has applications' },
   TOKEN_NAME_TAKEN: { code: 'CONFLICT', meaning: 'you have an API token of this name' },
   GUARD_RULE_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'you have 1,000 guard rules' },
+  TEMPLATE_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'the application has 20 templates' },
   TOKEN_LIMIT_REACHED: { code: 'CONFLICT', meaning: 'you have 100 API tokens' },
   EMAIL_TAKEN: { code: 'CONFLICT', meaning: 'an account with this e-mail address exists' },
   TOTP_ENABLED: { code: 'CONFLICT', meaning: 'TOTP is enabled already' },

@@ -1,3 +1,4 @@
+import type { TemplateText } from '../../domain/model/message-template.ts'
 import { mainLanguageFor } from './country-languages.ts'
 
 /** Last fallback; its texts always exist. */
@@ -30,6 +31,24 @@ export function chooseLocale(preference: LocalePreference, available: readonly s
     if (found !== undefined) return found
   }
   return fallbackLocale
+}
+
+/**
+ * Chooses the text of a template as `chooseLocale` does. A template need not have a text in English: the first one takes
+ * its place.
+ *
+ * @param texts at least one
+ */
+export function chooseTemplateText(
+  texts: readonly TemplateText[],
+  preference: LocalePreference,
+): TemplateText {
+  const available = texts.map(({ locale }) => locale)
+  const chosen = chooseLocale(preference, available)
+  const locale = matchLocale(chosen, available)
+  const found = texts.find((text) => text.locale === locale) ?? texts[0]
+  if (!found) throw new Error('a template has no text')
+  return found
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MessageTemplates } from '../../domain/model/message-settings.ts'
+import type { MessageVariables } from '../../domain/model/message-variables.ts'
 import { cleanApplicationName } from './application-name.ts'
 import {
   chooseLocale,
@@ -19,6 +20,8 @@ export type MessageInput = LocalePreference & {
   minutesLeft: number
   webOtpDomain: string | null
   androidAppHash: string | null
+  /** Amount and payee of a payment; absent for texts that show none. */
+  variables?: MessageVariables | null
 }
 
 export type Omission = 'minutes' | 'name'
@@ -113,18 +116,26 @@ function expiryText(texts: LocaleTexts, locale: string, minutes: number) {
 /** Cache by locale. */
 const pluralRules = new Map<string, Intl.PluralRules>()
 
-type TemplateValues = {
-  code: string
+type TemplateValues = Pick<MessageInput, 'code' | 'minutesLeft' | 'variables'> & {
   name: string
-  minutesLeft: number
   isolate: (text: string, isLeftToRight?: true) => string
 }
 
-function fillPlaceholders(template: string, { code, name, minutesLeft, isolate }: TemplateValues): string {
-  // A replacer function and a single pass: a name cannot inject placeholders or `$` patterns.
-  return template.replaceAll(/\{(code|app|minutes)\}/g, (_, placeholder: string) => {
-    if (placeholder === 'code') return isolate(code, true)
-    return placeholder === 'app' ? isolate(name) : String(minutesLeft)
+function fillPlaceholders(template: string, values: TemplateValues): string {
+  const { code, name, minutesLeft, variables, isolate } = values
+  // A replacer function and a single pass: no value can inject placeholders or `$` patterns.
+  return template.replaceAll(/\{(code|app|minutes|ttl|amount|payee)\}/g, (_, placeholder: string) => {
+    switch (placeholder) {
+      case 'code':
+        return isolate(code, true)
+      case 'app':
+        return isolate(name)
+      case 'amount':
+      case 'payee':
+        return isolate(variables?.[placeholder] ?? '')
+      default:
+        return String(minutesLeft)
+    }
   })
 }
 

@@ -1,7 +1,9 @@
 import type { MessageTemplates } from '../../domain/model/message-settings.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
-import { parseLocale } from './locale-choice.ts'
+import { chooseTemplateText, parseLocale } from './locale-choice.ts'
 import { localeTexts } from './locales.ts'
+import { variableCharactersMax, type MessageVariables } from '../../domain/model/message-variables.ts'
+import type { TemplateText, TextSize } from '../../domain/model/message-template.ts'
 import { draftMessage, renderMessage, type Message, type MessageInput, type Omission } from './message.ts'
 import { measureSms, type SmsSize } from './sms-segments.ts'
 
@@ -52,9 +54,23 @@ export function lintTemplates(templates: MessageTemplates = {}): LintedTemplate[
   })
 }
 
+/** The longest values that a send may have. */
+const longestVariables: MessageVariables = {
+  amount: `${'9'.repeat(variableCharactersMax.amount - 4)} EUR`,
+  payee: 'n'.repeat(variableCharactersMax.payee),
+}
+
+/**
+ * Measures a text of an application's template with the longest values, and with an application's name of 20 characters. Values
+ * outside of the GSM alphabet make it longer.
+ */
+export const measureTemplateText = (locale: string, text: string): TextSize =>
+  measureSms(longestText(locale, { [locale]: { sms: text } }))
+
 function longestText(locale: string, templates: MessageTemplates): string {
   const fullTexts = minutes.map((minutesLeft) => {
-    const drafts = draftMessage({ ...example(locale), minutesLeft }, locale, templates)
+    const input = { ...example(locale), minutesLeft, variables: longestVariables }
+    const drafts = draftMessage(input, locale, templates)
     return drafts.findLast(({ leftOut }) => leftOut.length === 0)?.text ?? ''
   })
   return fullTexts.toSorted((a, b) => measureSms(b).units - measureSms(a).units)[0] ?? ''
@@ -89,19 +105,31 @@ export function findInvalidField(input: PreviewInput): keyof PreviewInput | unde
   return (['locale', 'webOtpDomain', 'androidAppHash'] as const).find(isInvalid)
 }
 
+export type MessagePreview = Message & { size: SmsSize }
+
 /** Renders a message as a phone would show it, five minutes before the code expires. */
-export function previewMessage(
+export const previewMessage = (input: PreviewInput, templates: MessageTemplates = {}): MessagePreview =>
+  preview(toMessageInput(input), templates)
+
+/** Renders a message of an application's template. @param variables shown as they are, without a check */
+export function previewTemplate(
+  texts: readonly TemplateText[],
   input: PreviewInput,
-  templates: MessageTemplates = {},
-): Message & { size: SmsSize } {
-  const message = renderMessage(
-    {
-      ...example(input.locale ?? 'en'),
-      applicationName: input.applicationName ?? exampleName,
-      webOtpDomain: input.webOtpDomain?.toLowerCase() ?? null,
-      androidAppHash: input.androidAppHash ?? null,
-    },
-    templates,
-  )
+  variables: MessageVariables | null,
+): MessagePreview {
+  const message = toMessageInput(input)
+  const { locale, text } = chooseTemplateText(texts, message)
+  return preview({ ...message, locale, variables }, { [locale]: { sms: text } })
+}
+
+function preview(input: MessageInput, templates: MessageTemplates): MessagePreview {
+  const message = renderMessage(input, templates)
   return { ...message, size: measureSms(message.text) }
 }
+
+const toMessageInput = ({ locale, applicationName, webOtpDomain, androidAppHash }: PreviewInput) => ({
+  ...example(locale ?? 'en'),
+  applicationName: applicationName ?? exampleName,
+  webOtpDomain: webOtpDomain?.toLowerCase() ?? null,
+  androidAppHash: androidAppHash ?? null,
+})

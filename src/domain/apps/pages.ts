@@ -3,10 +3,11 @@ import { logoCharactersMax, type ApplicationPage } from '../model/application-pa
 import type { Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
-import { invalidField, notFound } from '../model/errors.ts'
-import { isId, type NewId } from '../model/ids.ts'
-import type { Store, Stores } from '../store/store.ts'
+import { invalidField } from '../model/errors.ts'
+import type { NewId } from '../model/ids.ts'
+import type { Store } from '../store/store.ts'
 import { isLoopback } from '../../shared/loopback.ts'
+import { requireOwnApplication } from './own-application.ts'
 
 /** Fields to change; null clears one. */
 export type PageChanges = { [K in keyof ApplicationPage]?: ApplicationPage[K] | undefined }
@@ -21,20 +22,10 @@ export function createPageService(needs: {
 }) {
   const { store, clock, newId } = needs
 
-  async function requireOwn(
-    stores: Pick<Stores, 'applications'>,
-    developer: Pick<Developer, 'id'>,
-    id: string,
-  ) {
-    const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
-    if (!application) throw notFound('application')
-    return application
-  }
-
   return {
     /** @throws NOT_FOUND the application does not exist or is another developer's */
     async get(developer: Pick<Developer, 'id'>, id: string): Promise<ApplicationPage> {
-      await requireOwn(store.read, developer, id)
+      await requireOwnApplication(store.read, developer, id)
       return store.read.pages.find(id)
     },
 
@@ -50,7 +41,7 @@ export function createPageService(needs: {
       return store.write(async (tx) => {
         // Locks the row that all changes of the application lock, so that two changes do not undo each other.
         await tx.developers.lock(developer.id)
-        const { name } = await requireOwn(tx, developer, id)
+        const { name } = await requireOwnApplication(tx, developer, id)
         const before = await tx.pages.find(id)
         const page: ApplicationPage = {
           enabled: changes.enabled ?? before.enabled,

@@ -83,6 +83,7 @@ const notFoundMessages = {
   webhookDelivery: 'No webhook delivery with this id.',
   apiToken: 'No API token with this id.',
   guardRule: 'No guard rule with this id.',
+  template: 'This application has no template with this name.',
   user: 'No user with this phone number.',
   phone: 'Nothing is kept about this phone number.',
   callback: 'No provider with this callback URL.',

@@ -33,6 +33,7 @@ import type { RouteStatisticsStore } from './route-statistics.ts'
 import type { SealingStore } from './sealing.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
+import type { TemplateStore } from './templates.ts'
 import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
@@ -79,6 +80,7 @@ export type Stores = {
   sealing: SealingStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
+  templates: TemplateStore
   totpSecrets: TotpSecretStore
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore

@@ -117,6 +117,7 @@ const idTexts: Readonly<Record<ResourceKind, string>> = {
   webhookDelivery: 'Id of the webhook delivery.',
   apiToken: 'Id of the API token.',
   guardRule: 'Id of the guard rule.',
+  template: 'Name of the template.',
   user: 'Phone number.',
   callback: 'Name of the provider.',
 }

@@ -1,6 +1,7 @@
 import { internalMessage } from '../errors.ts'
 import { example } from './error-example.ts'
 import { pageExamples } from './page-examples.ts'
+import { templateExamples } from './template-examples.ts'
 import { proofExamples } from './proof-examples.ts'
 import { rateLimitExamples } from './rate-limit-examples.ts'
 
@@ -131,6 +132,7 @@ export const errorExamples = {
     { metadata: { limit: 20 } },
   ),
   ...pageExamples,
+  ...templateExamples,
   DESTINATION_BLOCKED: example(
     'DESTINATION_BLOCKED',
     'Codes to this destination are blocked. Ask the operator if this is a mistake.',

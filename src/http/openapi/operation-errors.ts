@@ -84,6 +84,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   ],
   listOtpRequests: ['INVALID_PHONE_NUMBER'],
   streamLogs: ['STREAM_LIMIT'],
+  putTemplate: ['TEMPLATE_LIMIT_REACHED', 'INVALID_TEMPLATE'],
   createProject: ['PROJECT_LIMIT'],
   deleteProject: ['PROJECT_NOT_EMPTY'],
   createApplication: ['APPLICATION_LIMIT', 'PROJECT_NOT_FOUND', 'IDEMPOTENCY_RESULT_NOT_STORED'],
@@ -135,6 +136,7 @@ const notFoundErrors = {
   webhookDelivery: 'WEBHOOK_DELIVERY_NOT_FOUND',
   apiToken: 'API_TOKEN_NOT_FOUND',
   guardRule: 'GUARD_RULE_NOT_FOUND',
+  template: 'TEMPLATE_NOT_FOUND',
   user: 'USER_NOT_FOUND',
   callback: 'ROUTE_NOT_FOUND',
 } as const satisfies Record<ResourceKind, ErrorName>

@@ -54,7 +54,11 @@ describe('the configuration of templates', () => {
     ['the code twice', template('{code} {code}'), 'Keep one'],
     ['the minutes twice', template('{code} {minutes} {minutes}'), 'Keep one'],
     ['a placeholder that is none', template('{code} {minute}'), 'Did you mean {minutes}?'],
-    ['another placeholder that is none', template('{code} {user.name}'), 'Use {code}, {minutes}, {app}'],
+    [
+      'another placeholder that is none',
+      template('{code} {user.name}'),
+      'Use {code}, {minutes}, {ttl}, {app}',
+    ],
     ['a lone brace', template('{code} {'), 'Braces hold placeholders only'],
     ['letters that touch the code', template('G{code}'), 'Put a space'],
     ['digits that touch the code', template('{code}0'), 'Put a space'],

@@ -10,6 +10,7 @@ import { otpRaces } from './otp.ts'
 import { phoneRaces } from './phones.ts'
 import { relayOutcomeRaces } from './relay-outcomes.ts'
 import { sessionRaces } from './sessions.ts'
+import { templateRaces } from './templates.ts'
 import { tokenRaces } from './tokens.ts'
 
 export const races = [
@@ -20,6 +21,7 @@ export const races = [
   ...phoneRaces,
   ...credentialRaces,
   ...tokenRaces,
+  ...templateRaces,
   ...guardRuleRaces,
   ...guardWalkRaces,
   ...relayOutcomeRaces,

@@ -1,6 +1,6 @@
 import type { ColumnKit } from './columns.ts'
 
-/** Ready pages of applications, and the sessions of end users on them. */
+/** Ready pages and message templates of applications, and the sessions of end users on the pages. */
 export function definePagesTables(c: ColumnKit) {
   const applicationPages = c.table('application_pages', {
     appId: c.text('app_id').primaryKey(),
@@ -10,6 +10,18 @@ export function definePagesTables(c: ColumnKit) {
     colour: c.text('colour'),
     returnOrigins: c.words('return_origins'),
   })
+
+  const applicationTemplates = c.table(
+    'application_templates',
+    {
+      appId: c.text('app_id').notNull(),
+      name: c.text('name').notNull(),
+      texts: c.text('texts').notNull(),
+      createdAt: c.timestampMs('created_at').notNull(),
+      updatedAt: c.timestampMs('updated_at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.appId, t.name] })],
+  )
 
   const otpSessions = c.table('otp_sessions', {
     id: c.text('id').primaryKey(),
@@ -24,5 +36,5 @@ export function definePagesTables(c: ColumnKit) {
     expiresAt: c.timestampMs('expires_at').notNull(),
   })
 
-  return { applicationPages, otpSessions }
+  return { applicationPages, applicationTemplates, otpSessions }
 }
