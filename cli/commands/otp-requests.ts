@@ -199,6 +199,7 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output, appName
           'Sent',
           `${formatTime(request.createdAt)}, ${provider === 'inbox' ? 'into the inbox' : `by ${way.join(' ')}${delivery}`}`,
         ],
+    ['Template', request.template ? printable(request.template) : null],
     ['Resends', request.resends === 0 ? null : String(request.resends)],
     ['Attempts', isProof ? null : `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],

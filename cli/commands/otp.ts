@@ -11,7 +11,7 @@ import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { CliError } from '../terminal/errors.ts'
-import { pairsParser } from '../terminal/pairs.ts'
+import { pairsParser, readVariables } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
@@ -65,9 +65,16 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
     "name of the end user's device; known devices have limits of their own",
   ),
   challenge: textOption('--challenge <token>', 'token of the challenge that the end user passed'),
+  template: textOption('--template <name>', 'template of the application for the text'),
+  variables: {
+    flags: '--variable <name=value>',
+    help: 'amount=… and payee=… of a payment, for a template that shows them',
+    isRepeatable: true,
+    parse: readVariables,
+  },
 }
 
-const { channel, locale, metadata, clientIp, deviceId, challenge } = sendOptions
+const { channel, locale, metadata, clientIp, deviceId, challenge, variables } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   country,
@@ -77,7 +84,12 @@ const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 
 
 const verifyOptions: FieldOptions<
   Omit<Route<'POST', '/v1/otp/verify'>['body'], 'requestId' | 'phone' | 'code'>
-> = { country, clientIp, deviceId }
+> = {
+  country,
+  clientIp,
+  deviceId,
+  variables: { ...variables, help: 'amount=… and payee=… of the payment, as in the send' },
+}
 
 const cancelOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/cancel'>['body'], 'requestId' | 'phone'>> = {
   country,
@@ -96,6 +108,7 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
       'after',
       examples(
         'otpd otp send +14155550100 --env-file .env.otpd',
+        "otpd otp send +14155550100 --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
         'otpd otp send +14155550100 --locale pt-BR --metadata order=4711 --env-file .env.otpd',
       ),
     )

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.ts'
 import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
-import { pairsParser } from '../terminal/pairs.ts'
+import { readSomeVariables } from '../terminal/pairs.ts'
 import { partsText, sampleCharacters, templateSizesText, warnOfParts } from '../client/app-templates.ts'
 import { findApplication } from '../client/find.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
@@ -124,11 +124,7 @@ async function previewAppTemplate({ connect }: Context, options: PreviewOptions,
       'Pass both, or none for the texts of the server.',
     )
   const { findVariableFaults, previewTemplate } = await import('../../src/server/bundle.ts')
-  const given = pairsParser('--variable', 'amount=9.99')(variable)
-  const variables = { amount: given['amount'] ?? '9.99 EUR', payee: given['payee'] ?? 'Northwind Trading Co' }
-  const unknown = Object.keys(given).find((key) => !(key in variables))
-  if (unknown !== undefined)
-    throw usageError(`There is no variable ${printable(unknown)}.`, 'Use amount and payee.')
+  const variables = { amount: '9.99 EUR', payee: 'Northwind Trading Co', ...readSomeVariables(variable) }
   const [fault] = findVariableFaults(variables)
   if (fault) throw usageError(`--variable ${fault.name}: ${fault.message}`)
   const { api } = connect()

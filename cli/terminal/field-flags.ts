@@ -17,6 +17,7 @@ const names: Partial<Record<string, string | readonly string[]>> = {
   targetId: 'target',
   texts: 'text',
   ttlSeconds: 'ttl',
+  variables: 'variable',
   webOtpDomain: 'webotp-domain',
 }
 

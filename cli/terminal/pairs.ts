@@ -1,4 +1,5 @@
 import { usageError } from './errors.ts'
+import { printable } from './text.ts'
 
 /**
  * Creates the parser of a repeatable option whose values are pairs, such as `order=4711`.
@@ -13,3 +14,22 @@ export const pairsParser = (flag: string, example: string) => (texts: readonly s
       return [text.slice(0, at), text.slice(at + 1)]
     }),
   )
+
+const variablesParser = pairsParser('--variable', 'amount=9.99')
+
+/** Reads the variables of a payment that are given. @throws usage error for another name */
+export function readSomeVariables(texts: readonly string[]): { amount?: string; payee?: string } {
+  const { amount, payee, ...others } = variablesParser(texts)
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined)
+    throw usageError(`There is no variable ${printable(unknown)}.`, 'Use amount and payee.')
+  return { ...(amount !== undefined && { amount }), ...(payee !== undefined && { payee }) }
+}
+
+/** Reads the variables of a payment. @throws usage error unless both are given */
+export function readVariables(texts: readonly string[]): { amount: string; payee: string } {
+  const { amount, payee } = readSomeVariables(texts)
+  if (amount === undefined || payee === undefined)
+    throw usageError('A payment has an amount and a payee.', 'Pass --variable amount=… --variable payee=…')
+  return { amount, payee }
+}

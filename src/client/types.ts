@@ -8,9 +8,14 @@ export type TypedPhone = { phone: string; country?: string | undefined }
 /** A request, by its id or as the newest living one of a phone. */
 export type Target = { requestId: string } | TypedPhone
 
+/** A payment. Its code is right only together with it. */
+export type PaymentVariables = { amount: string; payee: string }
+
 /** A code to check. With a phone, tell who checks: a stranger's wrong codes then spend none of the owner's attempts. */
 export type CheckInput = Target & {
   code: string
+  /** As in the send: with others, or without them, the code is wrong. */
+  variables?: PaymentVariables | undefined
   clientIp?: string | undefined
   deviceId?: string | undefined
 }
@@ -24,6 +29,10 @@ export type SendInput = TypedPhone & {
   deviceId?: string | undefined
   /** Token of a challenge that the end user passed: see `ChallengeRequiredError`. */
   challenge?: string | undefined
+  /** Name of a template of the application. */
+  template?: string | undefined
+  /** For a template that shows them. */
+  variables?: PaymentVariables | undefined
 }
 
 export type ResendInput = Target & { channel?: Channel | undefined; challenge?: string | undefined }
@@ -79,6 +88,7 @@ export type OtpRequest = {
   channel: string
   provider: string | null
   deliveryStatus: string | null
+  template: string | null
   attempts: number
   maxAttempts: number
   resends: number

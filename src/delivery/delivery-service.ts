@@ -21,6 +21,7 @@ import { providerKinds } from './providers/all-provider-kinds.ts'
 import type { ProviderKind } from './kit/provider-kinds.ts'
 import type { Callback, CallbackResult, ConnectionState } from './kit/provider.ts'
 import { createRouting, defaultRoutes, type Choosing } from './routing.ts'
+import { chooseTemplateText } from './text/locale-choice.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
@@ -141,6 +142,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
       return handle?.findPrice(destination.phone, destination.country) ?? null
     },
     render: messages.render,
+    chooseText: chooseTemplateText,
     takesReports: reporter.takesReports,
     report: reporter.report,
   }

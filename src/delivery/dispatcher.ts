@@ -11,6 +11,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { MessageCost } from '../domain/model/price.ts'
 import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
 import type { Costs } from './costs.ts'
+import { ownTextFailure, showsText } from './own-text.ts'
 import type { ProviderPool, ProviderHandle } from './provider-pool.ts'
 import type { DispatchPlan } from './routing.ts'
 import {
@@ -90,6 +91,13 @@ export function createDispatcher(needs: DispatcherNeeds) {
         continue
       }
       const now = clock.now()
+      if (job.request.template?.variables && !showsText(handle, candidate.channel)) {
+        report('warn', 'provider cannot show the payment', { ...jobLogFields(job), ...candidate })
+        tries.push(toTry(candidate, { kind: 'refused', failure: ownTextFailure }, now, now))
+        lastFailure = ownTextFailure
+        excluded.add(candidateKey(candidate))
+        continue
+      }
       const openState = handle.breaker.openState(now)
       if (openState) {
         lastFailure = openState.failure

@@ -1,5 +1,6 @@
 import type { InferSelectModel } from 'drizzle-orm'
 import type { Channel, OtpRequest } from '../domain/model/request.ts'
+import type { SentTemplate } from '../domain/model/sent-template.ts'
 import { unknownPlace } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
 import type { Database } from './engine/database.ts'
@@ -10,12 +11,13 @@ import type { Tables } from './engine/tables.ts'
 export type RequestRow = InferSelectModel<Tables['otpRequests']>
 
 /**
- * Decrypts a row. Address, metadata and text are null if they cannot be decrypted. The assertions hold because
- * `createRequestWrites` alone has the statements that write metadata, channel and compat.
+ * Decrypts a row. Address, metadata, text and template are null if they cannot be decrypted. The assertions hold because
+ * `createRequestWrites` alone has the statements that write metadata, template, channel and compat.
  */
 export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
   const { id } = row
   const metadata = sealing.openText('otp_requests.metadata', id, row.metadata)
+  const template = sealing.openText('otp_requests.template', id, row.template)
   return {
     ...row,
     phone: sealing.openPhone('otp_requests.phone', id, row.phone),
@@ -25,6 +27,7 @@ export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
     compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
     ownText: sealing.openText('otp_requests.own_text', id, row.ownText),
+    template: template === null ? null : (JSON.parse(template) as SentTemplate),
   }
 }
 
@@ -54,6 +57,8 @@ export function createRequestWrites({ shortId }: Pick<Database, 'shortId'>, seal
     metadata: ({ id, metadata }) =>
       sealing.sealText('otp_requests.metadata', id, metadata && JSON.stringify(metadata)),
     own_text: ({ id, ownText }) => sealing.sealText('otp_requests.own_text', id, ownText),
+    template: ({ id, template }) =>
+      sealing.sealText('otp_requests.template', id, template && JSON.stringify(template)),
     code_salt: ({ codeSalt }) => codeSalt,
     code_hash: ({ codeHash }) => codeHash,
     attempts: ({ attempts }) => attempts,

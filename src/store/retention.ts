@@ -35,6 +35,7 @@ export function createRetentionStore(
         contexts: null,
         metadata: null,
         ownText: null,
+        template: null,
         previousRequest: null,
         history: sql`${p('history')}`,
       })

@@ -98,6 +98,7 @@ function createConverters(
       clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
       metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
       ownText: [otpRequests.ownText, id, text('otp_requests.own_text')],
+      template: [otpRequests.template, id, text('otp_requests.template')],
     }),
     relayed_messages: createById(relayedMessages, {
       phone: [relayedMessages.phone, id, phone('relayed_messages.phone')],

@@ -122,7 +122,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       setupTokens: createSetupTokenStore(database, executor),
       signingKeys: createSigningKeyStore(database, executor),
       templates: createTemplateStore(database, executor),
-    totpSecrets: createTotpSecretStore(database, executor),
+      totpSecrets: createTotpSecretStore(database, executor),
       webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
       webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),

@@ -3,7 +3,7 @@ import type { DeliveryJob } from '../../src/domain/model/delivery.ts'
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { createDeliveryService } from '../../src/delivery/delivery-service.ts'
 import { createFailure } from '../../src/delivery/kit/failures.ts'
-import { defineKind } from '../../src/delivery/kit/provider-kinds.ts'
+import { defineKind, type ProviderKind } from '../../src/delivery/kit/provider-kinds.ts'
 import { accepted, refused, type Provider, type SendOutcome } from '../../src/delivery/kit/provider.ts'
 import { testClock } from '../helpers/clock.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
@@ -132,4 +132,72 @@ test('a developer whose messages hang at a provider leaves half of its places to
     { kind: 'accepted' },
     undefined,
   ])
+})
+
+test('a payment goes to a provider that shows its amount and payee; others are recorded as refusing it', async () => {
+  const shown: string[] = []
+  const createKind = (
+    kind: string,
+    definition: Pick<ProviderKind, 'textByProvider'>,
+    leavesOutText = false,
+  ) =>
+    defineKind({
+      kind,
+      title: kind,
+      channels: ['sms', 'voice'],
+      ...definition,
+      fields: {},
+      create: () => ({
+        channels: ['sms', 'voice'],
+        leavesOutText,
+        async send({ text }) {
+          shown.push(`${kind}: ${text}`)
+          return accepted(null)
+        },
+      }),
+    })
+  const clock = testClock()
+  const { delivery, configure } = createDeliveryService({
+    clock,
+    version: '0',
+    kinds: [
+      createKind('own-text', { textByProvider: ['sms'] }),
+      createKind('code-only', {}, true),
+      createKind('plain', {}),
+    ],
+    callbackUrl: () => null,
+    report: () => {},
+    onReceipt: () => {},
+    onCircuitChange: () => {},
+  })
+  const configureAll = (...kinds: string[]) =>
+    configure({ providers: kinds.map((kind) => ({ name: kind, kind, values: {} })), routes: [] })
+  const text = '{code}: {amount} to {payee}'
+  const variables = { amount: '9 EUR', payee: 'Ada {code}' }
+  const payment = { name: 'payment', locale: 'en', text, variables }
+  await configureAll('own-text', 'code-only', 'plain')
+  const job = { ...createJob(clock.now(), { template: payment }), channels: ['voice', 'sms'] as const }
+  const { tries, ...result } = await delivery.dispatch(job)
+  expect(result).toMatchObject({ kind: 'accepted', candidate: { channel: 'sms', provider: 'plain' } })
+  // Values are filled in once: a payee cannot bring in a placeholder.
+  expect(shown.splice(0)).toEqual(['plain: 012345: 9 EUR to Ada {code}'])
+  expect(tries.map(({ channel, provider, outcome, error }) => [channel, provider, outcome, error])).toEqual([
+    ['voice', 'own-text', 'refused', 'content_blocked'],
+    ['voice', 'code-only', 'refused', 'content_blocked'],
+    ['voice', 'plain', 'refused', 'content_blocked'],
+    ['sms', 'own-text', 'refused', 'content_blocked'],
+    ['sms', 'code-only', 'refused', 'content_blocked'],
+    ['sms', 'plain', 'accepted', null],
+  ])
+  await configureAll('own-text')
+  expect(await delivery.dispatch(job)).toMatchObject({
+    kind: 'refused',
+    failure: { class: 'content_blocked' },
+  })
+  expect(shown).toEqual([])
+  // Without variables, such a provider writes its own text, as for the built-in ones.
+  const login = { name: 'login', locale: 'en', text: '{code} logs you in', variables: null }
+  expect(await delivery.dispatch(createJob(clock.now(), { template: login }))).toMatchObject({
+    kind: 'accepted',
+  })
 })

@@ -83,6 +83,7 @@ export function createOtpOperations(needs: {
       return { ...answer, tries: [] }
     },
     estimatePrice: () => null,
+    chooseText: ([first = { locale: 'en', text: '{code}' }]) => first,
     render: () => '',
     takesReports: () => false,
     report: () => Promise.resolve({ kind: 'done' }),

@@ -30,6 +30,7 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   contexts: [],
   history: '',
   ownText: null,
+  template: null,
   compat: null,
   updatedAt: createdAt,
   ...overrides,

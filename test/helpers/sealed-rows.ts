@@ -59,6 +59,7 @@ const openers: { [table: string]: (row: Row) => Row } = {
       clientIp: text('otp_requests.client_ip', id, row['clientIp']),
       metadata: text('otp_requests.metadata', id, row['metadata']),
       ownText: text('otp_requests.own_text', id, row['ownText']),
+      template: text('otp_requests.template', id, row['template']),
     }
   },
   guardRules: (row) => ({

@@ -191,6 +191,7 @@ describe('the callbacks of the document', () => {
       updatedAt: 0,
       history: '',
       ownText: null,
+      template: null,
       compat: null,
       traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     }

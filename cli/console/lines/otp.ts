@@ -67,6 +67,7 @@ const messageFacts = (request: OtpRequest, code: Span, sentAt: string): Fact[] =
   ['tries', `${request.attempts} of ${request.maxAttempts}`],
   ['sent', `${sentAt}${resentText(request.resends)}`],
   ['message', deliveryText(request)],
+  ['template', request.template ?? null],
 ]
 
 const reasonText = (reason: string) => reason.replaceAll('_', ' ')

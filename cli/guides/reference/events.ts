@@ -164,6 +164,7 @@ const exampleRequest: OtpRequest = {
   lane: null,
   contexts: [],
   ownText: null,
+  template: null,
   compat: null,
   updatedAt: createdAt,
 }

@@ -121,6 +121,9 @@ export type ConnectionState = 'connected' | { failure: Failure; retryMs: number 
 export type Provider = {
   readonly channels: readonly Channel[]
 
+  /** Whether its settings leave the text out, so that a message shows the code alone; default: false. */
+  readonly leavesOutText?: boolean
+
   /**
    * Hands over one message. Must not throw: every error is an outcome.
    *

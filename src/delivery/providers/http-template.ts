@@ -144,6 +144,7 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
   const { reportUrl, reportBody } = settings
   return {
     channels: readChannels(settings.channels),
+    leavesOutText: !`${settings.url} ${settings.body} ${settings.headers}`.includes('{{text}}'),
 
     ...(reportUrl !== undefined && {
       async reportOutcome(report, signal) {

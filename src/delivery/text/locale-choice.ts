@@ -1,3 +1,4 @@
+import type { LocalePreference } from '../../domain/model/message-settings.ts'
 import type { TemplateText } from '../../domain/model/message-template.ts'
 import { mainLanguageFor } from './country-languages.ts'
 
@@ -6,14 +7,6 @@ export const fallbackLocale = 'en'
 
 /** Languages without texts, mapped to one that their readers understand. */
 const languageAliases: Record<string, string> = { no: 'nb', nn: 'nb' }
-
-export type LocalePreference = {
-  /** Locale that the request asks for. */
-  locale: string | null
-  applicationDefaultLocale: string | null
-  /** Country of the phone number, ISO 3166-1 alpha-2. */
-  country: string | null
-}
 
 /**
  * Chooses the language of a message: the request's, else the application's, else the main language of the

@@ -1,13 +1,7 @@
-import type { MessageTemplates } from '../../domain/model/message-settings.ts'
+import type { LocalePreference, MessageTemplates } from '../../domain/model/message-settings.ts'
 import type { MessageVariables } from '../../domain/model/message-variables.ts'
 import { cleanApplicationName } from './application-name.ts'
-import {
-  chooseLocale,
-  fallbackLocale,
-  parseLocale,
-  likelyScript,
-  type LocalePreference,
-} from './locale-choice.ts'
+import { chooseLocale, fallbackLocale, parseLocale, likelyScript } from './locale-choice.ts'
 import { localeTexts, type LocaleTexts } from './locales.ts'
 import { measureSms } from './sms-segments.ts'
 
@@ -48,7 +42,12 @@ const retrieverBytesMax = 140
  * @param templates the operator's templates, which take precedence over the built-in texts
  */
 export function renderMessage(input: MessageInput, templates: MessageTemplates = {}): Message {
-  const locale = chooseLocale(input, [...new Set([...Object.keys(templates), ...Object.keys(localeTexts)])])
+  const available = [...new Set([...Object.keys(templates), ...Object.keys(localeTexts)])]
+  return renderIn(chooseLocale(input, available), input, templates)
+}
+
+/** Renders the text of a message in a locale that has one, as `renderMessage` does. */
+export function renderIn(locale: string, input: MessageInput, templates: MessageTemplates): Message {
   const drafts = draftMessage(input, locale, templates)
   const fitting = drafts.find(({ text }) => fitsOnePart(text, input)) ?? drafts.findLast(isWhole)
   return { locale, text: fitting?.text ?? input.code, leftOut: fitting?.leftOut ?? [] }

@@ -4,7 +4,14 @@ import { chooseTemplateText, parseLocale } from './locale-choice.ts'
 import { localeTexts } from './locales.ts'
 import { variableCharactersMax, type MessageVariables } from '../../domain/model/message-variables.ts'
 import type { TemplateText, TextSize } from '../../domain/model/message-template.ts'
-import { draftMessage, renderMessage, type Message, type MessageInput, type Omission } from './message.ts'
+import {
+  draftMessage,
+  renderIn,
+  renderMessage,
+  type Message,
+  type MessageInput,
+  type Omission,
+} from './message.ts'
 import { measureSms, type SmsSize } from './sms-segments.ts'
 
 /** Size of a message with machine-readable lines appended. */
@@ -109,7 +116,7 @@ export type MessagePreview = Message & { size: SmsSize }
 
 /** Renders a message as a phone would show it, five minutes before the code expires. */
 export const previewMessage = (input: PreviewInput, templates: MessageTemplates = {}): MessagePreview =>
-  preview(toMessageInput(input), templates)
+  measured(renderMessage(toMessageInput(input), templates))
 
 /** Renders a message of an application's template. @param variables shown as they are, without a check */
 export function previewTemplate(
@@ -119,13 +126,10 @@ export function previewTemplate(
 ): MessagePreview {
   const message = toMessageInput(input)
   const { locale, text } = chooseTemplateText(texts, message)
-  return preview({ ...message, locale, variables }, { [locale]: { sms: text } })
+  return measured(renderIn(locale, { ...message, variables }, { [locale]: { sms: text } }))
 }
 
-function preview(input: MessageInput, templates: MessageTemplates): MessagePreview {
-  const message = renderMessage(input, templates)
-  return { ...message, size: measureSms(message.text) }
-}
+const measured = (message: Message): MessagePreview => ({ ...message, size: measureSms(message.text) })
 
 const toMessageInput = ({ locale, applicationName, webOtpDomain, androidAppHash }: PreviewInput) => ({
   ...example(locale ?? 'en'),

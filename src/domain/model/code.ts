@@ -1,5 +1,6 @@
 import { hmac } from '../../shared/hmac.ts'
 import type { Keys } from './keys.ts'
+import { bindingOf, type MessageVariables } from './message-variables.ts'
 import { isFictionalPhone } from './phone.ts'
 import type { Random } from './random.ts'
 import { timingSafeEqualBytes } from './timing-safe.ts'
@@ -17,7 +18,14 @@ export const attemptsMax = 5
 /** Fixed code of every request by a `test` application to a fictional number. */
 const fictionalCode = '424242'
 
-export type CodeSource = { id: string; codeSalt: string; phone: string; environment: Environment }
+export type CodeSource = {
+  id: string
+  codeSalt: string
+  phone: string
+  environment: Environment
+  /** Template of its message. Its variables are bound into the code. */
+  template?: { variables: MessageVariables | null } | null
+}
 
 /** Stored parts of a code, from which it is derived again. */
 export type StoredCodeSource = CodeSource & { codeHash: string }
@@ -33,13 +41,15 @@ export function newCodeSalt(random: Random): string {
 
 /**
  * Derives the code of a request from an HMAC of its id and salt, similar to HOTP (RFC 4226), so that codes
- * need not be stored. Six digits with leading zeros; all million codes are equally likely.
+ * need not be stored. Six digits with leading zeros; all million codes are equally likely. The code of a payment depends
+ * on its amount and payee too (dynamic linking, Delegated Regulation (EU) 2018/389, article 5).
  */
 export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSource): string {
   if (request.environment === 'test' && isFictionalPhone(request.phone)) return fictionalCode
   const salt = Uint8Array.fromBase64(request.codeSalt, { alphabet: 'base64url' })
+  const bound = `${bindingText(request.template?.variables)}${request.id}`
   for (let round = 0; ; round++) {
-    const digest = hmac(key).update(request.id).update(salt).update(Uint8Array.of(round)).digest()
+    const digest = hmac(key).update(bound).update(salt).update(Uint8Array.of(round)).digest()
     for (let offset = 0; offset < digest.length; offset += 4) {
       const number = digest.readUInt32BE(offset)
       // Rejection sampling: avoids modulo bias.
@@ -50,12 +60,24 @@ export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSourc
 
 const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
 
+/** Returns the text that is hashed before a request's id; without variables there is none. No id begins like it. */
+const bindingText = (variables: MessageVariables | null | undefined) =>
+  variables ? bindingOf(variables) : ''
+
 /**
- * Hashes a code for storage: 96 bits of a keyed hash. Bound to the request, so that the code of another
- * request never matches.
+ * Hashes a code for storage: 96 bits of a keyed hash. Bound to the request, so that the code of another request never
+ * matches, and to the variables of a payment, so that the code never matches with those of another.
  */
-export const hashCode = (keys: Pick<Keys, 'codeHash'>, requestId: string, code: string) =>
-  hmac(keys.codeHash).update(`${requestId}${code}`).digest('base64url').slice(0, 16)
+export const hashCode = (
+  keys: Pick<Keys, 'codeHash'>,
+  requestId: string,
+  code: string,
+  variables?: MessageVariables | null,
+) =>
+  hmac(keys.codeHash)
+    .update(`${bindingText(variables)}${requestId}${code}`)
+    .digest('base64url')
+    .slice(0, 16)
 
 /**
  * Finds the keys that made the code of a stored request: those of before, if the keys were replaced and the request
@@ -63,27 +85,36 @@ export const hashCode = (keys: Pick<Keys, 'codeHash'>, requestId: string, code: 
  */
 export const codeKeysOf = (keys: Keys, request: StoredCodeSource): CodeKeys =>
   [keys, ...keys.endedCodes].find(
-    (version) => hashCode(version, request.id, deriveCode(version, request)) === request.codeHash,
+    (version) =>
+      hashCode(version, request.id, deriveCode(version, request), request.template?.variables) ===
+      request.codeHash,
   ) ?? keys
 
 /** Derives the code of a stored request, also if the keys were replaced since. */
 export const deriveStoredCode = (keys: Keys, request: StoredCodeSource): string =>
   deriveCode(keys.endedCodes.length === 0 ? keys : codeKeysOf(keys, request), request)
 
-/** Compares `code` with a stored hash in constant time. */
+/** Compares `code` with a stored hash in constant time. @param variables of the payment that the caller verifies */
 export function matchesCode(
   keys: CodeKeys & Partial<Pick<Keys, 'endedCodes'>>,
   requestId: string,
   code: string,
   codeHash: string,
+  variables: MessageVariables | null = null,
 ): boolean {
-  const isMatch = compareCode(keys, requestId, code, codeHash)
-  return isMatch || (keys.endedCodes ?? []).some((old) => compareCode(old, requestId, code, codeHash))
+  const compare = (version: CodeKeys) => compareCode(version, requestId, code, codeHash, variables)
+  return compare(keys) || (keys.endedCodes ?? []).some(compare)
 }
 
-function compareCode(keys: CodeKeys, requestId: string, code: string, codeHash: string): boolean {
+function compareCode(
+  keys: CodeKeys,
+  requestId: string,
+  code: string,
+  codeHash: string,
+  variables: MessageVariables | null,
+): boolean {
   const expected = utf8.encode(codeHash)
-  const actual = utf8.encode(hashCode(keys, requestId, code))
+  const actual = utf8.encode(hashCode(keys, requestId, code, variables))
   return timingSafeEqualBytes(actual, expected)
 }
 

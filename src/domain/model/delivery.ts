@@ -1,5 +1,6 @@
 import type { OutcomeReport, ReportedResult } from './outcome-report.ts'
-import type { MessageSettings } from './message-settings.ts'
+import type { LocalePreference, MessageSettings } from './message-settings.ts'
+import type { TemplateText } from './message-template.ts'
 import type { MessageCost, Price, PriceList } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import type { RouteChoice, Strategy } from './route-choice.ts'
@@ -112,7 +113,16 @@ export const isExcludedWith = (
 /** Fields of a request that lead and make up its message. */
 export type RoutedRequest = Pick<
   OtpRequest,
-  'id' | 'developerId' | 'appId' | 'environment' | 'phone' | 'country' | 'locale' | 'ownText' | 'expiresAt'
+  | 'id'
+  | 'developerId'
+  | 'appId'
+  | 'environment'
+  | 'phone'
+  | 'country'
+  | 'locale'
+  | 'ownText'
+  | 'template'
+  | 'expiresAt'
 >
 
 /** One attempt to send a message. */
@@ -194,6 +204,8 @@ export type Delivery = {
    * @param sentAtMs time of sending, from which the text derives the remaining minutes
    */
   render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
+  /** Chooses the text of a template, by the languages that a send, the application and the country of a phone ask for. */
+  chooseText(texts: readonly TemplateText[], preference: LocalePreference): TemplateText
   /** Estimates what a message costs that takes its first candidate; null: unknown, or it stays in the inbox. */
   estimatePrice(destination: Destination, channels: readonly Channel[]): Price | null
   /** Tells whether a provider hears how the requests of its messages ended, or is asked for their prices then. */

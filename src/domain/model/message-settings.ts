@@ -11,6 +11,15 @@ export type MessageSettings = Pick<
   (typeof messageFields)[number]
 >
 
+/** Facts that decide the language of a message. */
+export type LocalePreference = {
+  /** Locale that the request asks for. */
+  locale: string | null
+  applicationDefaultLocale: string | null
+  /** Country of the phone number, ISO 3166-1 alpha-2. */
+  country: string | null
+}
+
 /** The operator's message templates by canonical locale. They override or extend the built-in ones. */
 export type MessageTemplates = Readonly<Record<string, { sms: string }>>
 

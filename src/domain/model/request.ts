@@ -8,6 +8,7 @@ import {
   type OtpStatus,
 } from '../../shared/otp-values.ts'
 import { ServiceError } from './errors.ts'
+import type { SentTemplate } from './sent-template.ts'
 
 export { channels, otpStatuses, type Channel, type FailureReason, type OtpStatus }
 
@@ -64,6 +65,8 @@ export type OtpRequest = {
   metadata: Record<string, string> | null
   /** Text of the caller's own for its messages, with `{{code}}` where the code goes; null for the built-in texts. */
   ownText: string | null
+  /** Text of a template for its messages; null for the built-in texts. */
+  template: SentTemplate | null
   codeSalt: string
   codeHash: string
   attempts: number

@@ -25,6 +25,7 @@ export type OtpTables =
   | 'pages'
   | 'phones'
   | 'rateLimits'
+  | 'templates'
   | 'webhookEndpoints'
 
 /** The developer or application that a request or a session must belong to. */

@@ -3,6 +3,8 @@
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
+import type { SentTemplate } from '../model/sent-template.ts'
+import type { MessageVariables } from '../model/message-variables.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
@@ -36,6 +38,10 @@ export type SendInput = ChannelChoice &
     deviceId?: string | undefined
     /** Token of a challenge that the end user passed. */
     challenge?: string | undefined
+    /** Name of a template of the application. */
+    template?: string | undefined
+    /** Amount and payee, for a template that shows them. */
+    variables?: MessageVariables | undefined
     /** Text of the caller's own, with `{{code}}`. */
     ownText?: string | undefined
   }
@@ -77,12 +83,13 @@ export function buildRequest(
     phone: Phone
     origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
     input: SendInput
+    template: SentTemplate | null
     facade?: Facade | undefined
     delivered: ReturnType<typeof startDelivery>
   },
   now: number,
 ): OtpRequest {
-  const { codeSource, application, input } = send
+  const { codeSource, application, input, template } = send
   const { id, codeSalt } = codeSource
   const { phone, country } = send.phone
   const { environment } = application
@@ -102,8 +109,14 @@ export function buildRequest(
     clientIp: input.clientIp ?? null,
     metadata: input.metadata ?? null,
     ownText: input.ownText ?? null,
+    template,
     codeSalt,
-    codeHash: hashCode(keys, id, deriveCode(keys, { id, codeSalt, phone, environment })),
+    codeHash: hashCode(
+      keys,
+      id,
+      deriveCode(keys, { id, codeSalt, phone, environment, template }),
+      template?.variables,
+    ),
     attempts: 0,
     resends: 0,
     createdAt: now,
@@ -154,6 +167,13 @@ export function resendChannels(
   const remaining = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
   return remaining.length > 0 ? remaining : channels
 }
+
+/** Leaves out the channels whose messages cannot show a payment. */
+export const channelsFor = <Choice extends ChannelChoice>(
+  template: SentTemplate | null,
+  choice: Choice,
+): Choice | (Choice & ChannelChoice) =>
+  template?.variables ? { ...choice, withoutChannels: [...(choice.withoutChannels ?? []), 'voice'] } : choice
 
 /** Channels of a message, in order. */
 export const chooseChannels = (

@@ -169,6 +169,7 @@ export function createOtpProve(needs: OtpNeeds) {
       clientIp: clientIp ?? null,
       metadata: metadata ?? null,
       ownText: null,
+      template: null,
       attempts: 0,
       resends: 0,
       createdAt: now,

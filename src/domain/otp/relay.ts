@@ -120,6 +120,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         ...message,
         locale: input.locale ?? null,
         ownText: null,
+        template: null,
         expiresAt: message.createdAt + otpTtlSeconds * 1000,
       },
       code: input.code,

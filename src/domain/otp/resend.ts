@@ -15,6 +15,7 @@ import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
+  channelsFor,
   isTooSoon,
   resendChannels,
   resendsExhausted,
@@ -192,7 +193,7 @@ export function createOtpResend(needs: OtpNeeds) {
   function startMessage(choice: ChannelChoice, request: OtpRequest, message: GuardedMessage) {
     const routes = delivery.routesFor(toDestination(request))
     const refused = guard.refusedChannels(message)
-    const channels = resendChannels(routes, request, { ...choice, refused })
+    const channels = resendChannels(routes, request, channelsFor(request.template, { ...choice, refused }))
     if (routes.candidatesFor(channels).length === 0)
       return deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country })
     return { channels, ...startDelivery(routes, channels, request) }

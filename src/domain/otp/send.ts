@@ -3,7 +3,8 @@ import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { newCodeSalt } from '../model/code.ts'
 import type { Facade } from '../model/compat.ts'
-import { isRejected, reject } from '../model/rejected.ts'
+import type { SentTemplate } from '../model/sent-template.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
 import { blockSend } from '../guard/blocked.ts'
 import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
@@ -16,7 +17,7 @@ import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
-import { buildRequest, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
+import { buildRequest, channelsFor, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
@@ -40,6 +41,7 @@ import {
   type SendResult,
 } from './send-outcome.ts'
 import type { RequestFinder } from './target.ts'
+import { readTemplate } from './templates.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends a code, as it was read. */
@@ -51,6 +53,8 @@ export type SendCall = {
   /** Undefined for a façade, which cannot show challenges. */
   challenge?: ChallengeAnswer | undefined
   facade?: Facade | undefined
+  /** Absent or null for the built-in texts. */
+  template?: SentTemplate | Rejected | null
 }
 
 /** A call, with what is new about its request. */
@@ -69,7 +73,7 @@ export function createOtpSend(needs: OtpNeeds) {
   /**
    * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters.
    *
-   * @throws INVALID_PHONE_NUMBER
+   * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT as `readTemplate`
    * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
    * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); only the refusal was recorded
    * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body
@@ -89,12 +93,13 @@ export function createOtpSend(needs: OtpNeeds) {
     return completeSend(needs, application, scope, outcome)
   }
 
-  /** Reads the phone of a call, and checks its challenge. @throws INVALID_PHONE_NUMBER */
+  /** Reads the phone and the template of a call, and checks its challenge. @throws INVALID_PHONE_NUMBER */
   async function readCall(application: CallingApplication, input: SendInput): Promise<SendCall> {
     const phone = tryReadPhone(input) ?? (await readNationalPhone(needs, application, input))
     const challenge =
       input.challenge === undefined ? noToken : await needs.challenges.answer(application, input)
-    return { application, phone, input, challenge }
+    const template = await readTemplate(needs, application, phone, input)
+    return { application, phone, input, challenge, template }
   }
 
   /** The operation of a send. @param replaced request that is canceled when the new one is made */
@@ -124,6 +129,8 @@ export function createOtpSend(needs: OtpNeeds) {
     if (refusal) return refuseSend(refusal)
     const earlier = readEarlierSend(rows, scope, now)
     if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+    const { template = null } = made
+    if (isRejected(template)) return refuseSend(template)
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
     if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
@@ -148,6 +155,7 @@ export function createOtpSend(needs: OtpNeeds) {
       keys,
       {
         ...made,
+        template,
         application: rows.caller(application),
         origin: {
           contexts,
@@ -220,13 +228,14 @@ export function createOtpSend(needs: OtpNeeds) {
   /** Describes the message to the guard, with its channels and how it begins. */
   function describeMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
     const { application, phone, input, challenge, contexts, owned } = made
+    const template = isRejected(made.template) ? null : (made.template ?? null)
     const { clientIp = null } = input
     const { id: appId, environment } = application
     const routes = delivery.routesFor({ environment, appId, ...phone })
     const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
     const origin = { ...owned, clientIp, createdAt: now, resends: 0, listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
-    const channels = chooseChannels(routes, { ...input, refused })
+    const channels = chooseChannels(routes, channelsFor(template, { ...input, refused }))
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)

@@ -12,6 +12,7 @@ import { afterVerification } from './identities.ts'
 import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
 import { hashContexts } from '../model/context.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
+import { canonicalVariables, type MessageVariables } from '../model/message-variables.ts'
 import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeRate, otpRateLimit } from './rate-limits.ts'
@@ -41,6 +42,9 @@ export type CheckResult = {
   result: OtpRequest | Rejected
 }
 
+/** The end user's answer: the code, and the payment that the caller verifies with it. */
+type Answer = { code: string; variables: MessageVariables | null }
+
 type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; lane: Lane }
 
 /** Verifies codes. */
@@ -60,8 +64,9 @@ export function createOtpVerify(needs: OtpNeeds) {
     application: CallingApplication,
     target: OtpTarget,
     code: string,
+    variables?: MessageVariables,
   ): Promise<VerifyResult> {
-    const { rate, result } = await check(application, target, code)
+    const { rate, result } = await check(application, target, code, variables)
     if (isRejected(result)) throw attachRate(result, rate)
     return { request: result, rate }
   }
@@ -81,15 +86,17 @@ export function createOtpVerify(needs: OtpNeeds) {
    * concurrent calls with the right code exactly one succeeds.
    *
    * @param code anything but six ASCII digits is a wrong code
+   * @param variables amount and payee of the payment that is verified: with others, or without them, its code is wrong
    * @throws INVALID_PHONE_NUMBER
    */
   async function check(
     application: CallingApplication,
     target: OtpTarget,
     code: string,
+    variables?: MessageVariables,
   ): Promise<CheckResult> {
     const read = 'requestId' in target ? target : await readTarget(needs, application, target)
-    const checked = await needs.store.decide(checkCode(application, read, code))
+    const checked = await needs.store.decide(checkCode(application, read, code, variables))
     if (!isRejected(checked.result)) needs.onEnded(checked.result)
     return checked
   }
@@ -99,8 +106,10 @@ export function createOtpVerify(needs: OtpNeeds) {
     application: CallingApplication,
     target: ReadTarget,
     code: string,
+    variables?: MessageVariables,
   ): Operation<CheckResult> {
     const finder = createRequestFinder(needs, application, target)
+    const answer = { code, variables: variables ? canonicalVariables(variables) : null }
     return {
       preload: {
         lookUp: finder.lookUp,
@@ -123,7 +132,7 @@ export function createOtpVerify(needs: OtpNeeds) {
         if (isRejected(charged)) return refuse(charged)
         const { result, changes } =
           request && phone && lane
-            ? compare(rows, application, { request, phone, lane }, code, now)
+            ? compare(rows, application, { request, phone, lane }, answer, now)
             : { result: reject(requestNotFound(target)), changes: [] }
         return {
           result: { rate: charged.rate, request, result },
@@ -156,14 +165,14 @@ export function createOtpVerify(needs: OtpNeeds) {
     rows: Rows,
     application: CallingApplication,
     { request, phone, lane }: CheckedRequest,
-    code: string,
+    { code, variables }: Answer,
     now: number,
   ): Decision<OtpRequest | Rejected> {
     const closable = { request, subscribers: rows.subscribers(application.id) }
     const closed = refuseIfClosed(newId, closable, now)
     if (closed) return closed
-    if (!matchesCode(keys, request.id, code, request.codeHash))
-      return countFailure(closable, phone, lane, now)
+    if (!matchesCode(keys, request.id, code, request.codeHash, variables))
+      return countFailure(closable, phone, lane, describeWrongCode(request, variables), now)
     const sender = listedSenderOf(rows, application, phone.record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
     const counts = guard.convert(rows.guard, guardKeys, request, sender, now)
@@ -175,6 +184,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
     lane: Lane,
+    fault: string,
     now: number,
   ): Decision<Rejected> {
     const counted = { ...request, attempts: request.attempts + 1, updatedAt: now }
@@ -193,7 +203,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     // The last wrong code gets this error too, with 0 attempts left; only later calls get ATTEMPTS_EXHAUSTED.
     const remedy =
       attemptsRemaining === 0 ? 'It was the last attempt: send a new code.' : 'Check it and enter it again.'
-    const wrongCode = new ServiceError('INVALID_CODE', `The code is wrong. ${remedy}`, {
+    const wrongCode = new ServiceError('INVALID_CODE', `${fault} ${remedy}`, {
       metadata: { attemptsRemaining },
     })
     return { result: reject(wrongCode), changes }
@@ -241,4 +251,12 @@ export function createOtpVerify(needs: OtpNeeds) {
     const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
     return laneFor(record, { clientIp, contexts }, now)
   }
+}
+
+/** Says why a code may be wrong. Depends on the request and on the form of the call alone: it tells nothing about the code. */
+function describeWrongCode({ template }: OtpRequest, variables: MessageVariables | null): string {
+  const isPayment = template?.variables != null
+  if (isPayment && !variables) return 'The code is of a payment: repeat its variables.'
+  if (isPayment) return 'The code is wrong, or the variables are not those of its payment.'
+  return variables ? 'The code is wrong, or was sent without variables.' : 'The code is wrong.'
 }

@@ -105,6 +105,7 @@ function sampleRequest(
     contexts: [],
     history: '',
     ownText: null,
+    template: null,
     compat: null,
     updatedAt: now,
   }

@@ -7,6 +7,8 @@ import type { ErrorName } from './error-examples.ts'
 const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
   sendOtp: [
     'INVALID_PHONE_NUMBER',
+    'TEMPLATE_UNKNOWN',
+    'VARIABLES_MISSING',
     'SEND_RATE',
     'PHONE_SEND_BUDGET',
     'DESTINATION_BLOCKED',
@@ -49,6 +51,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'INVALID_PHONE_NUMBER',
     'INVALID_CODE',
     'LAST_INVALID_CODE',
+    'INVALID_PAYMENT',
     'OTP_REQUEST_NOT_FOUND',
     'ALREADY_VERIFIED',
     'OTP_EXPIRED',

@@ -143,7 +143,7 @@ export function applicationTemplateRoutes(services: {
           operationId: 'putTemplate',
           summary: 'Create or replace a template',
           description:
-            'Writes the message texts of a purpose, such as `login` or `payment`, and replaces all that were there. Codes that were sent keep their text, also in a resend. Texts have no links, and no five digits in a row. An application has at most 20 templates.',
+            'Writes the message texts of a purpose, such as `login` or `payment`, and replaces all that were there. A send names the template as `template`. Codes that were sent keep their text, also in a resend. Texts have no links, and no five digits in a row. An application has at most 20 templates.',
         },
       },
     )
@@ -163,7 +163,8 @@ export function applicationTemplateRoutes(services: {
           ...detail,
           operationId: 'deleteTemplate',
           summary: 'Delete a template',
-          description: 'Deletes a template. Codes that were sent keep their text.',
+          description:
+            'Deletes a template: sends that name it are refused. Codes that were sent keep their text.',
         },
       },
     )

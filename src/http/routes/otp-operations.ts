@@ -16,6 +16,7 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
+import { checkedVariables, templateFields } from './template-fields.ts'
 import { appErrors, country, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
@@ -140,6 +141,7 @@ export function otpOperationRoutes(services: {
           clientIp: Type.Optional(sendFields.clientIp),
           deviceId: Type.Optional(deviceId),
           challenge: Type.Optional(challenge),
+          ...templateFields,
         }),
         response: { 201: data(sentOtp), ...appErrors },
         detail: {
@@ -183,7 +185,7 @@ export function otpOperationRoutes(services: {
     .post(
       '/verify',
       async ({ application, body, set }) => {
-        const { request, rate } = await otp.verify(application, readTarget(body), body.code)
+        const { request, rate } = await otp.verify(application, readTarget(body), body.code, body.variables)
         setRateHeaders(set.headers, rate)
         return {
           data: {
@@ -204,6 +206,7 @@ export function otpOperationRoutes(services: {
           }),
           deviceId: Type.Optional({ ...deviceId, description: 'As in a send. Used with phone.' }),
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
+          variables: checkedVariables,
         }),
         response: {
           200: data(verifiedOtp),

@@ -48,6 +48,12 @@ const otpRequest = object(
     channel: Type.String(),
     provider: nullable(Type.String()),
     deliveryStatus: nullable(Type.String()),
+    template: nullable(
+      Type.String({
+        description:
+          'Template that the request was sent with; null for the built-in text, and after personal data was removed.',
+      }),
+    ),
     attempts: Type.Integer(),
     maxAttempts: Type.Integer(),
     resends: Type.Integer(),
@@ -92,6 +98,7 @@ export function otpRoutes(services: {
     channel: row.channel,
     provider: row.provider,
     deliveryStatus: row.deliveryStatus,
+    template: row.template?.name ?? null,
     attempts: row.attempts,
     maxAttempts: attemptsMax,
     resends: row.resends,

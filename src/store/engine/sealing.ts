@@ -18,6 +18,7 @@ export type SealedColumn =
   | 'otp_requests.metadata'
   | 'otp_requests.own_text'
   | 'otp_requests.phone'
+  | 'otp_requests.template'
   | 'otp_sessions.details'
   | 'phones.phone'
   | 'relayed_messages.client_ip'

@@ -231,3 +231,11 @@ describe('invalid settings', () => {
 })
 
 describeHttpFaults((baseUrl) => makeProvider(httpTemplate, { url: `${baseUrl}/?to={{to}}`, body: '{}' }))
+
+test('a template without the text leaves it out, so that its messages cannot show a payment', () => {
+  const leavesOutText = (settings: Record<string, string>) =>
+    makeProvider(httpTemplate, { url: 'https://sms.example/send', ...settings }).leavesOutText
+  expect(leavesOutText({ body: '{"code": "{{code}}"}' })).toBe(true)
+  expect(leavesOutText({ body: '{"text": "{{text}}"}' })).toBe(false)
+  expect(leavesOutText({ url: 'https://sms.example/send?text={{text}}', method: 'GET' })).toBe(false)
+})

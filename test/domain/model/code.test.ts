@@ -47,6 +47,30 @@ test('the same request gives the same code again; another id, salt or key gives 
   expect(otherSources).not.toContain(deriveCode(keys, source()))
 })
 
+test('the code of a payment depends on its amount and payee, and one without them is as it ever was', () => {
+  // Requests that were sent before there were payments must stay verifiable.
+  expect(deriveCode(keys, source())).toBe('712407')
+  expect(hashCode(keys, 'otp_01', '123456')).toBe('jLK3aydvkurdqIDW')
+  expect(deriveCode(keys, source({ template: null }))).toBe('712407')
+  expect(deriveCode(keys, source({ template: { variables: null } }))).toBe('712407')
+  const payments = [
+    { amount: '1', payee: '2x' },
+    { amount: '12', payee: 'x' },
+    { amount: '1 5 payee', payee: '2x' },
+    { amount: '2x', payee: '1' },
+  ]
+  const derived = payments.map((variables) => deriveCode(keys, source({ template: { variables } })))
+  expect(new Set([...derived, '712407']).size).toBe(5)
+  const hashes = payments.map((variables) => hashCode(keys, 'otp_01', '123456', variables))
+  expect(new Set([...hashes, 'jLK3aydvkurdqIDW']).size).toBe(5)
+  for (const [index, variables] of payments.entries()) {
+    const matching = hashes.map((hash) => matchesCode(keys, 'otp_01', '123456', hash, variables))
+    expect(matching.indexOf(true)).toBe(index)
+    expect(matching.lastIndexOf(true)).toBe(index)
+    expect(matchesCode(keys, 'otp_01', '123456', hashes[index] ?? '')).toBe(false)
+  }
+})
+
 test('every range of the million codes is equally likely', () => {
   const bins = Array.from({ length: 100 }, () => 0)
   const drawCount = 200_000

@@ -55,6 +55,23 @@ export const codeProperties = [
     }),
   })),
 
+  defineProperty('a hash of a payment matches only its own amount and payee', 2_000, () => {
+    const variables = fc.record({ amount: fc.string(), payee: fc.string() })
+    return {
+      property: fc.property(code, variables, variables, fc.nat(), (right, own, other, at) => {
+        const text = `${own.amount}${own.payee}`
+        const cut = at % (text.length + 1)
+        const shifted = { amount: text.slice(0, cut), payee: text.slice(cut) }
+        const stored = hashCode(keys, 'otp_1', right, own)
+        for (const one of [own, other, shifted]) {
+          const isSame = one.amount === own.amount && one.payee === own.payee
+          expect(matchesCode(keys, 'otp_1', right, stored, one)).toBe(isSame)
+        }
+        expect(matchesCode(keys, 'otp_1', right, stored)).toBe(false)
+      }),
+    }
+  }),
+
   defineProperty('ids have only their own kind, and sort in order of creation', 1_000, () => ({
     property: fc.property(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 50 }),

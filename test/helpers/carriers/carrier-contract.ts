@@ -122,6 +122,7 @@ const job: DeliveryJob = {
     country: 'NL',
     locale: 'nl',
     ownText: null,
+    template: null,
     expiresAt: testClock().now() + 300_000,
   },
   code: '482913',

@@ -22,6 +22,7 @@ export function defineOtpTables(c: ColumnKit) {
     clientIp: c.text('client_ip'),
     metadata: c.text('metadata'),
     ownText: c.text('own_text'),
+    template: c.text('template'),
     codeSalt: c.text('code_salt').notNull(),
     codeHash: c.text('code_hash').notNull(),
     attempts: c.integer('attempts').notNull().default(0),
