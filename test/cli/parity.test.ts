@@ -114,7 +114,7 @@ const elsewhere: Record<string, string> = {
 let api: ApiTester
 const program = createProgram(processIo(), async () => {})
 
-beforeAll(async () => void (api = await createApiTester()))
+beforeAll(async () => void (api = await createApiTester()), 60_000)
 afterAll(() => api.service.dispose())
 
 const operationName = ({ method, path }: Operation) => `${method} ${path}`

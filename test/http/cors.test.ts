@@ -10,7 +10,7 @@ let apiWithCors: ApiTester
 beforeAll(async () => {
   apiWithoutCors = await createApiTester()
   apiWithCors = await createApiTester({ env: { OTPD_CORS_ORIGINS: `${listed},http://localhost:3000` } })
-})
+}, 60_000)
 afterAll(async () => {
   await apiWithoutCors.service.dispose()
   await apiWithCors.service.dispose()

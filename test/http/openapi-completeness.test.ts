@@ -10,7 +10,7 @@ import { findSchemaFaults, type Schema } from '../helpers/json-schema.ts'
 
 let apiTester: ApiTester
 
-beforeAll(async () => void (apiTester = await createApiTester()))
+beforeAll(async () => void (apiTester = await createApiTester()), 60_000)
 afterAll(() => apiTester.service.dispose())
 
 const isSentence = (text: string | undefined) => /^[A-Z`][^]{8,}[.:]$/.test(text ?? '')

@@ -7,7 +7,7 @@ import type { Operation } from '../helpers/openapi.ts'
 
 let apiTester: ApiTester
 
-beforeAll(async () => void (apiTester = await createApiTester()))
+beforeAll(async () => void (apiTester = await createApiTester()), 60_000)
 afterAll(() => apiTester.service.dispose())
 
 /** Lists the operations for which `holds` is false. */
@@ -200,7 +200,7 @@ describe('a successful response', () => {
     ]
     const missing = operations.map(({ operationId }) => operationId).filter((id) => !succeeded.includes(id))
     expect(missing).toEqual(missing.filter((id) => needsOwnAccount.includes(id)))
-  })
+  }, 60_000)
 
   const removeApplication = (tenant: Awaited<ReturnType<ApiTester['createTenant']>>) =>
     apiTester.service.request('DELETE', `/v1/applications/${tenant.application.id}`, { as: tenant.developer })
@@ -243,48 +243,52 @@ describe('an undeclared field', () => {
       },
     })
 
-  test.each([0, 1, 2])('is never sent, at depth %d of the result of a service', async (depth) => {
-    const { services } = apiTester.service
-    if (!services.builtIn) throw new Error('another provider is in charge')
-    let bugs = 0
-    // Services used by other services: their results are never part of a response.
-    const inner = ['appAuth', 'clock', 'builtIn', 'accounts', 'setupTokens', 'guard']
-    const all = Object.entries(services).map(([name, service]): [string, unknown] =>
-      isPlain(service) && !inner.includes(name)
-        ? [name, withTaintedResults(service, depth)]
-        : [name, service],
-    )
-    const app = createApp({
-      ...services,
-      ...Object.fromEntries(all),
-      loginSettings: withTaintedResults({ read: services.loginSettings }, depth).read,
-      builtIn: { ...services.builtIn, provider: withTaintedResults(services.builtIn.provider, depth) },
-      readiness: () => Promise.resolve('ready' as const),
-      onBug: () => void bugs++,
-    })
-    let answered = 0
-    for (const operation of apiTester.operations) {
-      const tenant = await apiTester.createTenant()
-      const body = operation.body && JSON.stringify(apiTester.validBody(operation, tenant))
-      const response = await app.handle(
-        new Request(`http://otpd.test${apiTester.fillPath(operation, tenant)}`, {
-          method: operation.method,
-          headers: {
-            ...apiTester.headersFor(operation, tenant),
-            ...(body !== undefined && { 'content-type': 'application/json' }),
-          },
-          ...(body !== undefined && { body }),
-        }),
+  test.each([0, 1, 2])(
+    'is never sent, at depth %d of the result of a service',
+    async (depth) => {
+      const { services } = apiTester.service
+      if (!services.builtIn) throw new Error('another provider is in charge')
+      let bugs = 0
+      // Services used by other services: their results are never part of a response.
+      const inner = ['appAuth', 'clock', 'builtIn', 'accounts', 'setupTokens', 'guard']
+      const all = Object.entries(services).map(([name, service]): [string, unknown] =>
+        isPlain(service) && !inner.includes(name)
+          ? [name, withTaintedResults(service, depth)]
+          : [name, service],
       )
-      const text = await readResponseText(response)
-      expect({
-        of: operation.operationId,
-        leaks: text.includes(leak) || [...response.headers].join().includes(leak),
-      }).toMatchObject({ leaks: false })
-      if (response.status < 300) answered++
-    }
-    // Handlers that pick fields succeed; for the others, the schema rejects the response.
-    expect(answered).toBeGreaterThan(15)
-    expect(bugs).toBeGreaterThan(0)
-  })
+      const app = createApp({
+        ...services,
+        ...Object.fromEntries(all),
+        loginSettings: withTaintedResults({ read: services.loginSettings }, depth).read,
+        builtIn: { ...services.builtIn, provider: withTaintedResults(services.builtIn.provider, depth) },
+        readiness: () => Promise.resolve('ready' as const),
+        onBug: () => void bugs++,
+      })
+      let answered = 0
+      for (const operation of apiTester.operations) {
+        const tenant = await apiTester.createTenant()
+        const body = operation.body && JSON.stringify(apiTester.validBody(operation, tenant))
+        const response = await app.handle(
+          new Request(`http://otpd.test${apiTester.fillPath(operation, tenant)}`, {
+            method: operation.method,
+            headers: {
+              ...apiTester.headersFor(operation, tenant),
+              ...(body !== undefined && { 'content-type': 'application/json' }),
+            },
+            ...(body !== undefined && { body }),
+          }),
+        )
+        const text = await readResponseText(response)
+        expect({
+          of: operation.operationId,
+          leaks: text.includes(leak) || [...response.headers].join().includes(leak),
+        }).toMatchObject({ leaks: false })
+        if (response.status < 300) answered++
+      }
+      // Handlers that pick fields succeed; for the others, the schema rejects the response.
+      expect(answered).toBeGreaterThan(15)
+      expect(bugs).toBeGreaterThan(0)
+    },
+    60_000,
+  )
 })
