@@ -22,7 +22,6 @@ import type { OtpRelay } from '../domain/otp/relay.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { PageService } from '../domain/apps/pages.ts'
 import type { TemplateService } from '../domain/apps/templates.ts'
-import type { TextSize } from '../domain/model/message-template.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
@@ -100,7 +99,6 @@ export type AppServices = AuthServices &
     otp: OtpService
     pages: PageService
     templates: TemplateService
-    measureTemplateText: (locale: string, text: string) => TextSize
     phones: PhoneService
     paginate: Paginate
     projects: ProjectService

@@ -188,6 +188,7 @@ export function createServices(needs: ServiceNeeds) {
 
   const analytics = createAnalyticsService(base)
 
+  const { endpointsMax } = config.webhooks
   return {
     world,
     clock,
@@ -263,14 +264,9 @@ export function createServices(needs: ServiceNeeds) {
       tokenCheck.close()
     },
     setupTokens: createSetupTokens(base),
-    templates: createTemplateService(base),
-    measureTemplateText,
+    templates: createTemplateService({ ...base, measure: measureTemplateText }),
     webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
-    webhookEndpoints: createWebhookEndpointService({
-      ...base,
-      targets,
-      endpointsMax: config.webhooks.endpointsMax,
-    }),
+    webhookEndpoints: createWebhookEndpointService({ ...base, targets, endpointsMax }),
     webhookTester: createWebhookTester({ ...base, send }),
   }
 }

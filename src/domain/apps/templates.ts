@@ -12,6 +12,7 @@ import {
   variablesOf,
   type MessageTemplate,
   type TemplateText,
+  type TextSize,
 } from '../model/message-template.ts'
 import { canonicalLocale } from '../model/template-text.ts'
 import type { Store } from '../store/store.ts'
@@ -24,10 +25,14 @@ export function createTemplateService(needs: {
   store: Store<'applications' | 'audit' | 'developers' | 'templates'>
   clock: Clock
   newId: NewId
+  /** Measures the longest message of a text as an SMS. */
+  measure(locale: string, text: string): TextSize
 }) {
-  const { store, clock, newId } = needs
+  const { store, clock, newId, measure } = needs
 
   return {
+    measure,
+
     /** Lists the templates of an application by name. @throws NOT_FOUND for the application */
     async list(developer: Pick<Developer, 'id'>, appId: string): Promise<MessageTemplate[]> {
       await requireOwnApplication(store.read, developer, appId)

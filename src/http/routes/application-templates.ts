@@ -77,16 +77,15 @@ const presentSize = (locale: string, { encoding, units, unitsMax, parts, foreign
 export function applicationTemplateRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   templates: TemplateService
-  measureTemplateText: (locale: string, text: string) => TextSize
 }) {
-  const { templates, measureTemplateText } = services
+  const { templates } = services
   const detail = { tags: ['Applications'], security: [{ console: [] }] }
 
   const present = ({ name, texts: rows, createdAt, updatedAt }: MessageTemplate) => ({
     name,
     texts: Object.fromEntries(rows.map(({ locale, text }) => [locale, text])),
     variables: variablesOf(rows[0]?.text ?? ''),
-    sizes: rows.map(({ locale, text }) => presentSize(locale, measureTemplateText(locale, text))),
+    sizes: rows.map(({ locale, text }) => presentSize(locale, templates.measure(locale, text))),
     createdAt: formatTime(createdAt),
     updatedAt: formatTime(updatedAt),
   })
