@@ -1,4 +1,5 @@
 import { Box } from 'ink'
+import { channelName } from '../../client/log-lines.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
@@ -150,7 +151,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
 }
 
 const channelText = ({ channel, provider }: OtpRequest) =>
-  provider === null ? channel : provider === 'inbox' ? provider : `${channel} by ${provider}`
+  provider === null ? channelName(channel) : provider === 'inbox' ? provider : `${channel} by ${provider}`
 
 /** Returns the status after `current`; null, which is all, after the last one. */
 const nextStatus = (current: OtpRequest['status'] | null): OtpRequest['status'] | null =>

@@ -95,6 +95,7 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     code: 'RATE_LIMITED',
     meaning: 'look-ups of users and histories per minute by an application',
   },
+  SESSION_RATE: { code: 'RATE_LIMITED', meaning: 'sessions of the ready page per minute by an application' },
   PHONE_SEND_BUDGET: { code: 'RATE_LIMITED', meaning: 'codes to this phone: 5 in 10 minutes, 20 a day' },
   PHONE_CHECK_BUDGET: { code: 'RATE_LIMITED', meaning: 'wrong codes for this phone, over all requests' },
   RESEND_TOO_SOON: { code: 'RATE_LIMITED', meaning: 'less than 30 seconds since the last message' },

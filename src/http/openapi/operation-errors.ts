@@ -61,7 +61,7 @@ const ownErrors: Readonly<Record<string, readonly ErrorName[]>> = {
     'VERIFY_RATE',
     'PHONE_CHECK_BUDGET',
   ],
-  createSession: ['INVALID_PHONE_NUMBER', 'INVALID_RETURN_URL', 'PAGE_DISABLED'],
+  createSession: ['INVALID_PHONE_NUMBER', 'INVALID_RETURN_URL', 'PAGE_DISABLED', 'SESSION_RATE'],
   proveOtp: [
     'INVALID_PHONE_NUMBER',
     'PROOF_NOT_CONFIGURED',

@@ -36,6 +36,11 @@ export const rateLimitExamples = {
     'This application may make 60 look-ups per minute (plan free). Try again in 7 s.',
     { reason: 'LOOKUP_RATE', metadata: { policy: 'lookups', limit: 60, windowSeconds: 60, plan: 'free' } },
   ),
+  SESSION_RATE: example(
+    'RATE_LIMITED',
+    'This application may create 50 sessions per minute (plan free). Try again in 41 s.',
+    { reason: 'SESSION_RATE', metadata: { policy: 'sessions', limit: 50, windowSeconds: 60, plan: 'free' } },
+  ),
   WEBHOOK_TESTS: example('RATE_LIMITED', 'You may send 10 test events per minute. Try again in 30 s.', {
     reason: 'WEBHOOK_TESTS',
     metadata: { policy: 'webhook-test', limit: 10, windowSeconds: 60 },
