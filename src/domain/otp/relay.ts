@@ -191,11 +191,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const subscribers = rows.subscribers(appId)
     const event = (...[type, detail]: [Parameters<typeof relayEventChange>[1], string]) =>
       relayEventChange(newId, type, message, subscribers, now, detail)
-    const changes: Change[] = [
-      ...charged.changes,
-      { kind: 'phone', slot: loaded, record: charged.record },
-      ...guardChanges,
-    ]
+    const changes: Change[] = [...charged.changes, ...guardChanges]
     if (verdict.blocked) {
       const result = reject(destinationBlocked({ id: call.id }))
       changes.push(event('message.undelivered', `blocked ${violatedRules.join(' ')}`))
@@ -204,6 +200,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         changes: [...changes, ...saveRelay(scopes, result, now)],
       }
     }
+    changes.push({ kind: 'phone', slot: loaded, record: charged.record })
     if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
     if (violatedRules.length > 0) changes.push(event('guard.flagged', violatedRules.join(' ')))
     const isHeldBack = environment === 'test' || phone.isVirtual

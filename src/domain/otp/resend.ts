@@ -161,7 +161,7 @@ export function createOtpResend(needs: OtpNeeds) {
       const challenged = refuseByChallenge(needs, verdict, now, refused)
       if (challenged) return challenged
     }
-    const changes = [...charged.changes, saved, ...guardChanges]
+    const changes = [...charged.changes, ...guardChanges]
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockResend(newId, request, verdict, subscribers, now)
@@ -173,6 +173,7 @@ export function createOtpResend(needs: OtpNeeds) {
     }
     const delivered = startMessage(choice, request, described.message)
     if (isRejected(delivered)) return refuseSend(delivered)
+    changes.push(saved)
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     changes.push(

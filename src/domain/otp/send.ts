@@ -166,7 +166,9 @@ export function createOtpSend(needs: OtpNeeds) {
       },
       now,
     )
-    const saved: Change = { kind: 'phone', slot: loaded, record: withRequest(charged.record, request) }
+    // A blocked send is no message to the phone: its budget is for those that are sent.
+    const used = verdict.blocked ? loaded.record : charged.record
+    const saved: Change = { kind: 'phone', slot: loaded, record: withRequest(used, request) }
     const changes = [...charged.changes, saved, ...guardChanges]
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {

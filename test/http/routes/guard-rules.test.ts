@@ -216,3 +216,31 @@ describeEachDatabase('rules that allow and deny', (database) => {
     expect([first.data.length, first.data[0]?.value, first.data[1]?.value]).toEqual([200, '+882', '+491998'])
   })
 })
+
+describeEachDatabase('a phone that was refused', (database) => {
+  test('has its whole send budget when it is allowed: blocked sends are no messages', async () => {
+    const service = await createTestService({
+      database: database(),
+      plans: unlimitedPlans,
+      env: {
+        OTPD_GUARD_MODE: 'enforce',
+        OTPD_GUARD_DENIED_COUNTRIES: 'cu',
+        OTPD_PHONE_SEND_BUDGET: 'enforce',
+      },
+    })
+    const otp = createOtpClient(service)
+    const developer = await service.createDeveloper()
+    const app = await service.createApplication(developer)
+    const phone = '+5352123456'
+    const send = async (count: number) => {
+      const statuses: number[] = []
+      for (let n = 0; n < count; n++) statuses.push((await otp.send(app, { phone })).status)
+      return statuses
+    }
+    expect(await send(7)).toEqual(Array(7).fill(403))
+    const rule = { effect: 'allow', value: phone }
+    await service.request('POST', '/v1/guard/rules', { as: developer, body: rule })
+    expect(await send(6)).toEqual([201, 201, 201, 201, 201, 429])
+    await service.dispose()
+  })
+})
