@@ -122,7 +122,12 @@ export function createOtpDeliveryStore(
     const { developerId } = otpRequests
     const turn = sql`row_number() over (partition by ${developerId} order by ${waiting.nextAttemptAt})`
     return executor
-      .select({ requestId: waiting.requestId, message: waiting.message, developerId })
+      .select({
+        requestId: waiting.requestId,
+        message: waiting.message,
+        leaseOwner: waiting.leaseOwner,
+        developerId,
+      })
       .from(waiting)
       .leftJoin(otpRequests, eq(otpRequests.id, waiting.requestId))
       .orderBy(turn, asc(waiting.nextAttemptAt))
@@ -153,7 +158,7 @@ export function createOtpDeliveryStore(
     async claim({ owner, now, leaseUntil, places }) {
       const due = await listDue({ now })
       const claimed: PlacedMessage[] = []
-      for (const { developerId, ...key } of due) {
+      for (const { developerId, leaseOwner, ...key } of due) {
         const use = { developerId: developerId ?? '' }
         const leave = places.take(use)
         if (!leave) continue
@@ -170,7 +175,9 @@ export function createOtpDeliveryStore(
             ),
           )
           .returning({ attempt: messages.attempts })
-        if (row) claimed.push({ ...key, ...use, owner, attempt: row.attempt })
+        // An attempt that ends releases its lease.
+        const interrupted = leaseOwner !== null && { isInterrupted: true }
+        if (row) claimed.push({ ...key, ...use, owner, attempt: row.attempt, ...interrupted })
         else leave()
       }
       return claimed
@@ -212,7 +219,8 @@ export function createOtpDeliveryStore(
     async releaseAll() {
       await executor
         .update(messages)
-        .set({ leaseOwner: null, leaseUntil: null })
+        // The owner stays, as it says that the attempt did not end.
+        .set({ leaseUntil: null })
         .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
     },
 

@@ -40,6 +40,11 @@ describe('a server that is killed', () => {
     expect((await fixture.verify(retryResponse.data.requestId, restartedGateway.messages[0])).status).toBe(
       200,
     )
+    const path = `/v1/otp/${retryResponse.data.requestId}/events`
+    const { data: events } = await fixture.call<Array<Record<string, unknown>>>('GET', path)
+    expect(events.filter(({ type }) => type === 'delivery.attempted')).toMatchObject([
+      { outcome: 'accepted', interrupted: true },
+    ])
     return restartedGateway.messages
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type FaultFamily, type Finding } from './family.ts'
 import { seededRandom } from '../helpers/seeded-random.ts'
+import { carriers } from './carriers.ts'
 import { clocks } from './clocks.ts'
 import { cuts } from './cuts.ts'
 import { damage } from './damage.ts'
@@ -51,6 +52,7 @@ const families: FaultFamily[] = [
   full,
   locked,
   providers,
+  carriers,
   receivers,
   stops,
   descriptors,

@@ -59,7 +59,9 @@ describeEachDatabase('the outbox of messages', (database) => {
     const claims = await Promise.all(
       Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(unsharedPlaces())),
     )
+    // Its first attempt ended.
     expect(claims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
+    expect(claims.flat()[0]).not.toHaveProperty('isInterrupted')
     expect((await find(leased))?.attempts).toBe(1)
   })
 
@@ -94,7 +96,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     await paused.attempt(late, accepted('late'))
     expect(paused.countDispatches()).toBe(1)
     service.clock.advance(messageLeaseLeftMinMs)
-    expect(await claim('other', taken)).toMatchObject({ attempt: 2 })
+    expect(await claim('other', taken)).toMatchObject({ attempt: 2, isInterrupted: true })
     await paused.attempt(taken, accepted('of a zombie'))
     expect(paused.countDispatches()).toBe(1)
     expect(await find(taken)).toMatchObject({ status: 'pending', leaseOwner: 'other' })
@@ -215,7 +217,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   test('releases the leases of a former process, and deletes old messages', async () => {
     const message = await send()
     await store.write((tx) => tx.otpDeliveries.releaseAll())
-    expect(await claim('other', message)).toMatchObject({ attempt: 2 })
+    expect(await claim('other', message)).toMatchObject({ attempt: 2, isInterrupted: true })
     const now = service.clock.now()
     while (await store.write((tx) => tx.otpDeliveries.deleteOldest(now, 3)));
     expect(await find(message)).toBeUndefined()

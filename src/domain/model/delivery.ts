@@ -158,6 +158,8 @@ export type DeliveryTry = {
   /** Text of the refusal, see `Failure`; null if there is none. */
   reply: string | null
   latencyMs: number
+  /** Whether the attempt before did not end, as its process was killed: its provider may have had the message, too. */
+  isInterrupted?: boolean
   /** Decision of the route's strategy that led to this attempt; absent without one, and in attempts that follow it. */
   choice?: RouteChoice
 }

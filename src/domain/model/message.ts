@@ -42,7 +42,12 @@ export type MessageKey = { requestId: string; message: number }
  * A message leased to one sender. `attempt` counts from 1 and, with the owner, is the fencing token of its
  * writes.
  */
-export type ClaimedMessage = MessageKey & { attempt: number; owner: string }
+export type ClaimedMessage = MessageKey & {
+  attempt: number
+  owner: string
+  /** Whether the attempt before did not end, as its process was killed: a provider may have the message already. */
+  isInterrupted?: boolean
+}
 
 /** A claimed message, with the developer who has a place for it. */
 export type PlacedMessage = ClaimedMessage & PlaceUse

@@ -52,6 +52,8 @@ const statusCodes = { pending: 'p', verified: 'v', failed: 'f', expired: 'e', ca
 const outcomeCodes = { accepted: 'a', refused: 'r', uncertain: 'u' } as const
 const tryCode = 't'
 const refusedCode = 'x'
+/** Follows the outcome of an attempt. */
+const interruptedCode = 'i'
 
 const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =>
   // Each code is the value of one key.
@@ -90,7 +92,8 @@ export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: Del
   const fields = [at - createdAt, latencyMs, channel, escape(provider), error ?? '', escape(messageId ?? '')]
   if (reply !== null || one.choice) fields.push(escape(reply ?? ''))
   if (one.choice) fields.push(escape(formatChoice(one.choice)))
-  return `${tryCode}${outcomeCodes[outcome]},${fields.join(',')}\n`
+  const code = `${tryCode}${outcomeCodes[outcome]}${one.isInterrupted ? interruptedCode : ''}`
+  return `${code},${fields.join(',')}\n`
 }
 
 /**
@@ -122,8 +125,14 @@ export function parseHistory({
   let wrongCodes = 0
   const entries = history.split('\n').flatMap((text, line): HistoryEntry[] => {
     const [codes = '', ...fields] = text.split(',')
-    const [first = '', second = ''] = codes
-    if (first === tryCode) return parseTry(line, second, fields, createdAt)
+    const [first = '', second = '', third] = codes
+    if (first === tryCode)
+      return parseTry(
+        line,
+        { outcomeCode: second, isInterrupted: third === interruptedCode },
+        fields,
+        createdAt,
+      )
     if (first === refusedCode) return [parseRefusals(line, fields, createdAt)]
     const type = types.get(first)
     const status = statuses.get(second)
@@ -161,7 +170,12 @@ function parseRefusals(line: number, fields: string[], createdAt: number): Histo
   }
 }
 
-function parseTry(line: number, outcomeCode: string, fields: string[], createdAt: number): HistoryEntry[] {
+function parseTry(
+  line: number,
+  { outcomeCode, isInterrupted }: { outcomeCode: string; isInterrupted: boolean },
+  fields: string[],
+  createdAt: number,
+): HistoryEntry[] {
   const [delta, latencyMs, channelName, provider = '', error = '', messageId = '', reply = '', choiceText] =
     fields
   // Written by `formatTry`.
@@ -181,6 +195,7 @@ function parseTry(line: number, outcomeCode: string, fields: string[], createdAt
       error: error === '' ? null : (error as FailureClass),
       reply: reply === '' ? null : decodeURIComponent(reply),
       latencyMs: Number(latencyMs),
+      ...(isInterrupted && { isInterrupted }),
       ...(choice && { choice }),
     },
   ]

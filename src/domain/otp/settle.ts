@@ -1,4 +1,4 @@
-import type { Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
+import type { DeliveryTry, Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, costCounts } from '../log/counts.ts'
@@ -48,7 +48,7 @@ export function settle(
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
   const isAnonymous = !isPlainPhone(request.phone)
-  const tries = (dispatchResult?.tries ?? []).flatMap((attempt): Change[] => [
+  const tries = markInterrupted(dispatchResult?.tries ?? [], claim).flatMap((attempt): Change[] => [
     {
       kind: 'try',
       requestId: request.id,
@@ -59,8 +59,9 @@ export function settle(
       ? [breakdownChange({ ...request, ...pick(attempt, ['channel', 'provider']) }, { blocked: 1 }, now)]
       : []),
   ])
-  // Another sender has the lease by now.
-  if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: tries }
+  const sent = countSent(request, dispatchResult, now)
+  // Another sender has the lease by now; the provider charges for this message, too.
+  if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tries, ...sent] }
   const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
   // By then the request has ended; a call that ends it has it reported at once.
   const reportDueAt = isReported(base, takesReports) ? request.expiresAt : null
@@ -68,13 +69,11 @@ export function settle(
   const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
   const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
-    const { candidate, cost } = dispatchResult
+    const { candidate } = dispatchResult
     const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
     const updated = withDelivery(request, claim, { deliveryStatus, candidate }, now)
     if (updated) changes.push({ kind: 'request', request: updated, isNew: false })
-    changes.push(
-      breakdownChange({ ...request, ...candidate }, { sent: 1, ...(cost && costCounts(cost)) }, now),
-    )
+    changes.push(...sent)
     return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
@@ -87,6 +86,17 @@ export function settle(
     result: { rejected, ...(failed && { failedRequest: failed }) },
     changes: [...changes, ...refusal.changes],
   }
+}
+
+/** The first provider that is asked after an attempt that did not end is the one that may send the code twice. */
+const markInterrupted = (tries: readonly DeliveryTry[], { isInterrupted }: ClaimedMessage) =>
+  isInterrupted ? tries.map((one, index) => (index === 0 ? { ...one, isInterrupted } : one)) : tries
+
+/** Counts a message that a provider has, or may have, and its cost. */
+function countSent(request: OtpRequest, dispatchResult: Dispatched | undefined, now: number): Change[] {
+  if (dispatchResult?.kind !== 'accepted' && dispatchResult?.kind !== 'uncertain') return []
+  const { candidate, cost } = dispatchResult
+  return [breakdownChange({ ...request, ...candidate }, { sent: 1, ...(cost && costCounts(cost)) }, now)]
 }
 
 /**

@@ -107,6 +107,12 @@ export const logEntry = object(
         description: "Of `delivery.attempted`: milliseconds until the provider's response.",
       }),
     ),
+    interrupted: Type.Optional(
+      Type.Boolean({
+        description:
+          'Of `delivery.attempted`: true if the attempt before it did not end, because the server was killed. Its provider may have sent the code already, so it can arrive twice. Absent otherwise.',
+      }),
+    ),
     choice: Type.Optional({
       ...routeChoice,
       description:
@@ -151,6 +157,7 @@ const presentDelivery = (delivery: DeliveryTry) => ({
   error: delivery.error,
   providerReply: delivery.reply,
   latencyMs: delivery.latencyMs,
+  ...(delivery.isInterrupted && { interrupted: true }),
   ...(delivery.choice && { choice: presentChoice(delivery.choice) }),
 })
 

@@ -35,6 +35,17 @@ test('keeps what a provider said, until the phone number is erased', () => {
   ])
 })
 
+test('keeps that the attempt before was interrupted, also once the phone number is erased', () => {
+  const repeated = { ...attempt, messageId: 'SM1', reply: null, isInterrupted: true }
+  const history = format(repeated) + format(attempt)
+  const type = 'delivery.attempted'
+  expect(parse(history)).toEqual([
+    { line: 0, type, ...repeated },
+    { line: 1, type, ...attempt },
+  ])
+  expect(parse(withoutMessageIds(history))[0]).toMatchObject({ messageId: null, isInterrupted: true })
+})
+
 test('keeps the decision of a strategy with the attempt that it led to', () => {
   const considered = [
     { provider: 'cheap', price: 5_000, conversion: 0.601, samples: 41 },

@@ -1,0 +1,138 @@
+import { formatPrice } from '../../../src/domain/model/price.ts'
+import type { WebhookClient } from '../../helpers/webhook-client.ts'
+import type { BillItem, Vendor } from './vendor.ts'
+
+type Entry = {
+  type: string
+  at: string
+  provider?: string
+  outcome?: string
+  providerMessageId?: string | null
+  interrupted?: boolean
+}
+
+/** A request, as the API shows it after the soak. */
+type Story = { id: string; status: string; resends: number; entries: Entry[] }
+
+export type Findings = {
+  violations: string[]
+  figures: Record<string, number | string>
+}
+
+/** Compares the timelines and costs of otpd with the bills of the vendors, and with the outcomes that these have heard. */
+export async function compare(
+  client: WebhookClient,
+  vendors: readonly Vendor[],
+  requestIds: readonly string[],
+): Promise<Findings> {
+  const stories = new Map<string, Story>()
+  for (const id of requestIds) stories.set(id, await readStory(client, id))
+  const violations = vendors.flatMap(({ lostReceipts }) => lostReceipts)
+  const known = new Set(
+    [...stories.values()].flatMap(({ entries }) =>
+      entries.flatMap(({ providerMessageId }) => providerMessageId ?? []),
+    ),
+  )
+  /** Taken by a vendor in an attempt that a killed node could not record. */
+  const unrecorded = (item: BillItem) => !known.has(item.messageId) && !item.isResponseCut
+  let reports = 0
+  for (const vendor of vendors) {
+    for (const item of vendor.bill.values()) {
+      const story = stories.get(item.requestId ?? '')
+      if (!story) {
+        violations.push(`${vendor.name} had a message of the unknown request ${item.requestId}`)
+        continue
+      }
+      if (unrecorded(item) || item.isReportedLost) continue
+      const { verified, other } = vendor.protocol.outcomes
+      const expected = story.status === 'verified' ? verified : other
+      if (expected === null) continue
+      reports++
+      if (!item.outcomes.has(expected))
+        violations.push(
+          `${vendor.name} did not hear that ${story.id} is ${story.status}, about ${item.messageId}`,
+        )
+      if (item.outcomes.size > 1) violations.push(`${vendor.name} heard two outcomes of ${story.id}`)
+    }
+  }
+  for (const story of stories.values()) violations.push(...findUnexplained(story, vendors))
+  const orphans = vendors.flatMap(({ bill }) => [...bill.values()].filter(unrecorded))
+  violations.push(...(await compareBills(client, vendors, unrecorded)))
+  return {
+    violations,
+    figures: {
+      requests: stories.size,
+      verified: [...stories.values()].filter(({ status }) => status === 'verified').length,
+      'messages on bills': vendors.reduce((sum, { bill }) => sum + bill.size, 0),
+      'failed over': vendors.reduce(
+        (sum, { bill }) => sum + [...bill.values()].filter(({ isReportedLost }) => isReportedLost).length,
+        0,
+      ),
+      'responses cut': vendors.reduce(
+        (sum, { bill }) => sum + [...bill.values()].filter(({ isResponseCut }) => isResponseCut).length,
+        0,
+      ),
+      refused: vendors.reduce((sum, { refusedCount }) => sum + refusedCount(), 0),
+      'outcomes delivered': reports,
+      'taken in attempts that were killed': orphans.length,
+      'bills EUR': vendors
+        .map(({ name, bill }) => `${name} ${formatPrice(sumPrices(bill.values()))}`)
+        .join(', '),
+    },
+  }
+}
+
+async function readStory(client: WebhookClient, id: string): Promise<Story> {
+  const { status } = await client.call<{ status: string }>('GET', `/v1/otp/${id}`)
+  const entries = await client.call<Entry[]>('GET', `/v1/otp/${id}/events`)
+  return { id, status, resends: entries.filter(({ type }) => type === 'otp.sent').length - 1, entries }
+}
+
+/** A code may be sent again for a resend, after a receipt that it did not arrive, and after an attempt that was interrupted. */
+function findUnexplained({ id, resends, entries }: Story, vendors: readonly Vendor[]): string[] {
+  const items = vendors.flatMap(({ bill }) => [...bill.values()].filter(({ requestId }) => requestId === id))
+  const attempts = entries.filter(({ type }) => type === 'delivery.attempted')
+  const handed = attempts.filter(({ outcome }) => outcome !== 'refused')
+  const lost = items.filter(({ isReportedLost }) => isReportedLost).length
+  const interrupted = new Set(attempts.filter((entry) => entry.interrupted).map(({ at }) => at)).size
+  const found: string[] = []
+  if (items.length > handed.length + interrupted)
+    found.push(
+      `${id} was sent ${items.length} times; its timeline names ${handed.length} and ${interrupted} interrupted attempts`,
+    )
+  if (handed.length > 1 + Math.max(0, resends) + lost + interrupted)
+    found.push(`${id} was handed over ${handed.length} times, with ${resends} resends and ${lost} failovers`)
+  return found
+}
+
+/** Compares the cost report with the bills, without the messages of attempts that were killed. */
+async function compareBills(
+  client: WebhookClient,
+  vendors: readonly Vendor[],
+  isLeftOut: (item: BillItem) => boolean,
+): Promise<string[]> {
+  const rows = await client.call<
+    Array<{ key: string; provider: string; cost: string; estimatedCost: string; sent: number }>
+  >('GET', '/v1/analytics/costs?range=7d')
+  return vendors.flatMap(({ name, bill }) => {
+    const items = [...bill.values()].filter((item) => !isLeftOut(item))
+    const own = rows.filter(({ provider }) => provider === name)
+    const sum = (field: 'cost' | 'estimatedCost') =>
+      own.reduce((total, row) => total + Math.round(Number(row[field]) * 1e6), 0)
+    const messages = own.reduce((total, { sent }) => total + sent, 0)
+    const billed = sumPrices(items)
+    return [
+      ...(sum('cost') === billed
+        ? []
+        : [`${name} bills ${formatPrice(billed)}, otpd reports ${formatPrice(sum('cost'))}`]),
+      ...(sum('estimatedCost') === 0
+        ? []
+        : [`${formatPrice(sum('estimatedCost'))} of ${name} are estimated`]),
+      ...(messages === items.length
+        ? []
+        : [`${name} bills ${items.length} messages, otpd counts ${messages}`]),
+    ]
+  })
+}
+
+const sumPrices = (items: Iterable<BillItem>) => [...items].reduce((sum, { price }) => sum + price, 0)
