@@ -30,7 +30,9 @@ import { addOtpDeliverCommands } from './otp-deliver.ts'
 import { addOtpProofCommands } from './otp-proofs.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
-type SendOptions = EnvFileOption & IdempotencyOption
+type SendOptions = SentOptions & IdempotencyOption
+/** Options that the next command needs, too. */
+type SentOptions = EnvFileOption & { variable?: string[] }
 
 const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 
@@ -214,7 +216,7 @@ async function completeId(api: Api, id: string) {
   })
 }
 
-async function printSentOtp(context: Context, options: EnvFileOption, { data, body }: ApiResponse<SentOtp>) {
+async function printSentOtp(context: Context, options: SentOptions, { data, body }: ApiResponse<SentOtp>) {
   const { output } = context
   // Says how it was sent, for people; scripts do not wait for it.
   const request =
@@ -231,7 +233,8 @@ async function printSentOtp(context: Context, options: EnvFileOption, { data, bo
   )
   const { envFile } = options
   const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
-  const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${envFileFlag}`
+  const payment = (options.variable ?? []).map((pair) => ` --variable ${shellWord(pair)}`).join('')
+  const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${payment}${envFileFlag}`
   output.suggestNext(...(request?.provider === 'inbox' ? ['otpd inbox', verifyCommand] : [verifyCommand]))
 }
 

@@ -37,11 +37,12 @@ const screenKeymap = {
     create: {
       keys: ['n'],
       label: 'new',
-      about: 'create a project, an application or a webhook',
+      about: 'create a project, an application, a webhook or a text',
       mutates: true,
     },
     rotate: { keys: ['R'], label: 'rotate', about: 'replace the credential immediately', mutates: true },
     edit: { keys: ['e'], label: 'edit', about: 'edit its name and settings', mutates: true },
+    text: { keys: ['T'], label: 'edit text', about: 'change the selected text of a template', mutates: true },
     page: { keys: ['P'], label: 'page', about: 'set up its ready page', mutates: true },
     link: { keys: ['L'], label: 'link', about: 'make a link to its ready page, and copy it', mutates: true },
     toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },

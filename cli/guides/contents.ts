@@ -7,6 +7,7 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
       'quickstart',
       'sending',
       'ready-page',
+      'payments',
       'webhooks',
       'testing',
       'agents',

@@ -214,6 +214,35 @@ describe('an application', () => {
     await terminal.close()
   })
 
+  test('writes, changes and removes the texts of its templates', async () => {
+    const terminal = await openApp('web')
+    terminal.press(']', ']', ']', ']')
+    await terminal.waitForText('No templates yet')
+    terminal.press('n')
+    await terminal.waitForText('New text')
+    await fillForm(terminal, { template: 'payment', text: '{code}: {amount}' })
+    await submitForm(terminal)
+    await terminal.waitForText('The placeholder {payee} is missing.')
+    await fillForm(terminal, { text: '{code}: {amount} to {payee}' })
+    await submitForm(terminal)
+    await terminal.waitForText(/payment +en +1 +\{code\}: \{amount\} to \{payee\}/)
+    terminal.press('n')
+    await terminal.waitForText('New text')
+    await fillForm(terminal, { template: 'payment', language: 'de', text: '{code} für {amount} an {payee}' })
+    await submitForm(terminal)
+    await terminal.waitForText(/payment +de +1 /)
+    // Removes the first text, and leaves the other.
+    terminal.press('g', 'T')
+    await terminal.waitForText('An empty text removes this language.')
+    await fillForm(terminal, { text: '' })
+    await submitForm(terminal)
+    await terminal.waitForTextGone('to {payee}')
+    expect(await host.json(['template', 'get', 'payment', '--app', 'web'])).toMatchObject({
+      texts: { de: '{code} für {amount} an {payee}' },
+    })
+    await terminal.close()
+  })
+
   test('has a quick start whose code runs as copied', async () => {
     const { clientId } = await host.json<Application>(['app', 'get', 'web'])
     // New credentials, as earlier tests rotated the saved ones.

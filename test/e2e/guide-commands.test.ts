@@ -34,6 +34,7 @@ const pages: Record<string, Page> = {
   console: {},
   costs: {},
   guard: { before: [project, application] },
+  payments: { before: [project, application.replace('--env live', '--env test')] },
   'ready-page': {
     before: [project, application, `echo ${pixel} | base64 -d > shop.png`],
     untyped: { ses_01k: 'an example of an id' },

@@ -18,6 +18,7 @@ import { AppCredentials } from './AppCredentials.tsx'
 import { AppPage } from './AppPage.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
 import { AppSend } from './AppSend.tsx'
+import { AppTemplates } from './AppTemplates.tsx'
 import { AppWebhooks } from './AppWebhooks.tsx'
 import type { AppKeys, SentCode } from './app-tab.ts'
 import { editAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
@@ -29,6 +30,7 @@ const tabTitles = {
   activity: 'Activity',
   webhooks: 'Webhooks',
   page: 'Page',
+  templates: 'Texts',
   send: 'Test',
   quickStart: 'Quick start',
 } as const
@@ -40,6 +42,7 @@ const tabs = [
   'activity',
   'webhooks',
   'page',
+  'templates',
   'send',
   'quickStart',
 ] as const satisfies readonly AppTab[]
@@ -52,7 +55,7 @@ type Props = ScreenProps & {
   close(): void
 }
 
-/** Page of an application, with a tab each for credentials, activity, webhooks, the ready page and the quick start. */
+/** Page of an application, with a tab each for credentials, activity, webhooks, the ready page, texts and the quick start. */
 export function AppDetail(props: Props) {
   const { width, height, id, close } = props
   const { api } = useConsole()
@@ -133,6 +136,7 @@ const tabViews = {
   activity: AppActivity,
   webhooks: AppWebhooks,
   page: AppPage,
+  templates: AppTemplates,
   send: AppSend,
   quickStart: AppQuickStart,
 }
