@@ -98,6 +98,8 @@ export type ServiceNeeds = {
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'dispatchMs' | 'pollMs'> | undefined
   /** Called when the guard failed and a request was allowed without it (fail open). */
   onGuardFailed?(error: unknown): void
+  /** Called when a refused send is missing in the log, because it could not be written. */
+  onRefusalLost?(error: unknown): void
   /** Called when a valid login of an external provider is refused because sign-up is closed. */
   onSignUpRefused?: (() => void) | undefined
   onTotpClockSetBack?: Parameters<typeof createBuiltInIdentity>[0]['onTotpClockSetBack']
@@ -175,7 +177,7 @@ export function createServices(needs: ServiceNeeds) {
   })
   const { delivery, attempts, receiveCallback } = messaging
   let sendBudget = config.budgets.phoneSend
-  const recordRefusedSend = createRefusedSends(base)
+  const recordRefusedSend = createRefusedSends({ ...base, onError: (error) => needs.onRefusalLost?.(error) })
   const proofs = createProofs(config, { wall, world, newId, onKeysFailed: needs.onKeysFailed })
 
   const authenticateBeforeTotp = createDeveloperAuthenticator({

@@ -152,6 +152,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
           maxHours: config.tokenMaxHours,
         }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
+      onRefusalLost: (error) => log.error('a refused send could not be recorded', { error }),
       onChallengeChecked: createChallengeReporter({ log, clock, metrics }),
       onSignUpRefused: atMostEvery(minuteMs, clock, () =>
         log.warn(

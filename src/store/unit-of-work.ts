@@ -4,7 +4,7 @@ import type { DeliveryTry } from '../domain/model/delivery.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
-import type { PhoneSlot } from '../domain/store/phones.ts'
+import type { LoadedPhone, PhoneSlot } from '../domain/store/phones.ts'
 import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
@@ -38,6 +38,8 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   const readRequests = new Map<string, OtpRequest>()
   const messages = new Map<string, Map<number, Changed<Message>>>()
   const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
+  /** Records that were read, and that have a row. */
+  const readPhones = new Map<string, LoadedPhone>()
   const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
   const counts = new Map<string, { developerId: string; day: number; counts: CountChanges }>()
   const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
@@ -85,7 +87,10 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
 
     phone(hash, ifMissing) {
       const own = phones.get(hash)
-      return own ? { ...own.slot, record: own.record, isNew: false } : stored.rows.phone(hash, ifMissing)
+      if (own) return { ...own.slot, record: own.record, isNew: false }
+      const phone = readPhones.get(hash) ?? stored.rows.phone(hash, ifMissing)
+      if (!phone.isNew) readPhones.set(hash, phone)
+      return phone
     },
 
     guard: {
@@ -282,6 +287,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
       messages,
       relayed,
       phones,
+      readPhones,
       answers,
       counts,
       breakdown,

@@ -117,7 +117,12 @@ export function createOtpOperations(needs: {
       settings: guard.settings,
       checkToken: () => Promise.reject(new Error('there is no service')),
     }),
-    recordRefusedSend: createRefusedSends(base),
+    recordRefusedSend: createRefusedSends({
+      ...base,
+      onError(error) {
+        throw error
+      },
+    }),
     checkProof: createFirebaseProofs([], base.clock),
     onEnded() {},
   })

@@ -7,7 +7,7 @@ import { formatRefusedSends, type RefusedSends } from '../model/refused-sends.ts
 import type { Rejected } from '../model/rejected.ts'
 import { findRefusals, withRefusals, type LoggedRefusals } from '../model/request-history.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change } from '../store/operation.ts'
+import type { Change, Operation } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
@@ -23,7 +23,16 @@ export type RecordRefusedSend = ReturnType<typeof createRefusedSends>
  * Creates the record of refused sends: for people who support the owner of the phone. A refusal costs little, so this must
  * too: what each node writes is bounded, and the log gets one entry a minute and phone.
  */
-export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decide'>; clock: Clock }) {
+export function createRefusedSends({
+  store,
+  clock,
+  onError,
+}: {
+  store: Pick<Store, 'decide'>
+  clock: Clock
+  /** Called if a refusal cannot be recorded. Its caller gets the refusal all the same, and so does not try again. */
+  onError(error: unknown): void
+}) {
   const limiter = createMemoryRateLimiter(clock)
   const admits = (policy: keyof typeof perMinute, subject: string) =>
     limiter.admits({ policy, subject, limit: perMinute[policy], windowMs: minuteMs })
@@ -38,7 +47,7 @@ export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decid
     const subject = `${developerId} ${environment} ${canonicalPhone(phone)}`
     if (!admits(requestId === null ? 'unknownPhone' : 'phone', subject)) return
     if (!admits('developer', developerId)) return
-    await store.decide({
+    const recording: Operation<void> = {
       preload: { first: () => (requestId === null ? {} : { request: requestId }) },
       decide(rows) {
         const now = rows.now(clock)
@@ -72,7 +81,8 @@ export function createRefusedSends({ store, clock }: { store: Pick<Store, 'decid
           })
         return { result: undefined, changes }
       },
-    })
+    }
+    await store.decide(recording).catch(onError)
   }
 }
 

@@ -165,7 +165,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const { record } = readPhone(rows, keys, toOwnedPhone(call))
     return {
       limit: otpRateLimit(plans, rows.caller(call.application), 'send'),
-      ...nameJudgeRows(needs, rows, describeMessage(rows, call, record, now), now),
+      ...nameJudgeRows(needs, rows, describeRelayed(rows, call, record, now), now),
     }
   }
 
@@ -182,7 +182,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
-    const described = describeMessage(rows, call, loaded.record, now)
+    const described = describeRelayed(rows, call, loaded.record, now)
     const { channels, isInboxOnly, ...judged } = described
     const message = toFacts(call, channels, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, appId, judged, now)
@@ -220,7 +220,7 @@ export function createOtpRelay(needs: RelayNeeds) {
   }
 
   /** Describes the message to the guard, with its channels. */
-  function describeMessage(rows: Rows, call: RelayCall, record: PhoneRecord, now: number) {
+  function describeRelayed(rows: Rows, call: RelayCall, record: PhoneRecord, now: number) {
     const { application, phone, input, contexts } = call
     const { id: appId, environment } = application
     const { clientIp = null } = input

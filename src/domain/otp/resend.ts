@@ -152,7 +152,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const { phone, isVirtual } = toDestination(request)
     const inboxOwnerId = isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId
     if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
-    const described = describeMessage(rows, call, request, loaded.record, now)
+    const described = describeResend(rows, call, request, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { alert } = verdict
     if (verdict.challenge === 'needed') {
@@ -212,7 +212,7 @@ export function createOtpResend(needs: OtpNeeds) {
     return {
       ...finder.nameRows(rows),
       ...namePhoneRows(rows, keys, request),
-      ...nameJudgeRows(needs, rows, describeMessage(rows, call, request, record, now), now),
+      ...nameJudgeRows(needs, rows, describeResend(rows, call, request, record, now), now),
       limit,
       messages: [request.id, ...messages],
       subscribers: application.id,
@@ -221,7 +221,7 @@ export function createOtpResend(needs: OtpNeeds) {
   }
 
   /** Describes the message to the guard. */
-  function describeMessage(
+  function describeResend(
     rows: Rows,
     { application, choice, challenge }: ResendCall,
     request: OtpRequest,

@@ -139,7 +139,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return refuseByLimit(charged, refusedSendTo(phone, loaded.record))
-    const described = describeMessage(rows, made, loaded.record, now)
+    const described = describeNewMessage(rows, made, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate } = charged
     const { alert } = verdict
@@ -223,12 +223,12 @@ export function createOtpSend(needs: OtpNeeds) {
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),
       messages: earlierRequest(rows, scope, now),
-      ...nameJudgeRows(needs, rows, describeMessage(rows, made, record, now), now),
+      ...nameJudgeRows(needs, rows, describeNewMessage(rows, made, record, now), now),
     }
   }
 
   /** Describes the message to the guard, with its channels and how it begins. */
-  function describeMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
+  function describeNewMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
     const { application, phone, input, challenge, contexts, owned } = made
     const template = isRejected(made.template) ? null : (made.template ?? null)
     const { clientIp = null } = input
