@@ -33,22 +33,29 @@ export type UnitOfWork = ReturnType<typeof createUnitOfWork>
  * @param tx writes within the transaction
  */
 export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: UnitStores) {
-  const requests = new Map<string, Changed<OtpRequest>>()
+  const maps: Array<Map<string, unknown>> = []
+  /** Creates a map that `clear` empties. */
+  function createMap<V>(): Map<string, V> {
+    const map = new Map<string, V>()
+    maps.push(map)
+    return map
+  }
+  const requests = createMap<Changed<OtpRequest>>()
   /** Requests that were read, as they are stored. */
-  const readRequests = new Map<string, OtpRequest>()
-  const messages = new Map<string, Map<number, Changed<Message>>>()
-  const phones = new Map<string, { slot: PhoneSlot; record: PhoneRecord }>()
+  const readRequests = createMap<OtpRequest>()
+  const messages = createMap<Map<number, Changed<Message>>>()
+  const phones = createMap<{ slot: PhoneSlot; record: PhoneRecord }>()
   /** Records that were read, and that have a row. */
-  const readPhones = new Map<string, LoadedPhone>()
-  const answers = new Map<string, { scope: IdempotencyScope; answer: string; at: number }>()
-  const counts = new Map<string, { developerId: string; day: number; counts: CountChanges }>()
-  const breakdown = new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>()
-  const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
+  const readPhones = createMap<LoadedPhone>()
+  const answers = createMap<{ scope: IdempotencyScope; answer: string; at: number }>()
+  const counts = createMap<{ developerId: string; day: number; counts: CountChanges }>()
+  const breakdown = createMap<{ key: BreakdownKey; counts: BreakdownChanges }>()
+  const guard: GuardChanges = { rows: createMap(), decisions: createMap() }
   /** Set while a call runs again because the rows of the guard could not be read or written. */
   let guardFault: GuardFault | undefined
   const guardRows = withPendingChanges(stored.rows.guard, guard)
-  const relayed = new Map<string, Changed<RelayedMessage>>()
-  const sessions = new Map<string, Changed<OtpSession>>()
+  const relayed = createMap<Changed<RelayedMessage>>()
+  const sessions = createMap<Changed<OtpSession>>()
   let events: NewEvent[] = []
   let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
   /** On PostgreSQL. */
@@ -280,20 +287,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   function clear() {
     hasChanges = false
     guardFault = undefined
-    for (const map of [
-      sessions,
-      requests,
-      readRequests,
-      messages,
-      relayed,
-      phones,
-      readPhones,
-      answers,
-      counts,
-      breakdown,
-    ])
-      map.clear()
-    for (const map of Object.values(guard)) map.clear()
+    for (const map of maps) map.clear()
     events = []
     tries = []
     admissions = []

@@ -57,7 +57,6 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/store/guard.ts',
   'src/store/postgres-call-queries.ts',
   'src/store/postgres-call-rows.ts',
-  'src/store/unit-of-work.ts',
 ])
 
 const servers = /^src\/(?:auth|delivery|domain|http|log|metrics|server|store|tls|webhooks)\//
