@@ -185,11 +185,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const ledger = openLedger(rows, now)
       if (!keys?.subjects) return ledger.close()
       const { network, device } = keys.subjects
-      for (const subject of countedIn(openSubjects(ledger, keys.subjects))) {
-        const isSender = subject.key === network || subject.key === device
-        const before = isSender ? verifiedFrom(sender, subject.key) : sender.verifiedAt
-        if (utcDay(before) !== utcDay(now)) subject.addEvidence(before)
-      }
+      if (utcDay(sender.verifiedAt) !== utcDay(now))
+        for (const subject of countedIn(openSubjects(ledger, keys.subjects))) {
+          const isSender = subject.key === network || subject.key === device
+          subject.addEvidence(isSender ? verifiedFrom(sender, subject.key) : sender.verifiedAt)
+        }
       // The messages to a known phone were not counted.
       if (!sender.isKnownPhone) takeBack(ledger, keys, request)
       return ledger.close()

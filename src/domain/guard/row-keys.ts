@@ -159,9 +159,9 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */
     keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined {
       if (isExempt(request)) return undefined
+      // A phone is evidence once a day, where it is verified first: one phone must not make many networks known.
+      if (sender.isKnownPhone && utcDay(sender.verifiedAt) === utcDay(now)) return undefined
       const subjects = toSubjects(request, sender)
-      // Most phones of today have been counted.
-      if (sender.isKnownPhone && isEvidence(sender, subjects, utcDay(now))) return undefined
       return request.isRelayed && !sender.isKnownPhone
         ? { subjects, relay: relayKeys(request) }
         : { subjects }
@@ -171,12 +171,6 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     keysToRevert: (request: CountedMessage, sender: Sender): GuardKeys | undefined =>
       isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
   }
-}
-
-/** Tells whether the phone was counted on a day already, for all subjects. */
-function isEvidence(sender: Sender, { network, device }: SubjectKeys, day: number): boolean {
-  const isOn = (at: number) => utcDay(at) === day
-  return isOn(sender.verifiedAt) && [network, device].every((key) => !key || isOn(verifiedFrom(sender, key)))
 }
 
 /** Time at which a phone was last verified from a network or device; 0 if it was not. */

@@ -232,6 +232,21 @@ describe('a prefix, a network and a device', () => {
     expect(await count({ clientIp: '2001:db8:1:ff77::2' })).toBe(0)
   })
 
+  test('are known by the first verification of a phone on a day: one phone does not make many networks known', async () => {
+    const bench = createGuardBench()
+    const networks: string[] = []
+    for (let n = 0; n < 3; n++) {
+      const request = bench.createRequest({ phone: '+31611110001', clientIp: `198.51.${n}.7` })
+      networks.push(bench.guard.keysToJudge(request, stranger, bench.clock.now())?.subjects?.network ?? '')
+      await bench.evaluate(request)
+      await bench.verify(request)
+    }
+    expect(networks.map((network) => bench.usage(network).evidence)).toEqual([1, 0, 0])
+    bench.clock.advance(dayMs)
+    await bench.verify(bench.createRequest({ phone: '+31611110001', clientIp: '198.51.1.7' }))
+    expect(networks.map((network) => bench.usage(network).evidence)).toEqual([1, 1, 0])
+  })
+
   test('a lecture hall signs up at once behind one address', async () => {
     const bench = createGuardBench()
     for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)
