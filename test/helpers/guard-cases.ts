@@ -7,7 +7,15 @@ export const guardCases: [string, (context: CommandContext) => CommandCase][] = 
     'routes explain',
     ({ requestId }) => ({ args: [requestId], stdout: /^No provider was asked: /, json: 'own' }),
   ],
-  ['alerts', () => ({ args: [], stdout: 'Nothing is wrong.\n', json: 'own' })],
+  [
+    'alerts',
+    () => ({
+      args: [],
+      stdout:
+        'Nothing is wrong.\n\nSENT TO  KIND     FROM     STATE\nwebhook  webhook  warning  ● nothing waits\n',
+      json: 'own',
+    }),
+  ],
   ['alerts test', () => ({ args: ['webhook'], stdout: '✓ webhook: sent\n', json: 'own' })],
   [
     'guard status',
