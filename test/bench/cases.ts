@@ -1,3 +1,4 @@
+import { routeChoice } from './route-choice.ts'
 import { join } from 'node:path'
 import { installBetterAuth, startBetterAuth } from './better-auth.ts'
 import { withServer, type BenchCase, type BenchContext } from './bench-case.ts'
@@ -109,5 +110,6 @@ export const cases: readonly BenchCase[] = [
   onSlowDisk(otpd),
   onSlowDisk(betterAuthDefault),
   reads,
+  routeChoice,
   ...httpsCases,
 ]

@@ -43,6 +43,8 @@ export const goals: readonly Goal[] = [
   cpuGoal('a verification with webhooks', 'webhook-verify', 140),
   cpuGoal('the newest page of the log, again and again', 'logs', 45),
   cpuGoal('any page of the log', 'log-pages', 120),
+  cpuGoal('choosing between six providers', 'route-choice', 3),
+  cpuGoal('counting an outcome of a provider', 'route-outcome', 3),
   { text: 'CPU of a send: otpd / the limit', rows: ['send', 'limit-send'], ratio: cpuRatio },
   { text: 'CPU of a verification: otpd / the limit', rows: ['verify', 'limit-verify'], ratio: cpuRatio },
   { text: 'send: otpd / the limit', rows: ['send', 'limit-send'], ratio: throughputRatio },
