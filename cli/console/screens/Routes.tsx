@@ -89,7 +89,7 @@ const routeColumns: Column<RouteState>[] = [
   { title: 'CHANNEL', width: 8, dropPriority: 2, cell: ({ channel }) => channelName(channel) },
   { title: 'STRATEGY', width: 10, cell: ({ strategy }) => strategy },
   {
-    title: 'FIRST',
+    title: 'NEXT',
     width: 10,
     grow: 1,
     maxWidth: 24,
@@ -102,7 +102,7 @@ const routeColumns: Column<RouteState>[] = [
     cell: ({ providers: [first] }) => formatMoney(first?.costPerVerified),
   },
   {
-    title: 'ORDER',
+    title: 'BY ORDER',
     width: 10,
     grow: 1,
     maxWidth: 24,
