@@ -62,6 +62,19 @@ describe('guard status', () => {
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
+  test('shows that the pool of all countries is spent', async () => {
+    const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
+    const { write } = createStore(database, { keys: testKeys })
+    const [hour, day] = [Math.floor(Date.now() / 3_600_000), Math.floor(Date.now() / 86_400_000)]
+    const pool = { windows: { unverified: [hour, 300] }, alertedAt: Date.now(), until: day + 2 }
+    const rows = new Map([['dev_1 pool', pool]])
+    await write((tx) => tx.guard.apply({ ...noGuardChanges(), rows }))
+    await database.close()
+    const { stdout } = await home.otpd(['guard', 'status', ...locationFlags])
+    expect(stdout).toMatch(/dev_1 +pool +300 of 300/)
+    expect(stdout).toContain('Alert: dev_1 has spent the pool of all countries (until ')
+  })
+
   test('names the challenge, where it helps against a refusal', async () => {
     const config = join(home.directory, 'otpd.toml')
     const lines = ['mode = "enforce"', '[guard.challenge]', 'kind = "altcha"']

@@ -84,10 +84,7 @@ describeEachDatabase('the state of delivery', (database) => {
             `${developer.developer.id} NL relay history`,
             { windows: { hours: [hour, 300] }, alertedAt: 0, until: day + 2 },
           ],
-          [
-            `${developer.developer.id} pool`,
-            { windows: { unverified: [hour, 10] }, alertedAt: 0, until: day + 2 },
-          ],
+          [`${developer.developer.id} pool`, { windows: { unverified: [hour, 10] }, ...alerted }],
         ]),
       }),
     )
@@ -95,6 +92,7 @@ describeEachDatabase('the state of delivery', (database) => {
     const alerts = [
       { country: 'DE', until },
       { country: 'NL', until },
+      { country: 'pool', until },
     ]
     expect(await get('/v1/guard')).toMatchObject({
       allowances: [{ country: 'DE', verifiedPhones: 3, allowance: 160, unverified: 70, fromPool: 10 }],
