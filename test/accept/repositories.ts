@@ -36,6 +36,8 @@ export const repositoriesCheck: AcceptCheck = {
           return (await file.exists()) ? new Response(file) : new Response(null, { status: 404 })
         },
       })
+      // rpm runs scripts in a namespace of their own, which needs a mount point as the root.
+      await run(folder, ['mount', '--bind', system, system])
       await run(folder, ['mount', '-t', 'proc', 'proc', join(system, 'proc')])
       const inside = async (script: string) =>
         (await run(folder, ['chroot', system, 'sh', '-ec', script])).trim()
@@ -64,7 +66,7 @@ export const repositoriesCheck: AcceptCheck = {
         await inside('dnf --assumeyes --releasever=1 --refresh upgrade otpd')
         print(`dnf upgraded: ${await inside('rpm -q otpd')}`)
       } finally {
-        await run(folder, ['umount', join(system, 'proc')])
+        await run(folder, ['umount', join(system, 'proc'), system])
         await web.stop(true)
         Bun.spawnSync(['gpgconf', '--kill', 'gpg-agent'], { env: process.env })
         delete process.env['GNUPGHOME']
