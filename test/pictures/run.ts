@@ -20,7 +20,7 @@ try {
   await screen.waitForText('updated')
   const shoot = (name: string, title: string) =>
     save(name, drawTerminal(screen.buffer(), size.columns, size.rows, title))
-  await Bun.sleep(1500)
+  await screen.waitForTextGone('Loading')
   shoot('console-overview.svg', 'otpd console: overview')
   screen.press('4')
   await screen.waitForText('Logs')
