@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
+import { inboxProvider } from '../model/delivery.ts'
 import { parseCell, type RouteCell } from '../model/route-choice.ts'
 import type { BreakdownDimension } from '../model/breakdown.ts'
 import { medianSeconds } from '../model/verification-time.ts'
@@ -205,13 +206,15 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
 
     costCurrency: analytics.costCurrency,
 
-    /** Sums up the messages that providers had, by provider, channel and country. */
+    /** Sums up the messages that providers had, by provider, channel and country; without those of the inbox. */
     async listCells(developerId: string, { days, environment }: CountedDays): Promise<CellSums[]> {
       const currency = await analytics.costCurrency()
       const range = { environment, ...lastDays(days), costsFrom: currency?.since ?? 0, filter: {} }
       return (await sumUp(developerId, 'cell', range)).flatMap((row) => {
         const cell = parseCell(row.key ?? '')
-        return cell && cell.provider !== '' ? [{ ...row, ...cell, row }] : []
+        return cell && cell.provider !== '' && cell.provider !== inboxProvider
+          ? [{ ...row, ...cell, row }]
+          : []
       })
     },
 

@@ -34,7 +34,12 @@ export function createCostService(needs: {
             saved: currency ? sumSavings(channels.map(estimateSavings)) : null,
           }))
         })
-        .toSorted((a, b) => (b.costs?.cost ?? 0) - (a.costs?.cost ?? 0) || b.sent - a.sent)
+        .toSorted(
+          (a, b) =>
+            (b.costs?.cost ?? 0) - (a.costs?.cost ?? 0) ||
+            b.sent - a.sent ||
+            (`${a.key} ${a.provider}` < `${b.key} ${b.provider}` ? -1 : 1),
+        )
     },
   }
 }
