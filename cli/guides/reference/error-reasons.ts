@@ -95,6 +95,10 @@ export const reasons: Record<string, { code: ErrorCode; meaning: string }> = {
     code: 'RATE_LIMITED',
     meaning: 'look-ups of users and histories per minute by an application',
   },
+  SESSION_SENDS: {
+    code: 'RATE_LIMITED',
+    meaning: 'the link of a session has sent ten codes; shown on the page alone',
+  },
   SESSION_RATE: { code: 'RATE_LIMITED', meaning: 'sessions of the ready page per minute by an application' },
   PHONE_SEND_BUDGET: { code: 'RATE_LIMITED', meaning: 'codes to this phone: 5 in 10 minutes, 20 a day' },
   PHONE_CHECK_BUDGET: { code: 'RATE_LIMITED', meaning: 'wrong codes for this phone, over all requests' },
