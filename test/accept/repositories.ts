@@ -66,7 +66,8 @@ export const repositoriesCheck: AcceptCheck = {
         await inside('dnf --assumeyes --releasever=1 --refresh upgrade otpd')
         print(`dnf upgraded: ${await inside('rpm -q otpd')}`)
       } finally {
-        await run(folder, ['umount', join(system, 'proc'), system])
+        // Lazily: agents of gpg that dnf started end a little later.
+        await run(folder, ['umount', '--lazy', join(system, 'proc'), system])
         await web.stop(true)
         Bun.spawnSync(['gpgconf', '--kill', 'gpg-agent'], { env: process.env })
         delete process.env['GNUPGHOME']
