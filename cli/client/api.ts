@@ -206,6 +206,8 @@ function notFoundHints(
     ]
   if (method === 'GET' && path.startsWith('/v1/users/'))
     return ['Look for its codes with: otpd otp list --phone PHONE']
+  if (/^\/v1\/applications\/[^/]+\/templates\/./.test(path))
+    return ['List them with: otpd template list --app APP']
   const [, , resource = '', id] = path.replace(/\?.*/, '').split('/')
   // Without an id in the path, the query or the body names what is missing: the parent.
   const parent = resource === 'applications' ? 'project' : 'app'

@@ -19,7 +19,6 @@ import { createCliFixture, sampleProject } from './cli-fixture.ts'
 // Every property that a PATCH body may have can be set by a command and in the console, or its absence has a reason.
 
 const noProfileScreen = 'The console has no screen for the profile.'
-const logoFile = 'A logo is a file: otpd app page --logo.'
 const credentialHeaders = 'Header values are credentials and are write-only; set them by the API.'
 
 type Resource = {
@@ -67,7 +66,7 @@ const endpoint: WebhookEndpoint = {
 const page = {
   enabled: true,
   name: null,
-  logo: null,
+  logo: 'data:image/png;base64,iVBORw0KGgo=',
   colour: null,
   returnOrigins: ['https://shop.example'],
 }
@@ -77,7 +76,6 @@ const resources: Resource[] = [
     operationId: 'updateApplicationPage',
     commands: [['app', 'page', application.id]],
     dialogs: (needs) => [pageDialog(needs, application, page)],
-    missingFormFields: { logo: logoFile },
   },
   {
     operationId: 'updateApplication',
@@ -171,7 +169,8 @@ async function findFormProperties(dialog: Dialog) {
   if (fields.length === 0) return Object.keys(before)
   const found: string[] = []
   for (const { name } of fields) {
-    const value = ['120', 'otp.verified', 'x'].find((text) => isAccepted(dialog, name, text)) ?? ''
+    const samples = name === 'logo' ? [''] : ['120', 'otp.verified', 'x']
+    const value = samples.find((text) => isAccepted(dialog, name, text)) ?? ''
     const after = await submit({ ...initial, [name]: value })
     found.push(...Object.keys(after).filter((key) => !Bun.deepEquals(before[key], after[key])))
   }

@@ -26,6 +26,8 @@ beforeAll(async () => {
   writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
   writeFileSync(join(server.home, 'passwords'), 'correct horse battery\nanother correct horse\n')
   writeFileSync(join(server.home, 'twilio'), authToken)
+  const texts = { en: '{code} confirms {amount} to {payee}.' }
+  writeFileSync(join(server.home, 'payment.json'), JSON.stringify(texts))
   writeFileSync(join(server.home, 'shop.png'), Buffer.from(pixel, 'base64'))
   const { values } = createTwilioSettings('main', gateway.url)
   const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
@@ -75,8 +77,16 @@ async function listLeafCommands(path = ''): Promise<string[]> {
 }
 
 /** Commands to run first and last, because of what others need; the rest run in the order of the help. */
-const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
-const last = ['app rotate', 'rotate', 'app delete', 'profile password', 'logout', 'admin reset-password']
+const first = ['admin create', 'login', 'project create', 'app create', 'template set', 'otp send']
+const last = [
+  'template delete',
+  'app rotate',
+  'rotate',
+  'app delete',
+  'profile password',
+  'logout',
+  'admin reset-password',
+]
 
 /** Runs a command until it says that it waits for Ctrl-C, then sends it. */
 async function shellUntilCtrlC(line: string) {
