@@ -69,7 +69,7 @@ test('every field of every operation has one, which names the field and a wrong 
       }
   }
   expect(sentences.size).toBeGreaterThan(15)
-  const readable = /^(Expected|Cannot|Not allowed|Unknown property|Required)[^]*\.$/
+  const readable = /^(Expected|Cannot|Not allowed|Unknown property|Required)[^]*[.?]$/
   const jargon = /\b(union|schema|pattern|kind|property to|to be|to match|to have)\b/
   const faulty = [...sentences].filter((sentence) => !readable.test(sentence) || jargon.test(sentence))
   expect(faulty).toEqual([])

@@ -152,12 +152,12 @@ function dnf(...args: string[]) {
     '',
   ].join('\n')
   writeFileSync(join(folder, 'dnf.conf'), settings)
-  rmSync(join(folder, 'dnf'), { recursive: true, force: true })
   const options = [
     '--config',
     join(folder, 'dnf.conf'),
     '--setopt=reposdir=/dev/null',
     '--releasever=1',
+    '--refresh',
     '-y',
   ]
   return run('dnf', ...options, `--installroot=${join(folder, 'root')}`, ...args)

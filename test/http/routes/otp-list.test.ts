@@ -53,6 +53,7 @@ describe('GET /v1/otp/:id', () => {
       maxAttempts: 5,
       resends: 0,
       metadata: { order: '17' },
+      template: null,
       createdAt,
       expiresAt: new Date(Date.parse(createdAt) + 300_000).toISOString(),
       verifiedAt: null,
