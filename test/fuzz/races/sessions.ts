@@ -53,12 +53,13 @@ export const sessionRaces: Race[] = [
           await sessions.send(await openWindow(token), { phone: fixture.newPhone(), deviceId })
           const first = (await sessions.open(token, deviceId))?.session.requestId
           const requests = new Set([first])
-          // Which of the two wins depends on the database, so in half of the rounds the sends start later.
+          // Which of the two wins depends on the database, so one of them starts later.
           const sendsLater = random() < 0.5
           const results = await runConcurrently(concurrentCalls, random, async (index) => {
             await maybeStartLater(random)
-            if (index % 2 === 0 && (sendsLater || index % 4 === 0)) return verify(token)
-            if (sendsLater) await Bun.sleep(random() * 200)
+            const isVerification = index % 2 === 0 && (sendsLater || index % 4 === 0)
+            if (isVerification !== sendsLater) await Bun.sleep(random() * 200)
+            if (isVerification) return verify(token)
             const sent = await sessions
               .send(await openWindow(token), { phone: fixture.newPhone(), deviceId })
               .catch(refusal)
