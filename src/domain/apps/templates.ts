@@ -113,8 +113,9 @@ function readTexts(input: Readonly<Record<string, string>>): TemplateText[] {
     void faults.push({ in: 'body', path, code: 'INVALID', message })
   const texts: TemplateText[] = []
   for (const [tag, text] of Object.entries(input)) {
-    const path = `texts.${tag}`
     const locale = canonicalLocale(tag)
+    // Errors do not repeat what was sent: a name that is no tag may be a secret.
+    const path = locale === undefined ? 'texts' : `texts.${locale}`
     const fault = findTemplateFault(text)
     if (locale === undefined) addFault(path, 'Expected the tag of a language, such as en or pt-BR.')
     else if (texts.some((one) => one.locale === locale))
