@@ -36,8 +36,12 @@ afterAll(async () => {
 
 const openAlerts = async (env: Record<string, string>) => {
   const terminal = await host.open([], { columns: 80, rows: 24 }, env)
-  terminal.press(':', 'alerts', 'enter')
-  await terminal.waitForText('Alerts')
+  terminal.press(':')
+  await terminal.waitForText('Go to')
+  terminal.press('alerts')
+  // Keys that arrive together are one text.
+  await terminal.waitForText('▸ Alerts')
+  terminal.press('enter')
   return terminal
 }
 
