@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react'
 import type { Api, AppCredentials } from '../client/api.ts'
 import type { Context } from '../context.ts'
-import type { CliError, ExitCode } from '../terminal/errors.ts'
+import { CliError, type ExitCode } from '../terminal/errors.ts'
 import type { ScreenName } from './keymap.ts'
 import type { ActiveBinding, KeyRouter } from './key-router.ts'
 import type { Line } from './spans.ts'
@@ -180,3 +180,9 @@ export function useConsole(): Console {
 
 /** Returns the lines of an error: its message, then its hints. */
 export const errorLines = ({ message, hints }: CliError): string[] => [message, ...hints]
+
+/** Shows an error of a call as a toast; one that is no `CliError` is a bug and ends the console. */
+export function showError({ toast, crash }: Pick<Console, 'toast' | 'crash'>, error: unknown): void {
+  if (error instanceof CliError) toast(error.message, 'bad')
+  else crash(error)
+}

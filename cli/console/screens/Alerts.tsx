@@ -8,14 +8,13 @@ import {
   type AlertState,
   type DestinationState,
 } from '../../host/alerts.ts'
-import { CliError } from '../../terminal/errors.ts'
 import { relativeTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { PanelTable } from '../components/PanelTable.tsx'
-import { useConsole, type Console } from '../console-context.ts'
+import { showError, useConsole, type Console } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
@@ -137,7 +136,8 @@ const destinationColumns = (theme: Console['theme'], nowMs: number): Column<Dest
 ]
 
 /** Has the server send a test to all destinations, and shows the results. */
-async function testAll({ connection, context, toast, refresh, crash }: Console, names: readonly string[]) {
+async function testAll(console: Console, names: readonly string[]) {
+  const { connection, context, toast, refresh } = console
   toast('sending a test…')
   try {
     const { url } = connection.server
@@ -146,7 +146,6 @@ async function testAll({ connection, context, toast, refresh, crash }: Console, 
     toast(results?.map(testText).join('; ') ?? 'the server no longer runs here', isSent ? 'good' : 'bad')
     refresh()
   } catch (error) {
-    if (!(error instanceof CliError)) return crash(error)
-    toast(error.message, 'bad')
+    showError(console, error)
   }
 }

@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'react'
-import { CliError } from '../../terminal/errors.ts'
 import type { Application } from '../../client/resources.ts'
 import { relativeTime } from '../../terminal/text.ts'
 import { settingFacts } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
-import { useConsole } from '../console-context.ts'
+import { showError, useConsole } from '../console-context.ts'
 import { credentialLines } from '../lines/credentials.ts'
 import { factLines } from '../lines/facts.ts'
 import { useKeys } from '../hooks/use-keys.ts'
@@ -103,7 +102,7 @@ function rotatedText(app: Application, key: CredentialKey, nowMs: number) {
 
 /** Loads the webhook secret only on demand, and forgets it as soon as it is masked again. */
 function useWebhookSecret(id: string) {
-  const { api, toast, crash } = useConsole()
+  const console = useConsole()
   const { isShown, toggle, maskUnlessShown } = useSecret()
   const [value, setValue] = useState('')
   useEffect(() => {
@@ -111,11 +110,12 @@ function useWebhookSecret(id: string) {
   }, [isShown])
   const load = async (callback: (value: string) => void) => {
     try {
-      const { data } = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
+      const { data } = await console.api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
+        params: { id },
+      })
       callback(data.webhookSecret)
     } catch (error) {
-      if (!(error instanceof CliError)) return crash(error)
-      toast(error.message, 'bad')
+      showError(console, error)
     }
   }
   return {

@@ -2,17 +2,16 @@ import { resolve } from 'node:path'
 import type { AppCredentials } from '../../client/api.ts'
 import { logoText, readLogo } from '../../client/logo-file.ts'
 import type { Application, ApplicationPage } from '../../client/resources.ts'
-import { CliError } from '../../terminal/errors.ts'
-import { required, type Console, type Dialog } from '../console-context.ts'
+import { required, showError, type Console, type Dialog } from '../console-context.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
 /** Opens the form for the ready page of an application, with the values that the server has. */
 export function openPageDialog(console: Console, app: Application): void {
-  const { api, openDialog, toast, crash } = console
+  const { api, openDialog } = console
   api.asDeveloper('GET', '/v1/applications/:id/page', { params: { id: app.id } }).then(
     ({ data }) => openDialog(pageDialog(console, app, data)),
-    (error: unknown) => (error instanceof CliError ? toast(error.message, 'bad') : crash(error)),
+    (error: unknown) => showError(console, error),
   )
 }
 

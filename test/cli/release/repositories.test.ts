@@ -193,7 +193,7 @@ describe.skipIf(isMissing || !hasDnf)('the repository of rpm', () => {
   })
 })
 
-test.skipIf(isMissing)('the same packages and key give the same files, whatever the time', () => {
+test.skipIf(isMissing)('the same packages and key give the same files at any time', () => {
   const read = () =>
     [...new Bun.Glob('{dists,repodata}/**/*').scanSync(out)]
       .filter((name) => !/InRelease|\.asc$/.test(name))

@@ -95,7 +95,7 @@ describe.skipIf(!hasOpenssl)('an alert by e-mail', () => {
   })
 })
 
-/** Decodes the text of a mail, whatever its transfer encoding. */
+/** Decodes the text of a mail in any transfer encoding. */
 function decode(source: string): string {
   const [head = '', ...body] = source.split('\r\n\r\n')
   const text = body.join('\r\n\r\n')
