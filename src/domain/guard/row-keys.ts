@@ -63,7 +63,7 @@ export type GuardKeys = {
   challenge?: string | undefined
 }
 
-/** Names the rows that a call reads whatever is in them. */
+/** Names the rows that a call always reads. */
 export function firstNames({ subjects, relay, ...others }: GuardKeys): string[] {
   const names = [subjects, relay, others].flatMap((part) => Object.values(part ?? {}))
   return [...new Set(names.filter((name) => name !== undefined))]
