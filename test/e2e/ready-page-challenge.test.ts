@@ -48,17 +48,22 @@ async function createSession(): Promise<{ id: string; url: string }> {
 const readStatus = async (id: string) =>
   ((await (await call('GET', `sessions/${id}`)).json()) as { data: { status: string } }).data.status
 
-test.skipIf(chromiumPath === null)(
-  'the page solves the proof of work, and sends the code',
-  async () => {
-    const { id, url } = await createSession()
+test.skipIf(chromiumPath === null).each([
+  ['in a secure context', '127.0.0.1'],
+  ['over plain HTTP on another host', 'otp.test'],
+])(
+  'the page solves the proof of work, and sends the code: %s',
+  async (_, host) => {
+    const { id, url: link } = await createSession()
+    const url = link.replace('127.0.0.1', host)
     const page = await openPage(url, "document.activeElement?.id === 'phone'")
     await page.evaluate(`window.notices = []
       new MutationObserver(() => {
         const notice = document.getElementById('notice')?.textContent
         if (notice) notices.push(notice)
       }).observe(document.body, { childList: true, subtree: true })`)
-    await page.type('+14155559998')
+    expect(await page.evaluate('isSecureContext')).toBe(host === '127.0.0.1')
+    await page.type(host === '127.0.0.1' ? '+14155559998' : '+14155559996')
     await page.press('Enter')
     await page.waitFor("document.activeElement?.id === 'code'")
     expect(await page.evaluate('notices')).toContain('Checking that you are not a robot…')

@@ -70,6 +70,8 @@ export async function openPage(
       '--remote-debugging-port=0',
       `--user-data-dir=${profile}`,
       '--window-size=1280,1000',
+      // A host of this machine that is no secure context over plain HTTP, as loopback addresses are.
+      '--host-resolver-rules=MAP otp.test 127.0.0.1',
       'about:blank',
     ],
     { stderr: 'pipe', stdout: 'ignore' },

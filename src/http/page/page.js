@@ -88,13 +88,59 @@ function countDown() {
 }
 setInterval(countDown, 1000)
 
+// Constants of SHA-256: the first 32 bits of the fractions of roots of the first primes.
+const primes = []
+for (let number = 2; primes.length < 64; number++)
+  if (primes.every((prime) => number % prime)) primes.push(number)
+const fraction = (root) => ((root % 1) * 2 ** 32) | 0
+const initial = primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)))
+const constants = primes.map((prime) => fraction(Math.cbrt(prime)))
+
+const turn = (word, by) => (word >>> by) | (word << (32 - by))
+const words = new Int32Array(64)
+
+/**
+ * Returns the SHA-256 of up to 55 ASCII characters, which fit into one block. Browsers have `crypto.subtle` over HTTPS only, and
+ * it is slower for so short a text.
+ */
+function sha256(text) {
+  words.fill(0)
+  const put = (at, byte) => (words[at >> 2] |= byte << (24 - (at % 4) * 8))
+  for (let at = 0; at < text.length; at++) put(at, text.charCodeAt(at))
+  put(text.length, 0x80)
+  words[15] = text.length * 8
+  for (let at = 16; at < 64; at++) {
+    const x = words[at - 15]
+    const y = words[at - 2]
+    const mixed = (turn(x, 7) ^ turn(x, 18) ^ (x >>> 3)) + (turn(y, 17) ^ turn(y, 19) ^ (y >>> 10))
+    words[at] = words[at - 16] + words[at - 7] + mixed
+  }
+  let [a, b, c, d, e, f, g, h] = initial
+  for (let at = 0; at < 64; at++) {
+    const choice = (e & f) ^ (~e & g)
+    const majority = (a & b) ^ (a & c) ^ (b & c)
+    const next = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + choice + constants[at] + words[at]
+    const sum = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + majority
+    h = g
+    g = f
+    f = e
+    e = (d + next) | 0
+    d = c
+    c = b
+    b = a
+    a = (next + sum) | 0
+  }
+  const hex = (word, at) => ((word + initial[at]) >>> 0).toString(16).padStart(8, '0')
+  return [a, b, c, d, e, f, g, h].map(hex).join('')
+}
+
 /** Solves the proof of work that the server asks for, and sends the form again. */
 async function work(field) {
   const { salt, challenge, maxnumber, ...rest } = JSON.parse(field.dataset.work)
-  const encoder = new TextEncoder()
   for (let number = 0; number <= maxnumber; number++) {
-    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(salt + number)))
-    if (Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('') !== challenge) continue
+    // The page stays usable meanwhile.
+    if (number % 2000 === 0) await new Promise((resolve) => setTimeout(resolve))
+    if (sha256(salt + number) !== challenge) continue
     field.value = btoa(JSON.stringify({ ...rest, salt, challenge, number }))
     field.form.requestSubmit(field.form.querySelector('.primary'))
     return
@@ -129,7 +175,7 @@ function start() {
   })
   if (code) readMessage(code)
   const field = document.querySelector('[data-work]')
-  if (field && window.crypto.subtle) work(field)
+  if (field) work(field)
   countDown()
 }
 start()
