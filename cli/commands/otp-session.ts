@@ -6,6 +6,7 @@ import { examples } from '../help.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
+import { templateOptions } from './template-options.ts'
 
 type SessionFields = Omit<Route<'POST', '/v1/otp/sessions'>['body'], 'returnUrl'>
 
@@ -14,6 +15,7 @@ const createOptions: FieldOptions<SessionFields> = {
   country: textOption(countryFlags, countryHelp),
   locale: textOption('--locale <tag>', 'language of the page and its messages, like en or pt-BR'),
   state: textOption('--state <text>', 'text of yours that the browser brings back'),
+  ...templateOptions,
 }
 
 /** Registers `otpd otp session`. */
@@ -30,6 +32,7 @@ export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envF
       examples(
         'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd',
         'otpd otp session create --return-url https://shop.example/back --phone +14155550100 --env-file .env.otpd',
+        "otpd otp session create --return-url https://shop.example/back --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
       ),
     )
     .action((options: EnvFileOption & { returnUrl: string }, command: Command) =>
@@ -81,6 +84,9 @@ export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envF
             ['Phone', data.phone === null ? null : printable(data.phone)],
             ['Request', data.requestId],
             ['State', data.state === null ? null : printable(data.state)],
+            ['Template', data.template],
+            ['Amount', data.variables && printable(data.variables.amount)],
+            ['Payee', data.variables && printable(data.variables.payee)],
             ['Created', output.formatTime(data.createdAt)],
             ['Expires', output.formatTime(data.expiresAt)],
             ['Verified', data.verifiedAt === null ? null : output.formatTime(data.verifiedAt)],

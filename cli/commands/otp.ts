@@ -11,7 +11,7 @@ import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context, RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { CliError } from '../terminal/errors.ts'
-import { pairsParser, readVariables } from '../terminal/pairs.ts'
+import { pairsParser } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
@@ -29,6 +29,7 @@ import { addOtpSessionCommands } from './otp-session.ts'
 import { addOtpDeliverCommands } from './otp-deliver.ts'
 import { addOtpProofCommands } from './otp-proofs.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
+import { templateOptions } from './template-options.ts'
 
 type SendOptions = SentOptions & IdempotencyOption
 /** Options that the next command needs, too. */
@@ -67,16 +68,10 @@ const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'pho
     "name of the end user's device; known devices have limits of their own",
   ),
   challenge: textOption('--challenge <token>', 'token of the challenge that the end user passed'),
-  template: textOption('--template <name>', 'template of the application for the text'),
-  variables: {
-    flags: '--variable <name=value>',
-    help: 'amount=… and payee=… of a payment, for a template that shows them',
-    isRepeatable: true,
-    parse: readVariables,
-  },
+  ...templateOptions,
 }
 
-const { channel, locale, metadata, clientIp, deviceId, challenge, variables } = sendOptions
+const { channel, locale, metadata, clientIp, deviceId, challenge } = sendOptions
 
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   country,
@@ -90,7 +85,7 @@ const verifyOptions: FieldOptions<
   country,
   clientIp,
   deviceId,
-  variables: { ...variables, help: 'amount=… and payee=… of the payment, as in the send' },
+  variables: { ...templateOptions.variables, help: 'amount=… and payee=… of the payment, as in the send' },
 }
 
 const cancelOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/cancel'>['body'], 'requestId' | 'phone'>> = {

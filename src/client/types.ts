@@ -125,6 +125,10 @@ export type SessionInput = {
   locale?: string | undefined
   /** Text of yours that the browser brings back. */
   state?: string | undefined
+  /** Name of a template of the application. */
+  template?: string | undefined
+  /** Payment that the user confirms: the page shows it, and each code is bound to it. */
+  variables?: PaymentVariables | undefined
 }
 
 export type CreatedSession = { id: string; url: string; expiresAt: string }
@@ -137,6 +141,9 @@ export type Session = {
   phone: string | null
   requestId: string | null
   state: string | null
+  template: string | null
+  /** Payment that the user confirms; null without one. */
+  variables: PaymentVariables | null
   createdAt: string
   expiresAt: string
   verifiedAt: string | null

@@ -1,4 +1,4 @@
-import { asc, eq, gt, sql, type InferSelectModel } from 'drizzle-orm'
+import { asc, eq, gt, inArray, sql, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
@@ -12,7 +12,7 @@ const detailsColumn = 'otp_sessions.details'
 type Row = InferSelectModel<Tables['otpSessions']>
 
 /** Fields of the creation, sealed as one JSON text. */
-type Details = Pick<OtpSession, 'returnUrl' | 'state' | 'phone' | 'locale'>
+type Details = Pick<OtpSession, 'returnUrl' | 'state' | 'phone' | 'locale' | 'template' | 'variables'>
 
 /** @returns undefined if its details cannot be decrypted: without `returnUrl` a session is of no use */
 export function toSession(sealing: Sealing, { details, ...row }: Row): OtpSession | undefined {
@@ -36,8 +36,8 @@ export function createOtpSessionStore(
   )
 
   return {
-    async insert({ returnUrl, state, phone, locale, ...row }) {
-      const details: Details = { returnUrl, state, phone, locale }
+    async insert({ returnUrl, state, phone, locale, template, variables, ...row }) {
+      const details: Details = { returnUrl, state, phone, locale, template, variables }
       const sealed = sealing.sealText(detailsColumn, row.id, JSON.stringify(details))
       await executor.insert(sessions).values({ ...row, details: sealed })
     },
@@ -68,6 +68,10 @@ export function createOtpSessionStore(
 
     async delete(id) {
       await executor.delete(sessions).where(eq(sessions.id, id))
+    },
+
+    async deleteByRequests(requestIds) {
+      await executor.delete(sessions).where(inArray(sessions.requestId, requestIds))
     },
 
     async deleteOldest(until, batchSize) {

@@ -1,5 +1,6 @@
 import { minuteMs, dayMs } from '../../shared/durations.ts'
 import type { SessionStatus } from '../../shared/otp-values.ts'
+import type { MessageVariables } from './message-variables.ts'
 
 /** Milliseconds from the creation of a session until its link stops working. */
 export const sessionLifetimeMs = 15 * minuteMs
@@ -37,6 +38,10 @@ export type OtpSession = {
   /** The only phone that the end user can verify, in E.164; null if the end user enters one. */
   phone: string | null
   locale: string | null
+  /** Name of a template of the application; null for the built-in texts. */
+  template: string | null
+  /** Amount and payee of the payment that the end user confirms: shown by the page, and bound into each code. */
+  variables: MessageVariables | null
   status: Exclude<SessionStatus, 'expired'>
   /** The newest request. */
   requestId: string | null

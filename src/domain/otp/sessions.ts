@@ -8,29 +8,18 @@ import { hashContexts } from '../model/context.ts'
 import { isId } from '../model/ids.ts'
 import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
-import { isOpenSession, sessionLifetimeMs, sessionSendsMax, type OtpSession } from '../model/session.ts'
-import { hashToken, newToken } from '../model/tokens.ts'
+import { isOpenSession, sessionSendsMax, type OtpSession } from '../model/session.ts'
+import { hashToken } from '../model/tokens.ts'
 import type { Change, Decision, Preload, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds, RequestOwner } from './operations.ts'
-import type { SendInput } from './outgoing.ts'
-import { readNationalPhone, tryReadPhone, type TypedPhone } from './phones.ts'
+import { channelsFor, chooseChannels, type SendInput } from './outgoing.ts'
 import type { createOtpSend } from './send.ts'
 import { completeSend, refuseSend, type SendResult } from './send-outcome.ts'
-import { pageDisabled, requireReturnUrl, sendsExhausted, sessionClosed } from './session-refusals.ts'
+import { createSession, type NewSession } from './session-creation.ts'
+import { sendsExhausted, sessionClosed } from './session-refusals.ts'
 import { createRequestFinder, type RequestFinder } from './target.ts'
 import type { CheckResult, createOtpVerify } from './verify.ts'
-
-export type NewSession = {
-  /** URL to which the browser returns; its origin is one of the page's. */
-  returnUrl: string
-  /** Sent back to `returnUrl` as it is. */
-  state?: string | undefined
-  /** The only phone that the end user can verify. */
-  phone?: string | undefined
-  country?: string | undefined
-  locale?: string | undefined
-}
 
 /** A session with its newest request. */
 export type SessionView = { session: OtpSession; request: OtpRequest | undefined }
@@ -46,8 +35,7 @@ export type OpenedSession = SessionView & {
 /** An end user at the page of a session, as it was when the call began. */
 export type SessionVisit = { application: CallingApplication; session: OtpSession }
 
-/** 256 bits. */
-const tokenBytes = 32
+/** Base64url of 256 bits. */
 const tokenPattern = /^[A-Za-z0-9_-]{43}$/
 
 /** Operations that sessions are made of. */
@@ -61,54 +49,13 @@ export type SessionService = ReturnType<typeof createSessions>
  * session in one transaction that holds its row. So a session has one success under any concurrency.
  */
 export function createSessions(needs: OtpNeeds, operations: Operations) {
-  const { store, clock, newId, random } = needs
+  const { store, clock, newId } = needs
 
   return { create, get, open, send, verify, cancel }
 
-  /**
-   * Creates a session.
-   *
-   * @returns the session, and the token for its link, which is shown only once
-   * @throws FORBIDDEN (PAGE_DISABLED); INVALID_ARGUMENT for a URL of another origin; INVALID_PHONE_NUMBER
-   */
-  async function create(application: CallingApplication, input: NewSession) {
-    const { returnUrl, state = null, locale = null } = input
-    const page = await store.read.pages.find(application.id)
-    if (!page.enabled) throw pageDisabled()
-    requireReturnUrl(returnUrl, page.returnOrigins)
-    const phone =
-      input.phone === undefined ? null : await readPhone(application, { ...input, phone: input.phone })
-    const token = newToken('', tokenBytes, random)
-    const now = clock.now()
-    const session: OtpSession = {
-      id: newId('ses'),
-      developerId: application.developerId,
-      appId: application.id,
-      tokenHash: hashToken(token),
-      returnUrl,
-      state,
-      phone,
-      locale,
-      status: 'created',
-      requestId: null,
-      sends: 0,
-      createdAt: now,
-      expiresAt: now + sessionLifetimeMs,
-    }
-    const created = await store.decide<OtpSession | Rejected>({
-      preload: { first: () => ({ application }) },
-      decide(rows) {
-        const refusal = readRefusal(rows, application)
-        if (refusal) return { result: refusal, changes: [] }
-        return { result: session, changes: [{ kind: 'session', session, isNew: true }] }
-      },
-    })
-    return { session: unwrap(created), token }
-  }
-
-  async function readPhone(application: CallingApplication, typed: TypedPhone): Promise<string> {
-    const { phone } = tryReadPhone(typed) ?? (await readNationalPhone(needs, application, typed))
-    return phone
+  /** Creates a session, as `createSession` says. */
+  function create(application: CallingApplication, input: NewSession) {
+    return createSession(needs, application, input)
   }
 
   /** Finds a session with its request. @throws NOT_FOUND */
@@ -137,7 +84,8 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const [device = ''] = hashContexts(needs.keys, session.developerId, { clientIp: null, deviceId })
     const request = newest?.contexts.includes(device) ? newest : undefined
     const routes = request && needs.delivery.routesFor(toDestination(request))
-    const otherChannels = routes?.channels.filter((channel) => channel !== request?.channel) ?? []
+    const channels = routes && chooseChannels(routes, channelsFor(request.template, {}))
+    const otherChannels = channels?.filter((channel) => channel !== request?.channel) ?? []
     return { session, request, page: await pages.find(session.appId), application, otherChannels }
   }
 
@@ -153,10 +101,12 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    * @throws as `OtpService.send`; CONFLICT (SESSION_CLOSED)
    */
   async function send({ application, session }: SessionVisit, input: SendInput): Promise<SendResult> {
-    const { phone: own } = session
+    const { phone: own, template, variables } = session
     const call = await operations.readCall(application, {
       ...input,
       ...(own !== null && { phone: own }),
+      template: template ?? undefined,
+      variables: variables ?? undefined,
       metadata: { sessionId: session.id },
     })
     const send = operations.sendOperation(call, findLiving(application, session))
@@ -190,7 +140,9 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    * @throws as `OtpService.verify`; CONFLICT (SESSION_CLOSED)
    */
   async function verify({ application, session }: SessionVisit, code: string): Promise<OtpRequest> {
-    const check = operations.checkOperation(application, { requestId: session.requestId ?? '' }, code)
+    const { requestId, variables } = session
+    const target = { requestId: requestId ?? '' }
+    const check = operations.checkOperation(application, target, code, variables ?? undefined)
     const { result } = await store.decide<CheckResult>({
       ...check,
       preload: withSession(check.preload, session),

@@ -12,6 +12,8 @@ export type OtpSessionStore = {
   /** Lists the phones that sessions were created for, in the order of their ids. @param after an id */
   listPhones(after: string, limit: number): Promise<Array<Pick<OtpSession, 'id' | 'developerId' | 'phone'>>>
   delete(id: string): Promise<void>
+  /** Deletes the sessions whose newest request is one of these. Reads all sessions. */
+  deleteByRequests(requestIds: string[]): Promise<void>
   /** Deletes a batch of the oldest sessions up to a time. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

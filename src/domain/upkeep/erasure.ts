@@ -104,14 +104,11 @@ export async function erasePhone(
       for (const { appId } of matching) if (appId !== undefined) appIds.add(appId)
       await store.write(async (tx) => {
         for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
-        await tx.retention.deleteMessages(matching.map(({ id }) => id))
+        const requestIds = matching.map(({ id }) => id)
+        await tx.retention.deleteMessages(requestIds)
+        await tx.otpSessions.deleteByRequests(requestIds)
         // Stops pending codes; closed requests are not changed.
-        await cancelRequests(
-          tx,
-          newId,
-          matching.map(({ id }) => id),
-          clock.now(),
-        )
+        await cancelRequests(tx, newId, requestIds, clock.now())
       })
     }
   }
@@ -127,7 +124,7 @@ export async function erasePhone(
     }
   }
 
-  /** Deletes sessions of the ready page for this phone alone. The phone that others verified is in their requests. */
+  /** Deletes sessions of the ready page for this phone alone. The others of the phone are deleted with their requests. */
   async function eraseSessions() {
     const { listPhones } = store.read.otpSessions
     for await (const rows of scanPages(listPhones, (row) => row.id, '', pageRows)) {

@@ -46,7 +46,9 @@ export function codeNotice(
 
 /** Writes the notice of an error in the phone step. */
 export function phoneNotice(language: Language, error: ServiceError): Notice {
-  const isPhone = error.code === 'INVALID_PHONE_NUMBER' || error.code === 'INVALID_ARGUMENT'
+  // Any other field is the application's, such as a template that was deleted since.
+  const isPhone =
+    error.code === 'INVALID_PHONE_NUMBER' || error.details?.some(({ path }) => path === 'country')
   if (isPhone) return { text: language.texts.invalidPhone, field: 'phone' }
   return codeNotice(language, codeErrorOf(error), undefined, error.retryAfterSeconds ?? 60)
 }

@@ -36,7 +36,8 @@ export function createResponses({ random, publicUrl }: { random: Random; publicU
     const isHttps = publicUrl().startsWith('https:')
     if (visitor) headers.set('set-cookie', visitorCookie(visitor, isHttps))
     const name = opened && (opened.page.name ?? opened.application.name)
-    const body = writePage(language, content, { nonce, page: opened?.page, name, notice })
+    const payment = opened?.session.variables ?? null
+    const body = writePage(language, content, { nonce, page: opened?.page, name, notice, payment })
     return new Response(body, { status, headers })
   }
 }

@@ -6,6 +6,7 @@ import {
   type Channel,
   type OtpRequest,
 } from '../../domain/model/request.ts'
+import type { MessageVariables } from '../../domain/model/message-variables.ts'
 import type { OpenedSession } from '../../domain/otp/sessions.ts'
 import type { CountryChoice } from './countries.ts'
 import { markup, type Markup } from './markup.ts'
@@ -34,6 +35,13 @@ export type PhoneFormView = FormView & {
   /** Values of the fields: as the end user typed them, or the country that is selected at first. */
   typed: { phone: string; country: string | undefined }
   challenge?: PageChallenge | undefined
+}
+
+/** The payment that the end user confirms. A name may be written in the other direction than the page. */
+function paymentList({ texts }: Language, { amount, payee }: MessageVariables): Markup {
+  return markup`<dl><dt>${texts.amount}</dt><dd><bdi>${amount}</bdi></dd>
+<dt>${texts.payee}</dt><dd><bdi>${payee}</bdi></dd></dl>
+`
 }
 
 /** The step in which the end user enters a phone, or confirms the one of the session. */
@@ -138,16 +146,19 @@ export const livingRequest = ({ request }: OpenedSession, now: number): OtpReque
 
 /** Writes a whole page. @param nonce that the content security policy allows */
 export function writePage(
-  { locale, direction, texts }: Language,
+  language: Language,
   content: Markup,
   options: {
     nonce: string
     page?: Pick<ApplicationPage, 'logo' | 'colour'> | undefined
     name?: string | undefined
     notice?: Notice | undefined
+    payment: MessageVariables | null
   },
 ): string {
-  const { nonce, page, name, notice } = options
+  const { locale, direction, texts } = language
+  const { nonce, page, name, notice, payment } = options
+  const title = payment ? texts.payment : texts.title
   const colour = page?.colour && accent(page.colour)
   const logo = page?.logo && markup`<img src="${page.logo}" alt="">`
   const head = name !== undefined && markup`<header>${logo}<span>${name}</span></header>`
@@ -158,12 +169,12 @@ export function writePage(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
-<title>${texts.title}${name !== undefined && ` – ${name}`}</title>
+<title>${title}${name !== undefined && ` – ${name}`}</title>
 <style nonce="${nonce}">${pageStyle}${colour}</style>
 </head>
 <body>
-<main id="page">${head}<h1>${texts.title}</h1>
-<div role="alert">${notice && markup`<p id="notice">${notice.text}</p>`}</div>
+<main id="page">${head}<h1>${title}</h1>
+${payment && paymentList(language, payment)}<div role="alert">${notice && markup`<p id="notice">${notice.text}</p>`}</div>
 ${content}</main>
 <script nonce="${nonce}">${pageScript}</script>
 </body>

@@ -25,6 +25,7 @@ import {
   text,
   timestamp,
 } from '../schemas.ts'
+import { sessionTemplateFields } from './template-fields.ts'
 
 const createdSession = object(
   {
@@ -51,6 +52,10 @@ const session = object(
       Type.String({ description: 'Newest OTP request of the session; null before the first.' }),
     ),
     state: nullable(Type.String({ description: 'The state that the creation told.' })),
+    template: nullable(
+      Type.String({ description: 'Template of its messages; null for the built-in texts.' }),
+    ),
+    variables: nullable(object({ amount: Type.String(), payee: Type.String() })),
     createdAt: timestamp,
     expiresAt: { ...timestamp, description: 'Time after which the link no longer works.' },
     verifiedAt: nullable(timestamp),
@@ -80,6 +85,8 @@ export function otpSessionRoutes(services: {
       phone: verified?.phone ?? null,
       requestId: row.requestId,
       state: row.state,
+      template: row.template,
+      variables: row.variables,
       createdAt: formatTime(row.createdAt),
       expiresAt: formatTime(row.expiresAt),
       verifiedAt: formatTimeOrNull(verified?.verifiedAt ?? null),
@@ -129,6 +136,7 @@ export function otpSessionRoutes(services: {
             ...text(512, 'Expected up to 512 characters'),
             description: 'Text of yours that the browser brings back, unchanged.',
           }),
+          ...sessionTemplateFields,
         }),
         response: { 201: data(createdSession), ...appErrors },
         detail: {

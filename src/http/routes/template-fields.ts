@@ -37,6 +37,14 @@ export const templateFields = {
   ),
 }
 
+/** Template of the messages of a session, and the payment that its page shows. */
+export const sessionTemplateFields = {
+  ...templateFields,
+  variables: variables(
+    'Amount and payee of a payment that the user confirms, for a template that shows them. The page shows both, and each code is bound to them.',
+  ),
+}
+
 /** Payment that a verification repeats. */
 export const checkedVariables = variables(
   'Amount and payee of the payment that you are about to make, as in the send. With others, or without them, the code is wrong and counts as an attempt.',

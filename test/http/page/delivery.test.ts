@@ -5,12 +5,18 @@ import { enforced } from '../../helpers/challenged-device.ts'
 import { createPageVisitor } from '../../helpers/page-visitor.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { startProviderServer, type ProviderServer } from '../../helpers/provider-server.ts'
-import { createTestService, type TestApplication, type TestService } from '../../helpers/service.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
 
 // The ready page with a provider: other channels, and messages that do not go out.
 
 let provider: ProviderServer
 let service: TestService
+let owner: TestDeveloper
 let application: TestApplication
 let phones = 0
 const newPhone = () => `+1415555${5000 + phones++}`
@@ -24,7 +30,7 @@ beforeAll(async () => {
     plans: unlimitedPlans,
     delivery: { providers, routes: [] },
   })
-  const owner = await service.createDeveloper()
+  owner = await service.createDeveloper()
   application = await service.createApplication(owner)
   const body = { enabled: true, returnOrigins: ['https://shop.example'] }
   await service.request('PATCH', `/v1/applications/${application.id}/page`, { as: owner, body })
@@ -63,6 +69,18 @@ test('offers the other channel, and verifies the code that is spoken', async () 
   await visitor.post({ action: 'verify', code: spoken.replaceAll(', ', '') })
   const session = await service.request('GET', `/v1/otp/sessions/${id}`, { as: application })
   expect(session.data).toMatchObject({ status: 'verified' })
+})
+
+test('offers no call for a payment, which it could not say', async () => {
+  accept()
+  const texts = { en: '{code}: pay {amount} to {payee}' }
+  const path = `/v1/applications/${application.id}/templates/payment`
+  expect((await service.request('PUT', path, { as: owner, body: { texts } })).status).toBe(200)
+  const variables = { amount: '9.99 EUR', payee: 'Ada Books' }
+  const { visitor } = await visit({ template: 'payment', variables })
+  const sent = await visitor.submit({ action: 'send', phone: newPhone() })
+  expect(sent.text).toContain('value="resend"')
+  expect(sent.text).not.toContain('value="resend:')
 })
 
 test('says that a message could not be delivered, and lets the user correct the phone', async () => {
