@@ -122,15 +122,20 @@ const outcomes = {
 /** Says of an attempt why the code may arrive twice. */
 export const interruptedText = 'again, as the server was killed during the attempt before'
 
+/** Formats what a message cost: `costs 0.0079 (estimated)`; empty if that is unknown. */
+export const costText = ({ cost, costEstimated }: Pick<LogEntry, 'cost' | 'costEstimated'>) =>
+  cost ? `costs ${cost}${costEstimated ? ' (estimated)' : ''}` : ''
+
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
 function attemptText(entry: LogEntry) {
   const { channel = 'sms', provider = '', outcome = 'uncertain', error, providerReply, latencyMs } = entry
   const said = providerReply ? `: ${providerReply}` : ''
   const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
+  const cost = costText(entry)
   const again = entry.interrupted ? `, ${interruptedText}` : ''
   const chosen = entry.choice ? `, ${choiceText(entry.choice)}` : ''
-  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}${again}${chosen}`
+  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}${cost && `, ${cost}`}${again}${chosen}`
 }
 
 const channelNames: Partial<Record<string, string>> = {

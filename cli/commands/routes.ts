@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { reasonText } from '../client/choice-text.ts'
 import { formatMoney, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
-import { channelName } from '../client/log-lines.ts'
+import { channelName, costText } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
@@ -86,8 +86,10 @@ export function savedLines(rows: readonly RouteState[]): string[] {
 
 function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeading, paint }: Output): string {
   if (attempts.length === 0) return 'No provider was asked: the code is in the inbox, or was not sent.'
-  const blocks = attempts.map(({ at, channel = '', provider = '', outcome = '', choice }) => {
-    const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcome}`
+  const blocks = attempts.map((attempt) => {
+    const { at, channel = '', provider = '', outcome = '', choice } = attempt
+    const cost = costText(attempt)
+    const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcome}${cost && `, ${cost}`}`
     if (!choice) return `${paint.bold(title)}\nNo strategy chose: it follows the order of the route.`
     const table = formatTable(
       [kept('PROVIDER'), kept('PRICE'), kept('CONVERSION'), kept('CODES'), 'PER VERIFIED'],

@@ -113,7 +113,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
       const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(leave)
       const choice = choicesLeft.get(candidate.channel)
       choicesLeft.delete(candidate.channel)
-      const attempt = { ...toTry(candidate, outcome, now, clock.now()), ...(choice && { choice }) }
+      const tried = toTry(candidate, outcome, now, clock.now())
+      const attempt = { ...tried, ...(choice && { choice }), ...(cost && { cost }) }
       tries.push(attempt)
       if (outcome.kind !== 'accepted') {
         const { developerId, id: requestId } = job.request

@@ -1,6 +1,5 @@
 import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/store/analytics.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
-import type { DeliveryTry } from '../domain/model/delivery.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
@@ -9,7 +8,8 @@ import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { OtpSession } from '../domain/model/session.ts'
-import { formatEntry, formatTry } from '../domain/model/request-history.ts'
+import { formatTry } from '../domain/model/attempt-lines.ts'
+import { formatEntry } from '../domain/model/request-history.ts'
 import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -57,7 +57,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   const relayed = createMap<Changed<RelayedMessage>>()
   const sessions = createMap<Changed<OtpSession>>()
   let events: NewEvent[] = []
-  let tries: Array<{ requestId: string; attempt: DeliveryTry }> = []
+  let tries: Array<Extract<Change, { kind: 'try' }>> = []
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
   let hasChanges = false

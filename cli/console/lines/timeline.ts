@@ -1,6 +1,6 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
 import { choiceText } from '../../client/choice-text.ts'
-import { interruptedText, refusedText } from '../../client/log-lines.ts'
+import { costText, interruptedText, refusedText } from '../../client/log-lines.ts'
 import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { eventTone } from './log.ts'
 import { wrap, type Line } from '../spans.ts'
@@ -58,6 +58,7 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
     const details = [
       event.error ?? '',
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
+      costText(event),
       event.providerMessageId ?? '',
       event.interrupted ? interruptedText : '',
       event.providerReply ?? '',

@@ -162,6 +162,8 @@ export type DeliveryTry = {
   isInterrupted?: boolean
   /** Decision of the route's strategy that led to this attempt; absent without one, and in attempts that follow it. */
   choice?: RouteChoice
+  /** Cost of a message that the provider has, or may have; absent if otpd counts no costs. */
+  cost?: MessageCost
 }
 
 /**

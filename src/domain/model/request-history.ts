@@ -1,9 +1,9 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import { attemptsMax } from './code.ts'
-import type { DeliveryTry, FailureClass } from './delivery.ts'
+import { parseTry, tryCode } from './attempt-lines.ts'
+import type { DeliveryTry } from './delivery.ts'
 import type { RefusedSends } from './refused-sends.ts'
-import type { ChoiceReason, ConsideredProvider, LearningStrategy, RouteChoice } from './route-choice.ts'
-import type { Channel, OtpRequest, OtpStatus } from './request.ts'
+import type { OtpRequest, OtpStatus } from './request.ts'
 
 // The history of a request is a text in its own row, to which each change of the request appends: the row is written
 // anyway, and no index leads from a request to its log entries. It also outlives the log, which is kept for less time.
@@ -49,11 +49,7 @@ const typeCodes: Readonly<Partial<Record<LoggedType, string>>> = {
   'session.verified': 'y',
 }
 const statusCodes = { pending: 'p', verified: 'v', failed: 'f', expired: 'e', canceled: 'c' } as const
-const outcomeCodes = { accepted: 'a', refused: 'r', uncertain: 'u' } as const
-const tryCode = 't'
 const refusedCode = 'x'
-/** Follows the outcome of an attempt. */
-const interruptedCode = 'i'
 
 const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =>
   // Each code is the value of one key.
@@ -61,13 +57,9 @@ const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =
 
 const types = invert(typeCodes)
 const statuses = invert<OtpStatus>(statusCodes)
-const outcomes = invert<DeliveryTry['outcome']>(outcomeCodes)
 
 /** Placeholder of a number that only the database knows, which replaces it when it writes the row. */
 export const unknownPlace = '?'
-
-/** Escapes what separates entries and fields, and `unknownPlace`. */
-const escape = (text: string) => encodeURIComponent(text)
 
 /**
  * Writes a log entry of a request as a line of its history.
@@ -83,17 +75,7 @@ export function formatEntry(
   const codes: Readonly<Partial<Record<LogType, string>>> = typeCodes
   const code = `${codes[type] ?? ''}${statusCodes[(status ?? 'pending') as OtpStatus]}`
   const place = seq === undefined ? `~${unknownPlace}` : seq
-  return `${code},${at - createdAt},${place},${detail === null ? '' : escape(detail)}\n`
-}
-
-/** Writes a delivery attempt as a line of the history of its request. */
-export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: DeliveryTry): string {
-  const { at, channel, provider, outcome, error, latencyMs, messageId, reply } = one
-  const fields = [at - createdAt, latencyMs, channel, escape(provider), error ?? '', escape(messageId ?? '')]
-  if (reply !== null || one.choice) fields.push(escape(reply ?? ''))
-  if (one.choice) fields.push(escape(formatChoice(one.choice)))
-  const code = `${tryCode}${outcomeCodes[outcome]}${one.isInterrupted ? interruptedCode : ''}`
-  return `${code},${fields.join(',')}\n`
+  return `${code},${at - createdAt},${place},${detail === null ? '' : encodeURIComponent(detail)}\n`
 }
 
 /**
@@ -125,14 +107,11 @@ export function parseHistory({
   let wrongCodes = 0
   const entries = history.split('\n').flatMap((text, line): HistoryEntry[] => {
     const [codes = '', ...fields] = text.split(',')
-    const [first = '', second = '', third] = codes
-    if (first === tryCode)
-      return parseTry(
-        line,
-        { outcomeCode: second, isInterrupted: third === interruptedCode },
-        fields,
-        createdAt,
-      )
+    const [first = '', second = ''] = codes
+    if (first === tryCode) {
+      const attempt = parseTry(text, createdAt)
+      return attempt ? [{ line, type: 'delivery.attempted', ...attempt }] : []
+    }
     if (first === refusedCode) return [parseRefusals(line, fields, createdAt)]
     const type = types.get(first)
     const status = statuses.get(second)
@@ -169,67 +148,6 @@ function parseRefusals(line: number, fields: string[], createdAt: number): Histo
     nextAt: createdAt + nextAt,
   }
 }
-
-function parseTry(
-  line: number,
-  { outcomeCode, isInterrupted }: { outcomeCode: string; isInterrupted: boolean },
-  fields: string[],
-  createdAt: number,
-): HistoryEntry[] {
-  const [delta, latencyMs, channelName, provider = '', error = '', messageId = '', reply = '', choiceText] =
-    fields
-  // Written by `formatTry`.
-  const channel = channelName as Channel
-  const choice = choiceText === undefined ? undefined : parseChoice(channel, decodeURIComponent(choiceText))
-  const outcome = outcomes.get(outcomeCode)
-  if (outcome === undefined) return []
-  return [
-    {
-      line,
-      type: 'delivery.attempted',
-      at: createdAt + Number(delta),
-      channel,
-      provider: decodeURIComponent(provider),
-      messageId: messageId === '' ? null : decodeURIComponent(messageId),
-      outcome,
-      error: error === '' ? null : (error as FailureClass),
-      reply: reply === '' ? null : decodeURIComponent(reply),
-      latencyMs: Number(latencyMs),
-      ...(isInterrupted && { isInterrupted }),
-      ...(choice && { choice }),
-    },
-  ]
-}
-
-/** Writes the decision of a strategy: `cost best cheap:5000:600:41 good:9000:850:500`, the conversion in thousandths. */
-const formatChoice = ({ strategy, reason, considered }: RouteChoice) =>
-  [strategy, reason, ...considered.map(formatConsidered)].join(' ')
-
-const formatConsidered = ({ provider, price, conversion, samples }: ConsideredProvider) =>
-  [provider, price ?? '', Math.round(conversion * 1000), Math.round(samples)].join(':')
-
-function parseChoice(channel: Channel, text: string): RouteChoice {
-  const [strategy, reason, ...providers] = text.split(' ')
-  return {
-    channel,
-    // Both were written by `formatChoice`.
-    strategy: strategy as LearningStrategy,
-    reason: reason as ChoiceReason,
-    considered: providers.map((fields) => {
-      const [provider = '', price = '', conversion, samples] = fields.split(':')
-      return {
-        provider,
-        price: price === '' ? null : Number(price),
-        conversion: Number(conversion) / 1000,
-        samples: Number(samples),
-      }
-    }),
-  }
-}
-
-/** Removes the providers' ids of messages, which lead to a phone number, and what providers said. */
-export const withoutMessageIds = (history: string): string =>
-  history.replaceAll(new RegExp(`^(${tryCode}(?:[^,\n]*,){6})[^\n]+$`, 'gm'), '$1')
 
 /** Detail of the log entry of a wrong code, such as `1/5`. */
 export const formatAttempt = (attempt: number) => `${attempt}/${attemptsMax}`

@@ -7,6 +7,7 @@ import {
 } from '../model/delivery.ts'
 import { breakdownChange, chargeCounts } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
+import { withCharge } from '../model/attempt-lines.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
 import { noCost, type Price } from '../model/price.ts'
@@ -112,9 +113,8 @@ export function createDeliveryReceipts(
           const closable = readClosable(rows, key.requestId)
           const message = rows.messages(key.requestId).find((one) => one.message === key.message)
           if (!closable || message?.provider !== provider) return { result: undefined, changes: [] }
-          const { priced, costs } = applyCharge({ ...closable, message }, provider, { charge })
-          const changes: Change[] = [...costs, { kind: 'message', message: priced, isNew: false }]
-          return { result: undefined, changes: costs.length > 0 ? changes : [] }
+          const { changes } = applyCharge({ ...closable, message }, provider, { charge })
+          return { result: undefined, changes }
         },
       })
     },
@@ -136,27 +136,23 @@ const messageRows = ({ requestId }: MessageKey) => ({
 /** Decides what a receipt changes. @returns whether the message was reopened for another candidate */
 function applyReceipt(
   { newId, delivery }: Pick<ReceiptNeeds, 'newId' | 'delivery'>,
-  { request, subscribers, message }: ClosableRequest & { message: Message },
+  { subscribers, ...loaded }: ClosableRequest & { message: Message },
   provider: string,
   receipt: Receipt,
   now: number,
 ): Decision<boolean> {
   const { status, failure } = receipt
-  if (message.provider !== provider) return { result: false, changes: [] }
-  const { priced, costs } = applyCharge({ request, message }, provider, receipt)
+  if (loaded.message.provider !== provider) return { result: false, changes: [] }
+  const { request, message, changes } = applyCharge(loaded, provider, receipt)
   const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
-  if (!isNews)
-    return {
-      result: false,
-      changes: costs.length > 0 ? [...costs, { kind: 'message', message: priced, isNew: false }] : [],
-    }
+  if (!isNews) return { result: false, changes }
   if (failure?.class === 'blocked_by_carrier')
-    costs.push(breakdownChange({ ...request, provider }, { blocked: 1 }, now))
+    changes.push(breakdownChange({ ...request, provider }, { blocked: 1 }, now))
   const messageId = message.messageId ?? receipt.messageId
   // The response to the send was lost, so only now does otpd know which message to report.
   const isReportable = message.messageId === null && messageId !== null && delivery.takesReports(provider)
   const received: Message = {
-    ...priced,
+    ...message,
     status,
     messageId,
     failure: failure?.class ?? null,
@@ -182,16 +178,10 @@ function applyReceipt(
       reportDueAt: null,
       ...noCost,
     }
-    return {
-      result: true,
-      changes: [...costs, { kind: 'message', message: reopened, isNew: false }, ...withRequest('queued')],
-    }
+    changes.push({ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued'))
+    return { result: true, changes }
   }
-  const changes: Change[] = [
-    ...costs,
-    { kind: 'message', message: received, isNew: false },
-    ...withRequest(status),
-  ]
+  changes.push({ kind: 'message', message: received, isNew: false }, ...withRequest(status))
   if (status === 'sent') return { result: false, changes }
   const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
   changes.push(
@@ -202,21 +192,29 @@ function applyReceipt(
 }
 
 /**
- * Replaces the estimated price of a message by what its provider charges, in the counts of the day on which it was sent. A
- * repeated charge changes nothing.
+ * Replaces the estimated price of a message by what its provider charges, in the timeline, and in the counts of the day on
+ * which it was sent. A repeated charge changes nothing.
  */
 function applyCharge(
   { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
   provider: string,
   { charge }: Pick<Receipt, 'charge'>,
-): { priced: Message; costs: Change[] } {
-  if (charge === undefined || charge === message.chargedPrice) return { priced: message, costs: [] }
+): Pick<LoadedMessage, 'request' | 'message'> & { changes: Change[] } {
+  if (charge === undefined || charge === message.chargedPrice) return { request, message, changes: [] }
   const [onlyChannel, ...others] = message.channels
   const channel = onlyChannel !== undefined && others.length === 0 ? onlyChannel : request.channel
   const counts = chargeCounts(message, charge)
+  const { messageId } = message
+  const charged = { ...request, history: withCharge(request, { provider, messageId }, charge) }
+  const priced = { ...message, chargedPrice: charge }
   return {
-    priced: { ...message, chargedPrice: charge },
-    costs: [breakdownChange({ ...request, channel, provider }, counts, message.updatedAt)],
+    request: charged,
+    message: priced,
+    changes: [
+      breakdownChange({ ...request, channel, provider }, counts, message.updatedAt),
+      { kind: 'request', request: charged, isNew: false },
+      { kind: 'message', message: priced, isNew: false },
+    ],
   }
 }
 

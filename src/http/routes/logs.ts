@@ -8,6 +8,7 @@ import { attemptsMax } from '../../domain/model/code.ts'
 import { parseRefusedSends } from '../../domain/model/refused-sends.ts'
 import { parseAttempt } from '../../domain/model/request-history.ts'
 import type { DeliveryTry } from '../../domain/model/delivery.ts'
+import { formatPrice, type MessageCost } from '../../domain/model/price.ts'
 import type { LogService } from '../../domain/log/events.ts'
 import { presentChoice, routeChoice } from '../route-choice.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -113,6 +114,20 @@ export const logEntry = object(
           'Of `delivery.attempted`: true if the attempt before it did not end, because the server was killed. Its provider may have sent the code already, so it can arrive twice. Absent otherwise.',
       }),
     ),
+    cost: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            'Of `delivery.attempted`: price of the message, as decimal number; null if it is unknown. Absent if the provider refused the message, or the operator has set no currency.',
+        }),
+      ),
+    ),
+    costEstimated: Type.Optional(
+      Type.Boolean({
+        description:
+          "Of `delivery.attempted`: whether `cost` is the operator's price, as the provider has named none so far.",
+      }),
+    ),
     choice: Type.Optional({
       ...routeChoice,
       description:
@@ -158,8 +173,14 @@ const presentDelivery = (delivery: DeliveryTry) => ({
   providerReply: delivery.reply,
   latencyMs: delivery.latencyMs,
   ...(delivery.isInterrupted && { interrupted: true }),
+  ...(delivery.cost && presentCost(delivery.cost)),
   ...(delivery.choice && { choice: presentChoice(delivery.choice) }),
 })
+
+const presentCost = ({ estimatedPrice, chargedPrice }: MessageCost) => {
+  const price = chargedPrice ?? estimatedPrice
+  return price === null ? { cost: null } : { cost: formatPrice(price), costEstimated: chargedPrice === null }
+}
 
 // The store returns the same object for a new entry that is read again.
 const texts = new WeakMap<RequestEntry, string>()

@@ -54,7 +54,12 @@ const attempt = (fields: Partial<RequestEvent>) =>
     error: null,
     ...fields,
   })
-const accepted = attempt({ outcome: 'accepted', providerMessageId: 'SM1' })
+const accepted = attempt({
+  outcome: 'accepted',
+  providerMessageId: 'SM1',
+  cost: '0.0079',
+  costEstimated: true,
+})
 const refused = attempt({ outcome: 'refused', error: 'unreachable' })
 
 test('a timeline says when each step was, how long after the first, and how it went', () => {
@@ -67,7 +72,7 @@ test('a timeline says when each step was, how long after the first, and how it w
   expect(lines).toEqual([
     '→ code sent',
     '+40 ms  ✗ sms by main: refused  unreachable  240 ms',
-    '+40 ms  ● sms by main: accepted  240 ms  SM1',
+    '+40 ms  ● sms by main: accepted  240 ms  costs 0.0079 (estimated)  SM1',
     '+9 s  ▲ wrong code 1/5',
   ])
 })

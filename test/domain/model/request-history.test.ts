@@ -1,11 +1,6 @@
 import { expect, test } from 'bun:test'
-import {
-  formatEntry,
-  formatTry,
-  parseHistory,
-  withoutMessageIds,
-  withRefusals,
-} from '../../../src/domain/model/request-history.ts'
+import { formatTry, withCharge, withoutMessageIds } from '../../../src/domain/model/attempt-lines.ts'
+import { formatEntry, parseHistory, withRefusals } from '../../../src/domain/model/request-history.ts'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
 
 const attempt: DeliveryTry = {
@@ -56,6 +51,36 @@ test('keeps the decision of a strategy with the attempt that it led to', () => {
     const [parsed] = parse(format({ ...attempt, reply, choice }))
     expect(parsed).toEqual({ line: 0, type: 'delivery.attempted', ...attempt, reply, choice })
   }
+})
+
+test('replaces the estimated price of the message that the provider names, and keeps it once the phone is erased', () => {
+  const estimated = { estimatedPrice: 7_900, chargedPrice: null }
+  const accepted = { ...attempt, outcome: 'accepted', error: null, reply: null, cost: estimated } as const
+  const lost = {
+    ...accepted,
+    outcome: 'uncertain',
+    cost: { estimatedPrice: null, chargedPrice: null },
+  } as const
+  const history =
+    format({ ...accepted, messageId: 'SM1' }) +
+    format(attempt) +
+    format(lost) +
+    format({ ...accepted, messageId: 'SM2' })
+  const charge = (messageId: string | null, price: number) => (text: string) =>
+    withCharge({ history: text, createdAt: 900 }, { provider: 'main', messageId }, price)
+  const costs = (text: string) => parse(text).map((entry) => ('cost' in entry ? entry.cost : null))
+  expect(costs(history)).toEqual([estimated, null, lost.cost, estimated])
+  const charged = charge('SM3', 9_000)(charge('SM1', 8_100)(history))
+  const known = [
+    { ...estimated, chargedPrice: 8_100 },
+    null,
+    { ...lost.cost, chargedPrice: 9_000 },
+    estimated,
+  ]
+  expect(costs(charged)).toEqual(known)
+  expect(costs(withoutMessageIds(charged))).toEqual(known)
+  expect(withoutMessageIds(charged)).not.toMatch(/SM|ERR/)
+  expect(withCharge({ history, createdAt: 900 }, { provider: 'spare', messageId: 'SM1' }, 1)).toBe(history)
 })
 
 test('keeps the sends refused since the last message in one line', () => {

@@ -127,6 +127,22 @@ describeEachDatabase('costs', (database) => {
     expect(message).toMatchObject({ provider: 'main', estimatedPrice: 7_900, chargedPrice: 20_000 })
   })
 
+  test('are in the timeline of the code, with what is only estimated', async () => {
+    const requestId = await send(usPhone(1))
+    const attempts = async () => {
+      const path = `/v1/otp/${requestId}/events` as const
+      const { data } = await service.request<Item[]>('GET', path, { as: owner })
+      return data.filter(({ type }) => type === 'delivery.attempted')
+    }
+    expect(await attempts()).toMatchObject([{ provider: 'main', cost: '0.0079', costEstimated: true }])
+    await receive(requestId, 2, { price: { pricePerMessage: 0.009, currency: 'EUR' } })
+    await service.services.messaging.sendDue()
+    expect(await attempts()).toMatchObject([
+      { provider: 'main', cost: '0.009', costEstimated: false },
+      { provider: 'spare', cost: null },
+    ])
+  })
+
   test('are kept for the provider that failed, and added for the one that took over', async () => {
     const requestId = await send(usPhone(1))
     await receive(requestId, 2, { price: { pricePerMessage: 0.009, currency: 'EUR' } })
