@@ -15,18 +15,23 @@ export type ListEntry = { owner: ListOwner; list: number; key: ListKey }
 /** A position in the order of the keys; exclusive. */
 export type ListRange = { before?: ListKey | undefined } | { after: ListKey }
 
-/** Greater than every key: SQLite sorts numbers before texts. */
+/** Below and above every key: SQLite sorts numbers before texts. */
+const leastKey = -1
 const greatestKey = '~'
 
-type Direction = { bound: '<' | '>'; extreme: 'max' | 'min'; order: 'desc' | 'asc' }
+/** `from` compares keys with the position where a page begins, `to` with the one where it ends at the latest. */
+type Direction = { from: '<' | '>'; to: '<' | '>'; extreme: 'max' | 'min'; order: 'desc' | 'asc' }
 
-const descending: Direction = { bound: '<', extreme: 'max', order: 'desc' }
-const ascending: Direction = { bound: '>', extreme: 'min', order: 'asc' }
+const descending: Direction = { from: '<', to: '>', extreme: 'max', order: 'desc' }
+const ascending: Direction = { from: '>', to: '<', extreme: 'min', order: 'asc' }
 
 /** Up to so many lists, a statement that names each is faster; its cost grows faster than their number. */
 const namedListsMax = 12
 
-/** Creates the function that reads a page of entries from the table. */
+/**
+ * Creates the function that reads a page of entries from the table: those between `range` and `end`, if it is given. A list
+ * that has none there costs next to nothing.
+ */
 export function createListPages(connection: SqliteConnection) {
   const statements = new Map<string, Statement<ListEntry, SQLQueryBindings[]>>()
   const prepare = (name: string, sql: () => string) => {
@@ -36,20 +41,28 @@ export function createListPages(connection: SqliteConnection) {
     return statement
   }
 
-  return ({ owners, lists }: ListSources, range: ListRange, limit: number): ListEntry[] => {
+  return (
+    { owners, lists }: ListSources,
+    range: ListRange,
+    limit: number,
+    end: ListKey | undefined,
+  ): ListEntry[] => {
     const isAscending = 'after' in range
     const direction = isAscending ? ascending : descending
     const start = isAscending ? range.after : (range.before ?? greatestKey)
+    const last = end ?? (isAscending ? greatestKey : leastKey)
     const count = owners.length * lists.length
     if (count === 0) return []
     return count <= namedListsMax
       ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).all(
           start,
+          last,
           limit,
           ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
         )
       : prepare(direction.order, () => mergeSql(direction)).all(
           start,
+          last,
           limit,
           JSON.stringify(owners),
           JSON.stringify(lists),
@@ -58,30 +71,30 @@ export function createListPages(connection: SqliteConnection) {
 }
 
 /** The union of lists whose owners and numbers are parameters; SQLite merges them in the order of their keys. */
-function namedListsSql(count: number, { bound, order }: Direction): string {
+function namedListsSql(count: number, { from, to, order }: Direction): string {
   const selects = Array.from(
     { length: count },
     (_, index) =>
-      `select key, owner, list from lists where owner = ?${2 * index + 3} and list = ?${2 * index + 4} and key ${bound} ?1`,
+      `select key, owner, list from lists where owner = ?${2 * index + 4} and list = ?${2 * index + 5} and key ${from} ?1 and key ${to} ?2`,
   )
-  return `${selects.join(' union all ')} order by key ${order} limit ?2`
+  return `${selects.join(' union all ')} order by key ${order} limit ?3`
 }
 
 /**
  * Merges any number of lists: a recursive query with an order is a priority queue. It begins with the first key of each
  * list; the row that comes first is taken out, and the next key of its list is put in.
  */
-function mergeSql({ bound, extreme, order }: Direction): string {
+function mergeSql({ from, to, extreme, order }: Direction): string {
   const nextKey = (row: string, start: string) =>
-    `(select ${extreme}(key) from lists where owner = ${row}.owner and list = ${row}.list and key ${bound} ${start})`
+    `(select ${extreme}(key) from lists where owner = ${row}.owner and list = ${row}.list and key ${from} ${start} and key ${to} ?2)`
   return `with recursive
     source (owner, list) as materialized (
-      select owners.value, lists.value from json_each(?3) as owners, json_each(?4) as lists),
+      select owners.value, lists.value from json_each(?4) as owners, json_each(?5) as lists),
     page (key, owner, list) as (
       select ${nextKey('source', '?1')}, owner, list from source
       union all
       select ${nextKey('page', 'page.key')}, owner, list from page where key is not null
-      order by 1 ${order} nulls last limit ?2)
+      order by 1 ${order} nulls last limit ?3)
     select key, owner, list from page where key is not null`
 }
 

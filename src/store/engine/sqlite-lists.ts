@@ -201,10 +201,10 @@ export function createLists(
     check(removed, kept.removed, 'removes')
   }
 
-  /** Reads a page of the table, without what is removed. */
-  function storedPage(sources: ListSources, range: ListRange, limit: number): ListKey[] {
+  /** Reads a page of the table up to `end`, without what is removed. */
+  function storedPage(sources: ListSources, range: ListRange, limit: number, end?: ListKey): ListKey[] {
     for (let count = limit; ; count *= 4) {
-      const rows = statements().pages(sources, range, count)
+      const rows = statements().pages(sources, range, count, end)
       const kept = rows.filter(({ owner, list, key }) => !removed.has(owner, list, key))
       // A page of removed entries alone: all requests that were pending are verified.
       if (kept.length >= limit || rows.length < count) return kept.slice(0, limit).map(({ key }) => key)
@@ -221,11 +221,13 @@ export function createLists(
     },
     page(sources, range, limit) {
       catchUp()
-      const stored = storedPage(sources, range, limit)
       const pages = sources.owners.flatMap((owner) =>
         sources.lists.map((list) => added.page(owner, list, range, limit)),
       )
-      return mergePages([stored, ...pages], range, limit)
+      const recent = mergePages(pages, range, limit)
+      // A page of recent entries is full most often; then only what the table has before its last one counts.
+      const end = recent.length === limit ? recent.at(-1) : undefined
+      return mergePages([storedPage(sources, range, limit, end), recent], range, limit)
     },
   }
 
