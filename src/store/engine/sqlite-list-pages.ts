@@ -30,7 +30,7 @@ const namedListsMax = 12
 
 /**
  * Creates the function that reads a page of entries from the table: those between `range` and `end`, if it is given. A list
- * that has none there costs next to nothing.
+ * that has none there is cheap.
  */
 export function createListPages(connection: SqliteConnection) {
   const statements = new Map<string, Statement<ListEntry, SQLQueryBindings[]>>()

@@ -15,7 +15,8 @@ export const contracts = defineNodeFamily({
   description: 'limits and single use over three nodes behind HAProxy, whose clocks are 5 s apart',
   counts: { 'node-rounds': { full: 50, short: 4 }, 'node-window-seconds': { full: 130, short: 0 } },
   async run(trial) {
-    const clocks = skewsMs.map((skewMs) => createProcessClock(trial.folder, Date.now() + skewMs))
+    const clocks = skewsMs.map(() => createProcessClock(trial.folder))
+    for (const [i, clock] of clocks.entries()) clock.setTimeOfDay(skewsMs[i] ?? 0)
     try {
       await checkContracts(trial, 'three nodes at −5, 0 and +5 s', {
         nodeEnv: (i) => clocks[i]?.env ?? {},
