@@ -7,6 +7,7 @@ import type { Clock } from '../../src/domain/model/clock.ts'
 import type { Delivery, DispatchResult, Receipt } from '../../src/domain/model/delivery.ts'
 import { createIds, type NewId } from '../../src/domain/model/ids.ts'
 import type { ClaimedMessage } from '../../src/domain/model/message.ts'
+import type { MessageVariables } from '../../src/domain/model/message-variables.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
 import { createDeliveryAttempts, type PendingResult } from '../../src/domain/otp/delivery-attempts.ts'
@@ -129,8 +130,12 @@ export function createOtpOperations(needs: {
 
   return {
     ...otp,
-    verify: (application: CallingApplication, requestId: string, code: string) =>
-      otp.verify(application, { requestId }, code),
+    verify: (
+      application: CallingApplication,
+      requestId: string,
+      code: string,
+      variables?: MessageVariables,
+    ) => otp.verify(application, { requestId }, code, variables),
     cancel: (application: CallingApplication, requestId: string) => otp.cancel(application, { requestId }),
     newId,
     now: () => clock.now(),

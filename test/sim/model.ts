@@ -1,4 +1,5 @@
 import type { Outcome } from './client.ts'
+import { isSamePayment, type Payment } from './payments.ts'
 import type { SentMessage } from './peers.ts'
 
 /** A request whose send was answered, and the answers to calls about it. */
@@ -6,6 +7,8 @@ export type KnownRequest = {
   id: string
   app: number
   phone: string
+  /** Bound into its code. */
+  payment: Payment | null
   /** By the message that the provider got; empty if none has arrived. */
   code: string
   messages: SentMessage[]
@@ -49,6 +52,12 @@ export function createModel(
       violate('limit in any minute', `${list.length} of ${kind} for application ${app}`)
   }
 
+  /** Checks that the message of a payment shows it, and only that one. */
+  function checkText({ id, payment }: KnownRequest, { text }: SentMessage) {
+    const isShown = payment && text.includes(`Pay ${payment.amount} to ${payment.payee}: `)
+    if (payment ? !isShown : text.includes('Pay ')) violate('a message shows its payment', `${id}: ${text}`)
+  }
+
   const recentIn = (from: readonly KnownRequest[], back: number) =>
     from.at(-1 - (back % Math.max(1, from.length)))
 
@@ -66,10 +75,12 @@ export function createModel(
       known.messages.push(message)
       codes.set(requestId, known)
       const request = byId.get(requestId)
-      if (request) request.code = code
+      if (!request) return
+      request.code = code
+      checkText(request, message)
     },
 
-    onSend(app: number, phone: string, outcome: Outcome) {
+    onSend(app: number, { phone, payment }: Pick<KnownRequest, 'phone' | 'payment'>, outcome: Outcome) {
       const { answer } = outcome
       if (answer?.status !== 201) return
       admit('send', app, outcome)
@@ -81,6 +92,7 @@ export function createModel(
         id,
         app,
         phone,
+        payment,
         code: known.code,
         messages: known.messages,
         wrongAnswers: 0,
@@ -90,9 +102,15 @@ export function createModel(
       }
       requests.push(request)
       byId.set(id, request)
+      for (const message of request.messages) checkText(request, message)
     },
 
-    onVerify(app: number, outcome: Outcome, expected: KnownRequest, guess: string) {
+    onVerify(
+      app: number,
+      outcome: Outcome,
+      expected: KnownRequest,
+      guess: { code: string; payment: Payment | null },
+    ) {
       const { answer } = outcome
       if (!answer || answer.status >= 500) return
       const isWrong = answer.text.includes('"INVALID_CODE"')
@@ -104,11 +122,14 @@ export function createModel(
       if (answer.status === 200) {
         request.successes++
         if (request.successes > 1) violate('a code is right once', id)
-        if (request.code !== '' && guess !== request.code) violate('only the right code is right', id)
+        if (request.code !== '' && guess.code !== request.code) violate('only the right code is right', id)
+        if (!isSamePayment(guess.payment, request.payment))
+          violate('a code is right for its payment alone', `${id}: ${JSON.stringify(guess.payment)}`)
         if (request.isCanceled) violate('a canceled code stays canceled', id)
         return
       }
-      if (guess === request.code) violate('the right code is right', `${id}: ${answer.text}`)
+      if (guess.code === request.code && isSamePayment(guess.payment, request.payment))
+        violate('the right code is right', `${id}: ${answer.text}`)
       request.wrongAnswers++
       if (request.wrongAnswers > attemptsMax) violate('five attempts', id)
     },

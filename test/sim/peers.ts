@@ -5,6 +5,7 @@ export type SentMessage = {
   requestId: string
   phone: string
   code: string
+  text: string
   messageId: string
   provider: string
   callbackPath: string | null
@@ -22,10 +23,10 @@ export function createSimulatedProvider(
     setFault: (changed: typeof fault) => void (fault = changed),
     peer({ body }: PeerRequest): PeerResponse {
       const { data } = JSON.parse(body) as {
-        data: { requestId: string; phone: string; code: string; callbackUrl: string | null }
+        data: { requestId: string; phone: string; code: string; text: string; callbackUrl: string | null }
       }
       const messageId = `${name}-${++count}`
-      const { requestId, phone, code, callbackUrl } = data
+      const { requestId, phone, code, text, callbackUrl } = data
       const callbackPath = callbackUrl === null ? null : new URL(callbackUrl).pathname
       if (fault === 'errors' && chance.happens(0.7))
         return chance.choose([
@@ -35,7 +36,7 @@ export function createSimulatedProvider(
           { status: 200, body: 'not JSON' },
         ])
       // A provider that has sent the message, and says that it has not.
-      onMessage({ requestId, phone, code, messageId, provider: name, callbackPath })
+      onMessage({ requestId, phone, code, text, messageId, provider: name, callbackPath })
       if (fault === 'lies' && chance.happens(0.3)) return { status: 500, body: 'failed' }
       return { status: 202, body: JSON.stringify({ messageId }) }
     },

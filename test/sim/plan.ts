@@ -1,9 +1,17 @@
 import { createChance } from './chance.ts'
+import { payments, repetitions, type Repetition } from './payments.ts'
 
 /** One thing that happens. Numbers choose among what is there at that time, so that a step can be left out. */
 export type Step = { at: number } & (
-  | { kind: 'send'; app: number; phone: number }
-  | { kind: 'verify'; request: number; guess: 'right' | 'wrong'; times: number; byPhone: boolean }
+  | { kind: 'send'; app: number; phone: number; payment: number | null }
+  | {
+      kind: 'verify'
+      request: number
+      guess: 'right' | 'wrong'
+      times: number
+      byPhone: boolean
+      payment: Repetition
+    }
   | { kind: 'resend' | 'cancel' | 'get' | 'receipt'; request: number }
   | { kind: 'list'; app: number }
   | { kind: 'rotate'; app: number }
@@ -27,6 +35,9 @@ const minute = 60_000
 /** Makes the plan of a seed: calls of several applications and what goes wrong meanwhile, in about `untilMs`. */
 export function makePlan(seed: number, untilMs = 20 * minute): Plan {
   const chance = createChance(seed, 'plan')
+  // A second source: the plans of seeds that once failed stay as they are otherwise.
+  const paid = createChance(seed, 'payments')
+  const payment = () => (paid.happens(0.3) ? paid.between(0, payments.length - 1) : null)
   const steps: Step[] = []
   const app = () => chance.between(0, 3)
   const phone = () => chance.between(0, 39)
@@ -34,7 +45,7 @@ export function makePlan(seed: number, untilMs = 20 * minute): Plan {
   const request = () => (chance.happens(0.7) ? chance.between(0, 4) : chance.between(0, 200))
   const forMs = () => Math.floor(chance.around(chance.choose([2_000, 30_000, 3 * minute])))
   const weights: Array<[weight: number, make: (at: number) => Step]> = [
-    [30, (at) => ({ at, kind: 'send', app: app(), phone: phone() })],
+    [30, (at) => ({ at, kind: 'send', app: app(), phone: phone(), payment: payment() })],
     [
       30,
       (at) => ({
@@ -44,6 +55,7 @@ export function makePlan(seed: number, untilMs = 20 * minute): Plan {
         guess: chance.happens(0.55) ? 'right' : 'wrong',
         times: chance.choose([1, 1, 1, 1, 2, 3, 8]),
         byPhone: chance.happens(0.3),
+        payment: paid.happens(0.7) ? 'same' : paid.choose(repetitions),
       }),
     ],
     [5, (at) => ({ at, kind: 'resend', request: request() })],

@@ -1,6 +1,7 @@
 import { signatureHeaders } from '../../src/shared/webhook-signature.ts'
 import type { Plan, Step } from './plan.ts'
 import { noFaults } from './network.ts'
+import { payments, repeatPayment, type Payment } from './payments.ts'
 import { providerSecret, type Simulation } from './simulation.ts'
 
 const share = 0.4
@@ -17,34 +18,39 @@ export function play(simulation: Simulation, step: Step): void {
     begin()
     scheduler.after(forMs, end)
   }
-  const send = async (app: number, phoneIndex: number) => {
+  const send = async (app: number, phoneIndex: number, payment: Payment | null) => {
     const phone = simulation.phone(phoneIndex)
     const outcome = await client.call('POST', '/v1/otp/send', {
       headers: appAt(app).headers,
-      body: { phone },
+      body: { phone, ...(payment && { template: 'payment', variables: payment }) },
     })
-    model.onSend(app, phone, outcome)
+    model.onSend(app, { phone, payment }, outcome)
   }
   const request = 'request' in step ? model.recent(step.request) : undefined
   switch (step.kind) {
     case 'send':
-      void send(step.app, step.phone)
+      void send(step.app, step.phone, payments[step.payment ?? -1] ?? null)
       break
     case 'burst':
-      for (const phone of step.phones) void send(step.app, phone)
+      for (const phone of step.phones) void send(step.app, phone, null)
       break
     case 'verify': {
       if (!request) break
       const wrong = String((Number(request.code || '1') + 1) % 1_000_000).padStart(6, '0')
       const code = step.guess === 'right' && request.code !== '' ? request.code : wrong
-      const body = step.byPhone ? { phone: request.phone, code } : { requestId: request.id, code }
+      const payment = repeatPayment(request.payment, step.payment)
+      const body = {
+        ...(step.byPhone ? { phone: request.phone } : { requestId: request.id }),
+        code,
+        ...(payment && { variables: payment }),
+      }
       for (let time = 0; time < step.times; time++)
         void client
           .call('POST', '/v1/otp/verify', { headers: appAt(request.app).headers, body })
           .then((outcome) =>
             step.byPhone && outcome.answer?.status !== 200
               ? undefined
-              : model.onVerify(request.app, outcome, request, code),
+              : model.onVerify(request.app, outcome, request, { code, payment }),
           )
       break
     }

@@ -39,7 +39,12 @@ export const sabotages: readonly Sabotage[] = [
     [
       ['codes have a modulo bias', 'if (number < unbiasedBelow) return', 'if (number >= 0) return'],
       ['codes do not depend on the salt', '.update(salt)', ''],
-      ['the hash of a code is that of any request', '`${requestId}${code}`', '`${code}`'],
+      ['the hash of a code is that of any request', '${requestId}${code}`', '${code}`'],
+      [
+        'the code of a payment is right for any other',
+        '`${bindingText(variables)}${requestId}',
+        '`${requestId}',
+      ],
       ['leading zeros are cut', ".padStart(codeDigits, '0')", ''],
     ],
   ),
@@ -302,12 +307,8 @@ export const sabotages: readonly Sabotage[] = [
         'if (entries.length === 0) return\n      ownSeq',
         'if (entries.length >= 0) return\n      ownSeq',
       ],
-      ['moved entries are not inserted', 'statements().insert.run(owner, list, key)\n', ''],
-      [
-        'removals miss the table',
-        'for (const list of change.remove) statements().remove.run(owner, list, key)\n',
-        '',
-      ],
+      ['moved entries are not inserted', '        [added, insert],\n', ''],
+      ['removals miss the table', '        [removed, remove],\n', ''],
       [
         'changes are deleted before they are moved',
         "deleteChanges: connection.prepare('delete from list_changes where seq < ?')",

@@ -53,6 +53,11 @@ export async function createShop({ call }: Client): Promise<Shop> {
           'x-api-key': app.apiKey,
         },
       })
+      const template = await call('PUT', `/v1/applications/${app.id}/templates/payment`, {
+        headers,
+        body: { texts: { en: 'Pay {amount} to {payee}: {code}' } },
+      })
+      if (template.answer?.status !== 200) throw new Error(`the template: ${template.answer?.text}`)
       const url = `https://${receiverHost}/${app.id}`
       const webhook = await create<{ id: string }>('/v1/webhooks', headers, {
         appId: app.id,

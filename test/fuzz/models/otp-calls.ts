@@ -17,13 +17,38 @@ import { createContent } from './bodies.ts'
 
 /** A call or, from `cancel in a body` on, an ordinary transaction. `target` counts back from the newest request. */
 export type OtpCall =
-  | { kind: 'send'; app: number; phone: string; clientIp: string | null; key: number | null; fails: Fails }
+  | {
+      kind: 'send'
+      app: number
+      phone: string
+      clientIp: string | null
+      key: number | null
+      fails: Fails
+      payment: Payment | null
+    }
   | { kind: 'resend' | 'cancel' | 'revert'; app: number; target: number }
-  | { kind: 'verify'; app: number; target: number; distance: number }
+  | {
+      kind: 'verify'
+      app: number
+      target: number
+      distance: number
+      repeats: 'the payment' | 'another' | 'none'
+    }
   | { kind: 'attempt'; target: number; message: number; result: DispatchResult; key: number | null }
   | { kind: 'receipt'; target: number; status: 'sent' | 'delivered' | 'undelivered' }
   | { kind: 'cancel in a body'; app: number; target: number }
   | { kind: 'disable' | 'enable' | 'rotate' | 'unlock' | 'fail in a body' | 'stall'; app: number }
+
+/** Differ in one value, or have the characters of another one in the other. */
+const payments = [
+  { amount: '9.99 EUR', payee: 'Ada Books' },
+  { amount: '99.9 EUR', payee: 'Ada Books' },
+  { amount: '9.9', payee: '9 EUR Ada Books' },
+]
+type Payment = (typeof payments)[number]
+
+/** Template of each application, which shows a payment. */
+export const paymentTemplate = { name: 'payment', locale: 'en', text: '{code}: {amount} to {payee}' }
 
 /** Whether the database refuses the request, or refuses it once it has changed. */
 type Fails = 'never' | 'insert' | 'change'
@@ -42,6 +67,7 @@ export const otpCall: fc.Arbitrary<OtpCall> = fc.oneof(
       phone: fc.constantFrom('+31611110001', '+31611110002', '+31611120003', '+14155552671'),
       clientIp: fc.constantFrom(null, '203.0.113.1'),
       key,
+      payment: fc.constantFrom(null, null, ...payments),
       fails: fc.constantFrom<Fails>('never', 'never', 'never', 'never', 'never', 'never', 'insert', 'change'),
     }),
   },
@@ -52,6 +78,7 @@ export const otpCall: fc.Arbitrary<OtpCall> = fc.oneof(
       app,
       target,
       distance: fc.constantFrom(0, 0, 1, 1, 1),
+      repeats: fc.constantFrom('the payment', 'the payment', 'another', 'none'),
     }),
   },
   {
@@ -109,6 +136,10 @@ export async function createOtpContent(): Promise<OtpContent> {
     const developer = await service.createDeveloper()
     for (let i = 0; i < 2; i++) {
       const created = await service.createApplication(developer)
+      const { name, locale, text } = paymentTemplate
+      const template = `/v1/applications/${created.id}/templates/${name}`
+      const texts = { [locale]: text }
+      expect((await service.request('PUT', template, { as: developer, body: { texts } })).status).toBe(200)
       const { clientId, clientSecret, apiKey } = created
       const credentials = { clientId, clientSecret, apiKey }
       applications.push({ caller: await service.services.appAuth.authenticate(credentials), credentials })
@@ -131,6 +162,9 @@ export async function createOtpContent(): Promise<OtpContent> {
 
 const toCode = (request: CodeSource, distance: number) =>
   String((Number(deriveCode(testKeys, request)) + distance) % 1_000_000).padStart(6, '0')
+
+/** Error of a call that verified a wrong code, or that of another payment. */
+export const wrongIsVerified = 'a wrong code was verified'
 
 /** Makes a call. */
 export async function perform(
@@ -161,16 +195,31 @@ export async function perform(
           earlierBodyHashes: [],
         }
       : undefined
+  /** Verifies a code, and checks the payment apart from what the plain model does, whose code is the same. */
+  async function verify({ distance, repeats }: Extract<OtpCall, { kind: 'verify' }>) {
+    const sent = request?.template?.variables ?? null
+    const another = payments[(payments.findIndex((payment) => payment.amount === sent?.amount) + 1) % 3]
+    const variables = { 'the payment': sent, another, none: null }[repeats] ?? undefined
+    const code = request ? toCode(request, distance) : '000000'
+    const result = await own.verify(await authenticate(), requestId, code, variables)
+    if (distance !== 0 || variables?.amount !== sent?.amount) throw new Error(wrongIsVerified)
+    return result
+  }
   switch (one.kind) {
     case 'send': {
-      const { phone, clientIp, fails } = one
-      const input = { phone, locale: locales[fails], ...(clientIp !== null && { clientIp }) }
+      const { phone, clientIp, fails, payment } = one
+      const input = {
+        phone,
+        locale: locales[fails],
+        ...(clientIp !== null && { clientIp }),
+        ...(payment && { template: paymentTemplate.name, variables: payment }),
+      }
       return own.send(await authenticate(), input, scope)
     }
     case 'resend':
       return own.resend(await authenticate(), { requestId })
     case 'verify':
-      return own.verify(await authenticate(), requestId, request ? toCode(request, one.distance) : '000000')
+      return verify(one)
     case 'cancel':
       return own.cancel(await authenticate(), requestId)
     case 'revert':

@@ -12,7 +12,15 @@ import * as operations from '../../helpers/otp-operations.ts'
 import { readOpened } from '../../helpers/sealed-rows.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { defineModel, type Session } from './model.ts'
-import { createOtpContent, otpCall, perform, plans, type OtpCall, type OtpContent } from './otp-calls.ts'
+import {
+  createOtpContent,
+  otpCall,
+  perform,
+  plans,
+  wrongIsVerified,
+  type OtpCall,
+  type OtpContent,
+} from './otp-calls.ts'
 import { createProcesses, type Process } from './processes.ts'
 
 /** A call, and how long the clock moves before it, if it is the first of those that run at the same time. */
@@ -130,7 +138,8 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
         const salt = new Uint8Array(16)
         seededBytes(number + 2_000_000)(salt)
         const codeSalt = salt.toBase64({ alphabet: 'base64url', omitPadding: true })
-        requests.unshift({ id, codeSalt, phone: one.phone, environment: 'live' })
+        const template = one.payment && { variables: one.payment }
+        requests.unshift({ id, codeSalt, phone: one.phone, environment: 'live', template })
       }
       return id
     },
@@ -223,6 +232,7 @@ function startSession({ content, applications }: OtpContent): Session<Call> {
       const started = await startAll(calls, real)
       for (const { release } of started) release()
       const ends = await Promise.all(started.map(({ done }) => done))
+      for (const { outcome } of ends) expect(toText(outcome)).not.toContain(wrongIsVerified)
       // An attempt and its early receipt have several transactions each, whose order may decide between two receipts.
       fc.pre(!areInterleaved(started))
       const order = started
