@@ -26,13 +26,14 @@ export function createClient(needs: {
 }) {
   const { scheduler, chance, trace } = needs
   let count = 0
+  const open = new Set<Promise<Outcome>>()
 
   return {
     /** Calls the API. Never rejects: without a server, or if it ends, there is no answer. */
     call(method: string, path: string, { headers = {}, body }: CallOptions = {}): Promise<Outcome> {
       const number = ++count
       const startedAt = scheduler.now()
-      return new Promise((resolve) => {
+      const outcome = new Promise<Outcome>((resolve) => {
         const finish = (answer: Answer | undefined) => {
           trace(`call ${number} ${method} ${path} ${answer?.status ?? 'no answer'}`)
           resolve({ startedAt, endedAt: scheduler.now(), answer })
@@ -59,7 +60,13 @@ export function createClient(needs: {
             .catch(() => {})
         })
       })
+      open.add(outcome)
+      void outcome.then(() => open.delete(outcome))
+      return outcome
     },
+
+    /** Resolves when the calls that are under way have ended. */
+    whenAnswered: () => Promise.all(open),
   }
 }
 
