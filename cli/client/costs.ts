@@ -8,13 +8,16 @@ export function sumCosts(rows: readonly CostRow[]) {
   const sum = (pick: (row: CostRow) => number | null | undefined) =>
     rows.reduce((total, row) => total + (pick(row) ?? 0), 0)
   const [cost, verified] = [sum(costOf), sum(({ verified }) => verified)]
+  const relayedCost = sum((row) => Number(row.relayedCost ?? 0))
   return {
     sent: sum(({ sent }) => sent),
     verified,
+    relayed: sum(({ relayed }) => relayed),
     cost,
+    relayedCost,
     estimatedCost: sum(({ estimatedCost }) => Number(estimatedCost ?? 0)),
     unpriced: sum(({ unpriced }) => unpriced),
-    costPerVerified: verified === 0 ? null : cost / verified,
+    costPerVerified: verified === 0 ? null : (cost - relayedCost) / verified,
     saved: rows.every(({ saved }) => saved === null) ? null : sum(({ saved }) => Number(saved ?? 0)),
   }
 }

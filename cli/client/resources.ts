@@ -27,7 +27,15 @@ type MissingBefore<T, Name extends keyof T> = Omit<T, Name> & Partial<Pick<T, Na
 
 export type BreakdownRow = MissingBefore<
   ResponseData<'GET', '/v1/analytics/breakdown'>[number],
-  'blocked' | 'medianSeconds' | 'currency' | 'cost' | 'estimatedCost' | 'costPerVerified' | 'unpriced'
+  | 'blocked'
+  | 'medianSeconds'
+  | 'currency'
+  | 'cost'
+  | 'estimatedCost'
+  | 'costPerVerified'
+  | 'unpriced'
+  | 'relayed'
+  | 'relayedCost'
 >
 export type ProviderState = MissingBefore<ResponseData<'GET', '/v1/providers'>[number], 'recentRefusals'>
 export type GuardState = MissingBefore<ResponseData<'GET', '/v1/guard'>, 'allowances' | 'relays' | 'pool'>

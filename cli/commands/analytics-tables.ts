@@ -13,9 +13,11 @@ const nameOf = ({ name, key }: BreakdownRow) => printable(name ?? key ?? 'unknow
 export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }: Output) {
   if (rows.length === 0) return 'No codes in this time.'
   const currency = rows[0]?.currency ?? null
+  const hasRelayed = rows.some(({ relayed }) => (relayed ?? 0) > 0)
   const headings: Heading[] = [
     by.toUpperCase(),
     kept('SENT'),
+    ...(hasRelayed ? [optional('RELAYED')] : []),
     optional('DELIVERED'),
     optional('UNDELIVERED'),
     kept('VERIFIED'),
@@ -28,6 +30,7 @@ export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }:
   const cells = rows.map((row) => [
     nameOf(row),
     formatNumber(row.sent),
+    ...(hasRelayed ? [countText(row.relayed)] : []),
     countText(row.delivered),
     countText(row.undelivered),
     formatNumber(row.verified),
@@ -51,6 +54,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
     nameOf(row),
     printable(row.provider),
     formatNumber(row.sent),
+    ...(total.relayed > 0 ? [formatNumber(row.relayed)] : []),
     formatNumber(row.verified),
     `${Math.round(row.conversion)}%`,
     formatMoney(row.cost),
@@ -63,6 +67,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
       'COUNTRY',
       'PROVIDER',
       kept('SENT'),
+      ...(total.relayed > 0 ? [optional('RELAYED')] : []),
       kept('VERIFIED'),
       optional('CONVERSION'),
       kept(`COST (${currency})`),
@@ -75,12 +80,17 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
   const perVerified =
     total.costPerVerified === null ? '' : `, ${formatMoney(total.costPerVerified)} per verified code`
   const notes = [
-    `Total: ${formatMoney(total.cost)} ${currency} for ${formatNumber(total.sent)} messages${perVerified}`,
+    `Total: ${formatMoney(total.cost)} ${currency} for ${formatNumber(total.sent + total.relayed)} messages${perVerified}`,
     ...(total.saved === null
       ? []
       : [`Strategies ${savedText(total.saved, currency)}, compared with the fixed order`]),
     ...(total.estimatedCost > 0
       ? [`Estimated by your prices: ${formatMoney(total.estimatedCost)} ${currency}`]
+      : []),
+    ...(total.relayed > 0
+      ? [
+          `Codes of other systems: ${formatNumber(total.relayed)} messages for ${formatMoney(total.relayedCost)} ${currency}, not in the cost per verified code`,
+        ]
       : []),
     ...(total.unpriced > 0
       ? [`Without a price: ${formatNumber(total.unpriced)} messages, which are not in the cost`]

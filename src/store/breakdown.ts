@@ -22,6 +22,8 @@ const breakdownColumns = {
   cost: 'cost',
   estimatedCost: 'estimated_cost',
   unpriced: 'unpriced',
+  relayed: 'relayed',
+  relayedCost: 'relayed_cost',
   blocked: 'blocked',
   verified5s: 'verified_5s',
   verified10s: 'verified_10s',
@@ -37,7 +39,12 @@ const breakdownKeyNames = ['day', 'developer_id', 'app_id', 'country', 'channel'
 const onConflict = addOnConflict('breakdown_counts', breakdownKeyNames, breakdownColumnNames)
 
 /** Costs of days before `costsFrom` are in another currency. */
-const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>(['cost', 'estimatedCost', 'unpriced'])
+const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>([
+  'cost',
+  'estimatedCost',
+  'unpriced',
+  'relayedCost',
+])
 
 /** Name in `meta` of the currency of costs, and of the first day whose costs are in no other. */
 const costCurrencyName = 'cost_currency'

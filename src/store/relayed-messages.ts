@@ -64,8 +64,9 @@ export function createRelayedMessageStore(
 
     find: (id) => andThen(find({ id }), ([row]) => row && toRelayedMessage(sealing, row)),
 
-    async update({ id, status, messageId, outcome }) {
-      await executor.update(messages).set({ status, messageId, outcome }).where(eq(messages.id, id))
+    async update({ id, status, messageId, outcome, chargedPrice }) {
+      const changed = { status, messageId, outcome, chargedPrice }
+      await executor.update(messages).set(changed).where(eq(messages.id, id))
     },
 
     async listPhones(after, limit) {

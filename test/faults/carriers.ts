@@ -161,10 +161,11 @@ async function createTwoNodes(trial: Trial): Promise<Nodes> {
   const homes = ['node-0', 'node-1'].map((name) => makeHome(trial, name))
   const servers: RunningServer[] = []
   let turn = 0
-  async function start(index: number) {
+  /** Starts a node as a supervisor does: on a busy machine, the database may not answer in time. */
+  async function start(index: number, triesLeft = 5): Promise<void> {
     const home = homes[index]
     if (!home) throw new Error('there is no such node')
-    servers[index] = await startServer({
+    const starting = startServer({
       home: home.home,
       dataDir: null,
       args: ['--config', home.config],
@@ -176,6 +177,12 @@ async function createTwoNodes(trial: Trial): Promise<Nodes> {
         OTPD_NODE: `node-${index}`,
       },
     })
+    try {
+      servers[index] = await starting
+    } catch (error) {
+      if (triesLeft === 0) throw error
+      await start(index, triesLeft - 1)
+    }
   }
   return {
     description: 'two nodes on PostgreSQL',
@@ -190,8 +197,7 @@ async function createTwoNodes(trial: Trial): Promise<Nodes> {
     async kill(choice) {
       const index = Math.floor(choice * servers.length)
       await servers[index]?.stop('SIGKILL')
-      // As a supervisor does: on a busy machine, the database may not answer in time.
-      await start(index).catch(() => start(index))
+      await start(index)
     },
     pass: (ms) => Bun.sleep(ms),
     async stop() {

@@ -37,6 +37,8 @@ describeEachDatabase('the breakdown of requests', (database) => {
       cost: 0,
       estimatedCost: 0,
       unpriced: 0,
+      relayed: 0,
+      relayedCost: 0,
       blocked: 0,
       verified5s: 0,
       verified10s: 0,

@@ -23,7 +23,7 @@ export function totalLines(
   const facts: [name: string, value: string][] = [
     [`COST (${currency})`, formatMoney(total.cost)],
     ['PER VERIFIED CODE', formatMoney(total.costPerVerified)],
-    ['MESSAGES', formatNumber(total.sent)],
+    ['MESSAGES', formatNumber(total.sent + total.relayed)],
     ['VERIFIED', formatNumber(total.verified)],
   ]
   const columnWidth = Math.min(24, Math.floor((width - 1) / facts.length))
@@ -33,6 +33,9 @@ export function totalLines(
   ]
   const notes = [
     ...(total.estimatedCost > 0 ? [`estimated by prices: ${formatMoney(total.estimatedCost)}`] : []),
+    ...(total.relayed > 0
+      ? [`codes of other systems: ${formatNumber(total.relayed)} for ${formatMoney(total.relayedCost)}`]
+      : []),
     ...(total.unpriced > 0 ? [`without a price: ${formatNumber(total.unpriced)} messages`] : []),
   ]
   return [

@@ -61,7 +61,7 @@ function CostsView({ width, height }: ScreenProps) {
       <Lines lines={heading} width={width} />
       <ListTable
         list={list}
-        columns={columnsFor(dearest, barWidth(width), totals.saved !== null, theme)}
+        columns={columnsFor(dearest, barWidth(width), totals, theme)}
         width={width}
         empty={currency === null && rows.length > 0 ? noCurrency : noMessages}
       />
@@ -74,10 +74,16 @@ function CostsView({ width, height }: ScreenProps) {
   )
 }
 
-const columnsFor = (dearest: number, size: number, hasSavings: boolean, theme: Theme): Column<CostRow>[] => [
+const columnsFor = (
+  dearest: number,
+  size: number,
+  { saved, relayed }: ReturnType<typeof sumCosts>,
+  theme: Theme,
+): Column<CostRow>[] => [
   { title: 'COUNTRY', width: 12, grow: 2, maxWidth: 28, cell: ({ key, name }) => name ?? key ?? 'unknown' },
   { title: 'PROVIDER', width: 8, grow: 1, maxWidth: 24, cell: ({ provider }) => provider },
   { title: 'SENT', width: 7, align: 'right', cell: ({ sent }) => formatNumber(sent) },
+  ...(relayed > 0 ? [relayedColumn] : []),
   {
     title: 'VERIFIED',
     width: 8,
@@ -107,17 +113,26 @@ const columnsFor = (dearest: number, size: number, hasSavings: boolean, theme: T
     align: 'right',
     cell: ({ costPerVerified }) => formatMoney(costPerVerified),
   },
-  ...(hasSavings ? [savedColumn] : []),
+  ...(saved === null ? [] : [savedColumn]),
   {
     title: '',
     width: size,
-    dropPriority: hasSavings ? 6 : 1,
+    dropPriority: saved === null ? 1 : 6,
     cell: ({ costPerVerified }) => ({
       text: costBar(Number(costPerVerified ?? 0), dearest, size, theme),
       paint: theme.paint.cyan,
     }),
   },
 ]
+
+/** Messages with codes of other systems. */
+const relayedColumn: Column<CostRow> = {
+  title: 'RELAYED',
+  width: 7,
+  align: 'right',
+  dropPriority: 5,
+  cell: ({ relayed }) => formatNumber(relayed),
+}
 
 const savedColumn: Column<CostRow> = {
   title: 'SAVED',

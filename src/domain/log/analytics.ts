@@ -17,7 +17,7 @@ import type {
   CostCurrency,
   DayCounts,
 } from '../store/analytics.ts'
-import { keysOf } from '../../shared/fields.ts'
+import { keysOf, pick } from '../../shared/fields.ts'
 
 const activeDays = 30
 
@@ -60,7 +60,7 @@ export type BreakdownItem = Omit<BreakdownRow, CostCount> & {
 export type ItemCosts = Record<CostCount, number> & {
   /** ISO 4217. */
   currency: string
-  /** Rounded to millionths; null without verified codes. */
+  /** Without the cost of relayed codes. Rounded to millionths; null without verified codes. */
   costPerVerified: number | null
 }
 
@@ -255,12 +255,10 @@ const addCounts = ({ key, ...a }: BreakdownRow, b: BreakdownRow): BreakdownRow =
   return sums
 }
 
-const toCosts = ({ cost, estimatedCost, unpriced, verified }: BreakdownRow, currency: string): ItemCosts => ({
+const toCosts = (row: BreakdownRow, currency: string): ItemCosts => ({
   currency,
-  cost,
-  estimatedCost,
-  unpriced,
-  costPerVerified: verified === 0 ? null : Math.round(cost / verified),
+  ...pick(row, ['cost', 'estimatedCost', 'relayedCost', 'unpriced']),
+  costPerVerified: row.verified === 0 ? null : Math.round((row.cost - row.relayedCost) / row.verified),
 })
 
 /** A code can be sent more than once, and verified where the message was counted on another day. */

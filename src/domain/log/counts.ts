@@ -1,4 +1,4 @@
-import { inboxProvider } from '../model/delivery.ts'
+import { inboxProvider, type DeliveryTry } from '../model/delivery.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { MessageCost } from '../model/price.ts'
 import type { BreakdownChanges, CostCount, CountChanges, CountName } from '../store/analytics.ts'
@@ -7,6 +7,9 @@ import { utcDay } from './analytics.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 type Counts = { [N in CountName]?: number }
+/** A message or request, as the breakdown counts it. */
+type Counted = Pick<OtpRequest, 'developerId' | 'appId' | 'environment' | 'country' | 'channel' | 'provider'>
+type CostCounts = { [N in CostCount]?: number }
 
 /** Adds to the developer's counts of a day. */
 export const countChange = (
@@ -33,26 +36,37 @@ export function inEnvironment(environment: Environment, counts: Counts): CountCh
  * Adds to the counts of today by application, country, channel and provider. Messages of test applications count without
  * channel and provider, as no provider gets them.
  */
-export function breakdownChange(
-  { developerId, appId, environment, country, channel, provider }: OtpRequest,
-  counts: BreakdownChanges,
-  now: number,
-): Change {
+export function breakdownChange(message: Counted, counts: BreakdownChanges, now: number): Change {
+  const { developerId, appId, environment, country, channel, provider } = message
   const route = environment === 'test' ? { channel: null, provider: null } : { channel, provider }
   return { kind: 'breakdown', key: { developerId, appId, day: utcDay(now), country, ...route }, counts }
 }
 
 /** Counts what a message costs. */
-export function costCounts({ estimatedPrice, chargedPrice }: MessageCost): { [N in CostCount]?: number } {
+export function costCounts({ estimatedPrice, chargedPrice }: MessageCost): CostCounts {
   if (chargedPrice !== null) return { cost: chargedPrice }
   return estimatedPrice === null ? { unpriced: 1 } : { cost: estimatedPrice, estimatedCost: estimatedPrice }
 }
 
+/** Counts the attempts that the fraud filter of a provider stopped. */
+export const blockedChanges = (
+  message: Omit<Counted, 'channel' | 'provider'>,
+  tries: readonly DeliveryTry[],
+  now: number,
+): Change[] =>
+  tries
+    .filter(({ error }) => error === 'blocked_by_carrier')
+    .map(({ channel, provider }) => breakdownChange({ ...message, channel, provider }, { blocked: 1 }, now))
+
 /** Replaces what was counted for a message, now that its provider has named the price. */
-export function chargeCounts(before: MessageCost, chargedPrice: number): { [N in CostCount]?: number } {
+export function chargeCounts(before: MessageCost, chargedPrice: number): CostCounts {
   const { cost = 0, estimatedCost = 0, unpriced = 0 } = costCounts(before)
   return { cost: chargedPrice - cost, estimatedCost: -estimatedCost, unpriced: -unpriced }
 }
+
+/** Adds to the counts of a message with a code of another system the part of the cost that is its own. */
+export const relayedCounts = (counts: CostCounts): CostCounts =>
+  counts.cost === undefined ? counts : { ...counts, relayedCost: counts.cost }
 
 /** Counts a new request, and its message if it stays in the inbox. A provider's message counts once it was handed over. */
 export const newRequestCounts = ({ provider }: OtpRequest): BreakdownChanges => ({

@@ -1,12 +1,16 @@
 import type { RelayKind } from '../../shared/event-kinds.ts'
 import { deliveriesTo, toIsoTime } from './events.ts'
 import { writeWebhookBody } from '../model/webhook-body.ts'
+import type { MessageCost } from '../model/price.ts'
 import type { NewId } from '../model/ids.ts'
 import type { RelayedMessage, RelayOutcome } from '../model/relayed-message.ts'
 import type { Change, EventSubscriber } from '../store/operation.ts'
 
 /** A message as its events show it. */
-export type RelayedFacts = Omit<RelayedMessage, 'provider' | 'messageId' | 'status' | 'outcome'> & {
+export type RelayedFacts = Omit<
+  RelayedMessage,
+  'provider' | 'messageId' | 'status' | 'outcome' | keyof MessageCost
+> & {
   /** The caller's W3C trace context. */
   traceparent?: string | undefined
 }

@@ -1,4 +1,5 @@
 import { dayMs } from '../../shared/durations.ts'
+import type { MessageCost } from './price.ts'
 import type { Channel, OtpRequest } from './request.ts'
 
 /**
@@ -16,17 +17,18 @@ export type RelayedMessage = Pick<
   | 'country'
   | 'clientIp'
   | 'createdAt'
-> & {
-  channel: Channel
-  /** Provider that has, or may have, the message. */
-  provider: string
-  /** The provider's id of the message. */
-  messageId: string | null
-  /** `unknown`: the provider may have it, for example after a timeout. */
-  status: 'sent' | 'unknown' | 'delivered' | 'undelivered'
-  /** Whether the code was entered, as its caller reports; null if it did not. */
-  outcome: RelayOutcome | null
-}
+> &
+  MessageCost & {
+    channel: Channel
+    /** Provider that has, or may have, the message. */
+    provider: string
+    /** The provider's id of the message. */
+    messageId: string | null
+    /** `unknown`: the provider may have it, for example after a timeout. */
+    status: 'sent' | 'unknown' | 'delivered' | 'undelivered'
+    /** Whether the code was entered, as its caller reports; null if it did not. */
+    outcome: RelayOutcome | null
+  }
 
 export const relayOutcomes = ['verified', 'failed'] as const
 export type RelayOutcome = (typeof relayOutcomes)[number]

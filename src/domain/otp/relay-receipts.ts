@@ -1,7 +1,9 @@
+import { breakdownChange, chargeCounts, relayedCounts } from '../log/counts.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { NewId } from '../model/ids.ts'
+import type { RelayedMessage } from '../model/relayed-message.ts'
 import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 
@@ -26,10 +28,12 @@ export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; cl
       decide(rows) {
         const message = rows.relayed(id)
         const { status } = receipt
-        const isNews = message?.status === 'unknown' || (message?.status === 'sent' && status !== 'sent')
-        if (!message || !isNews) return { result: undefined, changes: [] }
-        const received = { ...message, status, messageId: message.messageId ?? receipt.messageId }
-        const changes: Change[] = [{ kind: 'relayed', message: received, isNew: false }]
+        if (!message) return { result: undefined, changes: [] }
+        const { priced, changes } = applyCharge(message, receipt)
+        const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
+        if (!isNews) return { result: undefined, changes }
+        const received = { ...priced, status, messageId: message.messageId ?? receipt.messageId }
+        changes.push({ kind: 'relayed', message: received, isNew: false })
         if (status !== 'sent') {
           const endpoints = rows.subscribers(message.appId)
           const detail = receipt.failure?.class ?? null
@@ -40,5 +44,22 @@ export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; cl
       },
     })
     return true
+  }
+}
+
+/** Replaces the estimated price by what the provider charges, in the counts of the day on which the message was sent. */
+function applyCharge(
+  message: RelayedMessage,
+  { charge }: Pick<Receipt, 'charge'>,
+): { priced: RelayedMessage; changes: Change[] } {
+  if (charge === undefined || charge === message.chargedPrice) return { priced: message, changes: [] }
+  const priced = { ...message, chargedPrice: charge }
+  const counts = relayedCounts(chargeCounts(message, charge))
+  return {
+    priced,
+    changes: [
+      breakdownChange(message, counts, message.createdAt),
+      { kind: 'relayed', message: priced, isNew: false },
+    ],
   }
 }

@@ -1,4 +1,6 @@
-import type { DispatchResult } from '../model/delivery.ts'
+import { blockedChanges, breakdownChange, costCounts, relayedCounts } from '../log/counts.ts'
+import type { Dispatched, DispatchResult } from '../model/delivery.ts'
+import { noCost } from '../model/price.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
@@ -19,7 +21,7 @@ export async function settleRelay(
   scopes: RelayScopes,
   message: RelayedFacts,
   channels: readonly Channel[],
-  dispatched: DispatchResult,
+  dispatched: Dispatched,
 ): Promise<Relayed | Rejected> {
   const { result, stored, changes } = decideOutcome(newId, scopes, message, channels, dispatched)
   await store.decide({
@@ -39,7 +41,7 @@ export function decideOutcome(
   scopes: RelayScopes,
   message: RelayedFacts,
   channels: readonly Channel[],
-  dispatched: DispatchResult,
+  dispatched: DispatchResult & Partial<Dispatched>,
 ) {
   const { id, phone } = message
   const isOut = dispatched.kind === 'accepted' || dispatched.kind === 'uncertain'
@@ -52,10 +54,24 @@ export function decideOutcome(
     ? { id, phone, channel: candidate.channel, status }
     : deliveryFailed({ id }, failure, { channels, country: message.country })
   const { traceparent: _, ...facts } = sentBy
-  const stored = candidate && { ...facts, provider: candidate.provider, messageId, status, outcome: null }
+  const cost = isOut ? dispatched.cost : undefined
+  const stored = candidate && {
+    ...facts,
+    provider: candidate.provider,
+    messageId,
+    status,
+    outcome: null,
+    ...(cost ?? noCost),
+  }
   const type = candidate ? 'message.sent' : 'message.undelivered'
   const changes = (subscribers: readonly EventSubscriber[], now: number): Change[] => [
-    ...(stored ? [{ kind: 'relayed' as const, message: stored, isNew: true }] : []),
+    ...(stored
+      ? [
+          { kind: 'relayed' as const, message: stored, isNew: true },
+          breakdownChange(stored, { relayed: 1, ...(cost && relayedCounts(costCounts(cost))) }, now),
+        ]
+      : []),
+    ...blockedChanges(sentBy, dispatched.tries ?? [], now),
     relayEventChange(newId, type, sentBy, subscribers, now, failure),
     ...saveRelay(scopes, result, now),
   ]

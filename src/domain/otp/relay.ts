@@ -4,7 +4,7 @@ import { findListing, withListing } from '../guard/listing.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
-import { inboxProvider, type DispatchResult } from '../model/delivery.ts'
+import { inboxProvider, type Dispatched } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
@@ -112,7 +112,7 @@ export function createOtpRelay(needs: RelayNeeds) {
   async function dispatch(
     { application, input }: RelayCall,
     { message, channels, otpTtlSeconds }: Extract<RelayDecision, { kind: 'dispatch' }>,
-  ): Promise<DispatchResult> {
+  ): Promise<Dispatched> {
     const settings = await store.read.applications.find(message.developerId, message.appId)
     if (!settings) throw notFound('application')
     return delivery.dispatch({

@@ -1,7 +1,7 @@
 import type { DeliveryTry, Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { breakdownChange, costCounts } from '../log/counts.ts'
+import { blockedChanges, breakdownChange, costCounts } from '../log/counts.ts'
 import { eventChange } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import {
@@ -16,7 +16,6 @@ import { noCost } from '../model/price.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
 import type { Change, Decision } from '../store/operation.ts'
-import { pick } from '../../shared/fields.ts'
 
 /** Facts of the end of an attempt. */
 export type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
@@ -48,17 +47,15 @@ export function settle(
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
   const isAnonymous = !isPlainPhone(request.phone)
-  const tries = markInterrupted(dispatchResult?.tries ?? [], claim).flatMap((attempt): Change[] => [
-    {
-      kind: 'try',
-      requestId: request.id,
+  const attempts = markInterrupted(dispatchResult?.tries ?? [], claim)
+  const tries = [
+    ...attempts.map((attempt): Change => {
       // The number was erased meanwhile, to which the provider's id of the message leads.
-      attempt: isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt,
-    },
-    ...(attempt.error === 'blocked_by_carrier'
-      ? [breakdownChange({ ...request, ...pick(attempt, ['channel', 'provider']) }, { blocked: 1 }, now)]
-      : []),
-  ])
+      const kept = isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt
+      return { kind: 'try', requestId: request.id, attempt: kept }
+    }),
+    ...blockedChanges(request, attempts, now),
+  ]
   const sent = countSent(request, dispatchResult, now)
   // Another sender has the lease by now; the provider charges for this message, too.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tries, ...sent] }

@@ -6,7 +6,7 @@ import type { FindCountryRoute, RouteCell } from '../model/route-choice.ts'
 const verifiedMin = 20
 
 /** Cost and verified codes of a provider's messages to a country in some days. */
-export type CellCosts = RouteCell & Pick<BreakdownRow, 'cost' | 'unpriced' | 'verified'>
+export type CellCosts = RouteCell & Pick<BreakdownRow, 'cost' | 'relayedCost' | 'unpriced' | 'verified'>
 
 /** Estimates the savings of one of the cells; null if there is no strategy, or too little is known. */
 export type EstimateSavings = (cell: CellCosts) => Price | null
@@ -32,9 +32,12 @@ export function createSavingsEstimator(
     )
     if (!first || first.verified < verifiedMin || first.unpriced > 0) return null
     if (!names.includes(cell.provider) || cell.unpriced > 0) return null
-    return Math.round((cell.verified * first.cost) / first.verified) - cell.cost
+    return Math.round((cell.verified * ownCost(first)) / first.verified) - ownCost(cell)
   }
 }
+
+/** Cost of the codes whose outcome is known: without those of other systems. */
+const ownCost = ({ cost, relayedCost }: CellCosts) => cost - relayedCost
 
 /** Adds up savings; null if none is known. */
 export function sumSavings(savings: ReadonlyArray<Price | null>): Price | null {

@@ -23,7 +23,10 @@ export type BreakdownKey = {
   provider: string | null
 }
 
-/** Counts of the breakdown. `blocked` messages are those that the fraud filter of a provider stopped. */
+/**
+ * Counts of the breakdown. `blocked` messages are those that the fraud filter of a provider stopped. `relayed` ones have a code
+ * of another system, and are in no other count but `cost`, as otpd never learns for sure whether it was entered.
+ */
 export type BreakdownCount =
   | 'requests'
   | 'sent'
@@ -32,14 +35,15 @@ export type BreakdownCount =
   | 'verified'
   | 'failed'
   | 'blocked'
+  | 'relayed'
   | CostCount
   | TimeBucket
 
 /**
- * `cost` in millionths of the currency, the part of it that is only estimated, and the number of sent messages whose price
- * is unknown.
+ * `cost` in millionths of the currency, the part of it that is only estimated, the part of messages with codes of other
+ * systems, and the number of messages whose price is unknown.
  */
-export type CostCount = 'cost' | 'estimatedCost' | 'unpriced'
+export type CostCount = 'cost' | 'estimatedCost' | 'relayedCost' | 'unpriced'
 
 /** Increments of one row of the breakdown. */
 export type BreakdownChanges = { [N in BreakdownCount]?: number }

@@ -53,14 +53,25 @@ const counts = {
   currency: nullable(
     Type.String({ description: 'ISO 4217 code of the costs; null if the operator has set no currency.' }),
   ),
-  cost: nullable(Type.String({ description: 'Price of the messages sent, as decimal number.' })),
+  cost: nullable(
+    Type.String({
+      description: 'Price of the messages sent, and of those with codes of other systems, as decimal number.',
+    }),
+  ),
   estimatedCost: nullable(
     Type.String({ description: 'Part of the cost that is estimated: no provider has named the price.' }),
   ),
   costPerVerified: nullable(
-    Type.String({ description: 'Cost divided by verified; null if nothing was verified.' }),
+    Type.String({
+      description: '`cost` without `relayedCost`, divided by `verified`; null if nothing was verified.',
+    }),
   ),
-  unpriced: nullable(Type.Integer({ description: 'Messages sent whose price is unknown.' })),
+  unpriced: nullable(Type.Integer({ description: 'Messages whose price is unknown.' })),
+  relayed: Type.Integer({
+    description:
+      'Messages with codes of other systems (`POST /v1/otp/deliver`). They are in no other count, as otpd does not know whether their codes were entered.',
+  }),
+  relayedCost: nullable(Type.String({ description: 'Part of the cost that is theirs.' })),
 }
 
 const breakdownItem = object(counts, 'BreakdownItem')
@@ -252,4 +263,6 @@ const presentItem = (item: BreakdownItem): Static<typeof breakdownItem> => ({
   estimatedCost: presentPrice(item.costs?.estimatedCost),
   costPerVerified: presentPrice(item.costs?.costPerVerified),
   unpriced: item.costs && Math.max(0, item.costs.unpriced),
+  relayed: item.relayed,
+  relayedCost: presentPrice(item.costs?.relayedCost),
 })

@@ -3,6 +3,7 @@ import type { ColumnKit } from './tables/columns.ts'
 import { defineAccountsTables } from './tables/accounts.ts'
 import { defineAlertsTables } from './tables/alerts.ts'
 import { defineAppsTables } from './tables/apps.ts'
+import { defineDeliveryTables } from './tables/deliveries.ts'
 import { defineOtpTables } from './tables/otp.ts'
 import { defineRouteTables } from './tables/routes.ts'
 import { definePagesTables } from './tables/pages.ts'
@@ -62,6 +63,7 @@ export function defineTables(c: ColumnKit) {
     ...defineAlertsTables(c),
     ...defineAppsTables(c),
     ...definePagesTables(c),
+    ...defineDeliveryTables(c),
     ...defineOtpTables(c),
     ...defineRouteTables(c),
     ...defineLogTables(c),

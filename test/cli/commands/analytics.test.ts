@@ -124,7 +124,15 @@ describe('a sparkline', () => {
 })
 
 describe('analytics costs', () => {
-  const money = { currency: 'EUR', estimatedCost: '1', unpriced: 2, blocked: 0, medianSeconds: 12 }
+  const money = {
+    currency: 'EUR',
+    estimatedCost: '1',
+    unpriced: 2,
+    relayed: 0,
+    relayedCost: '0',
+    blocked: 0,
+    medianSeconds: 12,
+  }
   const row = (
     provider: string,
     [key, name]: [string, string],
@@ -187,12 +195,27 @@ describe('analytics costs', () => {
     ])
   })
 
+  test('say what codes of other systems cost, apart from the cost per verified code', async () => {
+    const relayed = { ...row('main', germany, 10, ['3', '0.2']), relayed: 40, relayedCost: '2', unpriced: 0 }
+    cli.respond = () => pageResponse(relayed)
+    const { stdout } = await cli.home.otpd(['analytics', 'costs'])
+    expect(stdout.split('\n').map((line) => line.trimEnd().replaceAll(/ {2,}/g, ' | '))).toEqual([
+      'COUNTRY | PROVIDER | SENT | RELAYED | VERIFIED | CONVERSION | COST (EUR) | PER VERIFIED | MEDIAN',
+      'Germany | main | 10 | 40 | 5 | 50% | 3.00 | 0.20 | 12 s',
+      '',
+      'Total: 3.00 EUR for 50 messages, 0.20 per verified code',
+      'Estimated by your prices: 1.00 EUR',
+      'Codes of other systems: 40 messages for 2.00 EUR, not in the cost per verified code',
+      '',
+    ])
+  })
+
   test('as CSV have a line for each country and provider', async () => {
     cli.respond = respondCosts(null)
     const { stdout } = await cli.home.otpd(['analytics', 'costs', '--csv'])
     expect(stdout.split('\n').slice(0, 2)).toEqual([
-      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,blocked,medianSeconds,cost,costPerVerified,saved',
-      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,12,1234.5,,',
+      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,relayed,relayedCost,blocked,medianSeconds,cost,costPerVerified,saved',
+      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,0,0,12,1234.5,,',
     ])
     const json = await cli.home.otpd(['analytics', 'costs', '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({

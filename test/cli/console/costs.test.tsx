@@ -22,6 +22,8 @@ const row = (
   saved,
   estimatedCost: cost === null ? null : '12.5',
   unpriced: cost === null ? null : 7,
+  relayed: sent === 4210 ? 12 : 0,
+  relayedCost: cost === null ? null : sent === 4210 ? '3.5' : '0',
 })
 
 const startServer = (isPriced: boolean, saved: (text: string) => string | null) =>
@@ -49,8 +51,8 @@ test.each([80, 120, 200])('shows the cost per verified code in %i columns', asyn
   const lines = app.frame().split('\n')
   const find = (pattern: RegExp) => lines.find((line) => pattern.test(line)) ?? ''
   expect(find(/COST \(EUR\)/)).toMatch(/COST \(EUR\) +PER VERIFIED CODE +MESSAGES +VERIFIED/)
-  expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.0651 +80,250 +40,125/)
-  expect(find(/estimated/)).toContain('estimated by prices: 37.50, without a price: 21 messages')
+  expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.065 +80,262 +40,125/)
+  expect(find(/estimated/)).toContain('estimated by prices: 37.50, codes of other systems: 12 for 3.50')
   expect(find(/Indonesia/)).toMatch(/1,263\.21 +0\.60/)
   expect(app.frame()).not.toMatch(/SAVED|Strategies/)
   expect(find(/United States/)).toMatch(/505\.60 +0\.0158/)

@@ -14,6 +14,7 @@ const cell = (
   verified,
   cost,
   unpriced: 0,
+  relayedCost: 0,
   ...rest,
 })
 

@@ -1,3 +1,4 @@
+import { noCost } from '../../../src/domain/model/price.ts'
 import { expect, test } from 'bun:test'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createRelayWalk } from '../../../src/domain/upkeep/guard-walks.ts'
@@ -37,6 +38,7 @@ describeEachDatabase('the upgrade of a database without counts of relayed messag
             messageId: null,
             status: 'sent',
             outcome: null,
+            ...noCost,
             createdAt: clock.now(),
           }),
         )

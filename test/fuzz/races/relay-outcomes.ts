@@ -1,3 +1,4 @@
+import { noCost } from '../../../src/domain/model/price.ts'
 import { expect } from 'bun:test'
 import { countryKey } from '../../../src/domain/guard/row-keys.ts'
 import { usageOf } from '../../../src/domain/guard/subject.ts'
@@ -36,6 +37,7 @@ export const relayOutcomeRaces: Race[] = [
                 messageId: null,
                 status: 'sent',
                 outcome: null,
+                ...noCost,
                 createdAt: service.clock.now(),
               }),
             )

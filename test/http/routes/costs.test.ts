@@ -154,6 +154,22 @@ describeEachDatabase('costs', (database) => {
     ])
   })
 
+  test('have those of codes of other systems, which change nothing per verified code', async () => {
+    await otp.verifyRightCode(app, await send(usPhone(1)))
+    infobip.calls.length = 0
+    const body = { phone: usPhone(2), code: '907155' }
+    const { id } = (await service.request<{ id: string }>('POST', '/v1/otp/deliver', { as: app, body })).data
+    const own = { sent: 1, verified: 1, conversion: 100, costPerVerified: '0.0079' }
+    const estimated = { relayed: 1, cost: '0.0158', relayedCost: '0.0079', estimatedCost: '0.0158' }
+    expect(await list('by=provider')).toMatchObject([{ key: 'main', ...own, ...estimated }, { key: null }])
+    const price = { price: { pricePerMessage: 0.0341, currency: 'EUR' } }
+    for (let i = 0; i < 2; i++) await receive(id, 3, price)
+    const charged = { relayed: 1, cost: '0.042', relayedCost: '0.0341', estimatedCost: '0.0079' }
+    expect(await list('by=country')).toMatchObject([{ key: 'US', ...own, ...charged }])
+    const { data: costs } = await service.request<Item[]>('GET', '/v1/analytics/costs', { as: owner })
+    expect(costs).toMatchObject([{ key: 'US', provider: 'main', ...own, ...charged }])
+  })
+
   test('in another currency are not added: the estimate stays, and the log says so once', async () => {
     for (const last of [1, 2]) {
       const requestId = await send(usPhone(last))

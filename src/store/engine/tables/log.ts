@@ -104,6 +104,8 @@ export function defineLogTables(c: ColumnKit) {
       cost: c.timestampMs('cost').notNull().default(0),
       estimatedCost: c.timestampMs('estimated_cost').notNull().default(0),
       unpriced: c.integer('unpriced').notNull().default(0),
+      relayed: c.integer('relayed').notNull().default(0),
+      relayedCost: c.timestampMs('relayed_cost').notNull().default(0),
       blocked: c.integer('blocked').notNull().default(0),
       verified5s: c.integer('verified_5s').notNull().default(0),
       verified10s: c.integer('verified_10s').notNull().default(0),

@@ -1,7 +1,7 @@
 import type { ColumnKit } from './columns.ts'
-import type { Channel, Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
+import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
-/** OTP requests, their messages, and the users that they verified. */
+/** OTP requests, and the users that they verified. */
 export function defineOtpTables(c: ColumnKit) {
   const otpRequests = c.table('otp_requests', {
     id: c.text('id').primaryKey(),
@@ -37,75 +37,6 @@ export function defineOtpTables(c: ColumnKit) {
     history: c.text('history').notNull().default(''),
     compat: c.text('compat'),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
-
-  const otpDeliveries = c.table(
-    'otp_deliveries',
-    {
-      requestId: c.text('request_id').notNull(),
-      message: c.integer('message').notNull(),
-      channels: c.text('channels').notNull(),
-      status: c
-        .text('status')
-        .notNull()
-        .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
-      provider: c.text('provider'),
-      messageId: c.text('message_id'),
-      failure: c.text('failure'),
-      excluded: c.text('excluded').notNull().default(''),
-      attempts: c.integer('attempts').notNull().default(0),
-      nextAttemptAt: c.timestampMs('next_attempt_at'),
-      leaseOwner: c.text('lease_owner'),
-      leaseUntil: c.timestampMs('lease_until'),
-      createdAt: c.timestampMs('created_at').notNull(),
-      updatedAt: c.timestampMs('updated_at').notNull(),
-      reportDueAt: c.timestampMs('report_due_at'),
-      estimatedPrice: c.timestampMs('estimated_price'),
-      chargedPrice: c.timestampMs('charged_price'),
-    },
-    (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
-  )
-
-  const providerCircuits = c.table(
-    'provider_circuits',
-    {
-      node: c.text('node').notNull(),
-      name: c.text('name').notNull(),
-      failure: c.text('failure').notNull(),
-      openUntil: c.timestampMs('open_until').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.node, t.name] })],
-  )
-
-  const earlyReceipts = c.table(
-    'early_receipts',
-    {
-      provider: c.text('provider').notNull(),
-      messageId: c.text('message_id').notNull(),
-      requestId: c.text('request_id').notNull(),
-      status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
-      failure: c.text('failure'),
-      receivedAt: c.timestampMs('received_at').notNull(),
-      charge: c.timestampMs('charge'),
-    },
-    (t) => [c.primaryKey({ columns: [t.provider, t.messageId, t.requestId] })],
-  )
-
-  const relayedMessages = c.table('relayed_messages', {
-    id: c.text('id').primaryKey(),
-    developerId: c.text('developer_id').notNull(),
-    projectId: c.text('project_id').notNull(),
-    appId: c.text('app_id').notNull(),
-    environment: c.text('environment').notNull().$type<Environment>(),
-    phone: c.text('phone').notNull(),
-    country: c.text('country'),
-    channel: c.text('channel').notNull().$type<Channel>(),
-    provider: c.text('provider').notNull(),
-    messageId: c.text('message_id'),
-    status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
-    createdAt: c.timestampMs('created_at').notNull(),
-    clientIp: c.text('client_ip'),
-    outcome: c.text('outcome').$type<'verified' | 'failed'>(),
   })
 
   const inboxMessages = c.table('inbox_messages', {
@@ -164,10 +95,6 @@ export function defineOtpTables(c: ColumnKit) {
 
   return {
     otpRequests,
-    otpDeliveries,
-    providerCircuits,
-    earlyReceipts,
-    relayedMessages,
     inboxMessages,
     phones,
     identities,
