@@ -136,7 +136,7 @@ export function pageRoutes(services: PageServices) {
     if (!living) return redirectTo(call, '?error=ended')
     if (action === 'verify')
       return run(call, () => sessions.verify(call.visit, readDigits(fields.get('code'))))
-    if (living.resends >= resendsMax) return redirectTo(call, '?error=failed')
+    if (action !== 'resend' || living.resends >= resendsMax) return redirectTo(call, '?error=failed')
     const input = { requestId: living.id, channel: channels.find((one) => one === channel) }
     return run(call, () => resend(call.visit.application, input))
   }

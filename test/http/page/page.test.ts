@@ -139,6 +139,15 @@ describeEachDatabase('the ready page', (open) => {
     expect(await get(id)).toMatchObject({ status: 'verified', phone })
   })
 
+  test('does nothing for a form that it does not have', async () => {
+    const { id, visitor } = await visit()
+    await visitor.submit({ action: 'send', phone: newPhone() })
+    service.clock.advance(30_000)
+    for (const action of ['', 'other', 'resend '])
+      expect((await visitor.submit({ action })).notice).toBe('Something went wrong. Please try again.')
+    expect((await otp.get(owner, (await get(id)).requestId ?? '')).data.resends).toBe(0)
+  })
+
   test('sends the code once more after 30 seconds', async () => {
     const { id, visitor } = await visit()
     const phone = newPhone()
