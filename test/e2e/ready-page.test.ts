@@ -30,6 +30,15 @@ beforeAll(async () => {
   await server.otpd(['app', 'create', 'web', '-p', 'shop', '-e', 'test', '--env-file', 'web.env'])
   const origin = `http://localhost:${shop.port}`
   await server.otpd(['app', 'page', 'web', '--on', '--return-origin', origin, '--name', 'The Shop'])
+  await server.otpd([
+    'template',
+    'set',
+    'payment',
+    '--app',
+    'web',
+    '--text',
+    'en=Pay {amount} to {payee}: {code}',
+  ])
   const { stdout } = await server.otpd(['app', 'env', 'web', '--env-file', 'web.env', '--json'])
   const { data } = JSON.parse(stdout)
   credentials = {
@@ -171,6 +180,33 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
       await page.press('Enter')
       await page.waitForElement('#back')
       expect(await getSession(id)).toMatchObject({ status: 'verified', phone })
+      await page.close()
+    },
+    60_000,
+  )
+
+  test.each(views.slice(1, 4))(
+    'confirms a payment, which both steps show: %o',
+    async (view) => {
+      const variables = { amount: '1.234,50 €', payee: 'Donaudampfschifffahrtsgesellschaft & Co' }
+      const { id, url } = await createSession({ template: 'payment', variables, phone: newPhone() })
+      const page = await openPage(url, "document.querySelector('.primary')", view)
+      const name = `${view.languages}-${view.width}-${view.isDark ? 'dark' : 'light'}-payment`
+      for (const step of ['.primary', '#code']) {
+        await page.waitFor(`document.querySelector('${step}')`)
+        expect(
+          await page.evaluate("[...document.querySelectorAll('dd')].map((one) => one.textContent)"),
+        ).toEqual(Object.values(variables))
+        expect(await findFaults(page)).toEqual([])
+        expect(await page.evaluate(overflows)).toBe(false)
+        await takePicture(page, `${name}${step}`)
+        await page.evaluate(`document.querySelector('${step}').focus()`)
+        if (step === '.primary') await page.press('Enter')
+      }
+      await page.type(await readCode(id))
+      await page.press('Enter')
+      await page.waitFor("document.getElementById('back')")
+      expect(await getSession(id)).toMatchObject({ status: 'verified', variables })
       await page.close()
     },
     60_000,
