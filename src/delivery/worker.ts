@@ -1,8 +1,9 @@
 import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { createFairPlaces } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
+import { createDueTimer } from '../domain/model/due-timer.ts'
 import { systemWorld } from '../world/system.ts'
-import type { Timer, Timers } from '../world/world.ts'
+import type { Timers } from '../world/world.ts'
 
 /** More than one provider's in-flight limit, so that one that hangs leaves room for the others. */
 const inFlightMax = 600
@@ -14,7 +15,7 @@ const inFlightMax = 600
  *
  * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and
  *   released
- * @param needs.pollMs how often to look for messages that are due
+ * @param needs.pollMs see `createDueTimer`; also the shortest pause between two rounds that retry
  * @param needs.onError called with unexpected errors; the worker keeps running
  */
 export function createDeliveryWorker(needs: {
@@ -27,13 +28,23 @@ export function createDeliveryWorker(needs: {
   const { attempts, ownsAllLeases, onError, pollMs = 1_000, timers = systemWorld.timers } = needs
   const places = createFairPlaces(inFlightMax, 1)
   const inFlight = new Set<Promise<unknown>>()
-  let poll: Timer | undefined
   let isStarted = false
-  const { wake, running } = createCoalescingRunner(sendRound)
+  const { wake, running } = createCoalescingRunner(sendRound, () => timer.rearm())
+  const { untilDueMs, changes } = attempts
+  const timer = createDueTimer({
+    wake,
+    untilDueMs,
+    after: timers.after,
+    changes,
+    pollMs,
+    pauseMs: pollMs,
+    onError,
+  })
 
   async function sendRound(): Promise<boolean> {
     if (!isStarted || places.free() === 0) return false
     try {
+      if ((await untilDueMs()) > 0) return false
       const claimed = await attempts.claimDue(places)
       for (const claim of claimed) {
         const leave = places.take(claim)
@@ -61,7 +72,7 @@ export function createDeliveryWorker(needs: {
     async start(): Promise<void> {
       if (ownsAllLeases) await attempts.releaseAllLeases()
       isStarted = true
-      poll = timers.setInterval(wake, pollMs)
+      timer.start()
       wake()
     },
 
@@ -80,7 +91,7 @@ export function createDeliveryWorker(needs: {
      */
     async stop(): Promise<void> {
       isStarted = false
-      timers.clearInterval(poll)
+      timer.stop()
       await whenIdle()
     },
   }

@@ -230,6 +230,7 @@ export function createMetrics({ backups, ...needs }: MetricsNeeds) {
     instrumentWrites: (store: Store): Store => ({
       read: store.read,
       whenDurable: store.whenDurable,
+      changes: store.changes,
       write: (body) => inQueue('writes', store.write(body)),
       decide: (operation) => inQueue('writes', store.decide(operation)),
     }),

@@ -85,7 +85,7 @@ export function startAlerts(
   }
 
   const sender = createSender({ version: needs.version, publicUrl, world })
-  const sendNotices = createNoticeSender({
+  const notices = createNoticeSender({
     store,
     now: clock.now,
     destinations: () => destinations.map(({ name }) => name),
@@ -104,7 +104,10 @@ export function startAlerts(
   cleanups.push(
     sender.close,
     startPeriodicTask(observationMs, world, log, observe),
-    startPeriodicTask(sendingMs, world, log, () => leadership.run(sendNotices)),
+    startPeriodicTask(sendingMs, world, log, () => leadership.run(notices.sendDue), {
+      changes: store.changes,
+      untilDueMs: notices.untilDueMs,
+    }),
   )
   return (changed) => void (destinations = changed)
 }

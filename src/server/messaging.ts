@@ -12,6 +12,7 @@ import { createRouteLearning } from '../domain/routing/learning.ts'
 import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
 import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
+import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
@@ -72,11 +73,23 @@ export function createMessaging(needs: MessagingNeeds) {
     isShared: !node.isSole,
     randomNumber: () => world.randomNumber(),
   })
-  const sharing = createCoalescingRunner(async () => {
-    await learning
-      .share()
-      .catch((error: unknown) => report('error', 'statistics of routes could not be shared', { error }))
-    return false
+  const sharing = createCoalescingRunner(
+    async () => {
+      await learning
+        .share()
+        .catch((error: unknown) => report('error', 'statistics of routes could not be shared', { error }))
+      return false
+    },
+    () => sharingTimer.rearm(),
+  )
+  // Each count follows a commit, of the message's or of the request's row.
+  const sharingTimer = createDueTimer({
+    wake: sharing.wake,
+    untilDueMs: async () => Infinity,
+    after: world.timers.after,
+    changes: store.changes,
+    pollMs: sharingMs,
+    onError,
   })
   const service = createDeliveryService({
     clock,
@@ -144,12 +157,13 @@ export function createMessaging(needs: MessagingNeeds) {
     clock,
     keys,
     delivery,
+    after: world.timers.after,
+    pollMs,
+    takesReports: () => service.listProviders().some(({ name }) => delivery.takesReports(name)),
     applyCharge: (key, provider, charge) => receipts.applyCharge(key, provider, charge),
     onError: (error) => report('error', 'outcomes could not be reported', { error }),
     onLost: (facts) => report('info', 'outcome not reported', facts),
   })
-  let outcomesPoll: ReturnType<typeof world.timers.setInterval> | undefined
-  let sharingPoll: typeof outcomesPoll
   const receipts = createDeliveryReceipts({
     store,
     clock,
@@ -205,11 +219,8 @@ export function createMessaging(needs: MessagingNeeds) {
       await learning.start()
       await configure(settings)
       await worker.start()
-      sharingPoll = world.timers.setInterval(sharing.wake, sharingMs)
+      sharingTimer.start()
       outcomes.start()
-      outcomesPoll = world.timers.setInterval(() => {
-        if (service.listProviders().some(({ name }) => delivery.takesReports(name))) outcomes.wake()
-      }, outcomesPollMs)
     },
 
     /** Replaces providers and routes with validated settings; deliveries in progress finish with the old ones. */
@@ -221,8 +232,7 @@ export function createMessaging(needs: MessagingNeeds) {
      * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as uncertain
      */
     async stop(withinMs: number): Promise<void> {
-      world.timers.clearInterval(outcomesPoll)
-      world.timers.clearInterval(sharingPoll)
+      sharingTimer.stop()
       await Promise.all([worker.stop(), outcomes.stop(), service.close(withinMs)])
       await circuitWrites
       sharing.wake()
@@ -231,10 +241,7 @@ export function createMessaging(needs: MessagingNeeds) {
   }
 }
 
-/** How often reports that are due by their time are looked for; those of verified codes are made at once. */
-const outcomesPollMs = 5_000
-
-/** How often nodes exchange how many codes of each provider were verified. */
+/** How soon counts of verified codes are stored, and how often nodes exchange them. */
 const sharingMs = 3_000
 
 /** The server itself, in the audit trail of the installation. */

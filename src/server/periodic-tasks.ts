@@ -1,11 +1,14 @@
 import { createClockStepDetector, type Clock } from '../domain/model/clock.ts'
+import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
+import { createDueTimer, type RowChanges } from '../domain/model/due-timer.ts'
 import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { UnreadableValue } from '../store/engine/sealing.ts'
 import type { Log } from '../log/log.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Runs a task periodically; runs never overlap. The interval starts at the end of a run.
+ * Runs a task periodically; runs never overlap. The interval starts at the end of a run. With `due`, a task whose work is in
+ * rows runs only when a row is due or rows have changed: see `createDueTimer`.
  *
  * @param task receives a function that tells whether the task should return early because it is being stopped
  * @returns stops the task and resolves when a run in progress has ended
@@ -15,23 +18,35 @@ export function startPeriodicTask(
   { timers }: Pick<World, 'timers'>,
   log: Log,
   task: (isStopping: () => boolean) => Promise<unknown>,
+  due: { changes: RowChanges | undefined; untilDueMs?: () => Promise<number> } = { changes: undefined },
 ): () => Promise<void> | undefined {
-  let running: Promise<void> | undefined
   let isStopped = false
-  const start = () => (running = run())
-  let timer = timers.setTimeout(start, intervalMs)
-  async function run() {
+  const onError = (error: unknown) => log.error('a periodic task failed', { error })
+  const { wake, running } = createCoalescingRunner(run)
+  const timer = createDueTimer({
+    wake,
+    untilDueMs: async () => Infinity,
+    ...due,
+    after: timers.after,
+    pollMs: intervalMs,
+    pauseMs: intervalMs,
+    onError,
+  })
+  timer.start()
+  async function run(): Promise<boolean> {
     try {
       await task(() => isStopped)
+      await timer.rearm()
     } catch (error) {
-      log.error('a periodic task failed', { error })
+      onError(error)
+      timer.retry()
     }
-    if (!isStopped) timer = timers.setTimeout(start, intervalMs)
+    return false
   }
   return () => {
     isStopped = true
-    timers.clearTimeout(timer)
-    return running
+    timer.stop()
+    return running()
   }
 }
 

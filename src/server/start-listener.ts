@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { isLoopbackListen } from '../config/values.ts'
+import type { RowChanges } from '../domain/model/due-timer.ts'
 import { createApp } from '../http/app.ts'
 import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listenHttp } from '../http/http-listener.ts'
@@ -16,7 +17,7 @@ import { requestsDrainMs, type Cleanups } from './shutdown.ts'
 import type { Tls } from './tls.ts'
 import type { World } from '../world/world.ts'
 
-/** Wakes streams for entries that another process wrote and for tokens that expired. */
+/** Wakes streams for what another process wrote: entries, and the end of an account. */
 const streamsPollMs = 2_000
 
 /**
@@ -34,10 +35,12 @@ export function startListener(needs: {
   cleanups: Cleanups
   onDevLine: ((line: DevLine) => void) | undefined
   tls: Tls | undefined
+  changes: RowChanges | undefined
   /** Whether the server must exit, and not serve any longer than it has to. */
   hasFailed: () => boolean
 }): Listener {
-  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls, hasFailed, world } = needs
+  const { config, services, metrics, readiness, log, cleanups, onDevLine, tls, hasFailed, world, changes } =
+    needs
   const { logStreams, newId } = services
   const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
   const onResponse = requestObserver(metrics, requestReporter(config, log, onDevLine))
@@ -59,7 +62,7 @@ export function startListener(needs: {
   } else warnOfPlainHttp(config, log)
   cleanups.push(() => listener.stop(requestsDrainMs))
   cleanups.push(() => listener.beginDrain(hasFailed() ? 0 : config.drainSeconds * secondMs))
-  cleanups.push(startPeriodicTask(streamsPollMs, world, log, async () => logStreams.wake()))
+  cleanups.push(startPeriodicTask(streamsPollMs, world, log, async () => logStreams.wake(), { changes }))
   // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
   cleanups.push(() => logStreams.drain())
   return listener

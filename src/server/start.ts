@@ -229,6 +229,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       cleanups,
       onDevLine,
       tls,
+      changes: store.changes,
       hasFailed: () => hasFailed,
     })
     url = listener.url
@@ -283,10 +284,9 @@ async function publishSetupToken(
   // The next start replaces a token that was not used.
   cleanups.push(() => rmSync(path, { force: true }))
   // Another process may have created the first account, which invalidates the token.
-  cleanups.push(
-    startPeriodicTask(setupTokenCheckMs, world, log, async () => {
-      if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
-    }),
-  )
+  const removeUsed = async () => {
+    if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
+  }
+  cleanups.push(startPeriodicTask(setupTokenCheckMs, world, log, removeUsed, { changes: store.changes }))
   return setupToken
 }

@@ -13,6 +13,7 @@ import { createSealTask, walksToSkip } from '../domain/upkeep/seal-walks.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
 import type { Storage } from './storage.ts'
+import { watchOutside } from './watch-outside.ts'
 import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
 import type { World } from '../world/world.ts'
 
@@ -47,6 +48,7 @@ export async function startWorkers(needs: {
   const { database, keyring, isNew, isShared } = needs.storage
   const { messaging, newId, otp } = services
   const { keys } = keyring
+  if (database.changes) cleanups.push(watchOutside(database.changes, { clock, log, world }))
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
   await webhookWorker.start()
   cleanups.push(() => messaging.stop(messagesDrainMs))
@@ -94,13 +96,25 @@ export async function startWorkers(needs: {
   })
   const createThrottle = (isStopping: () => boolean) =>
     createPurgeThrottle(world, () => isStopping() || !leadership.isLeader())
+  const { changes } = store
+  let areWalksLeft = true
   cleanups.push(
-    startPeriodicTask(keyWalksMs, world, log, async (isStopping) => {
-      await keyring.refresh()
-      return leadership.run(() => runWalks(createThrottle(isStopping)))
-    }),
-    startPeriodicTask(expirySweepMs, world, log, () =>
-      leadership.run(() => otp.expireRequests(undefined, leadership.isLeader)),
+    startPeriodicTask(
+      keyWalksMs,
+      world,
+      log,
+      async (isStopping) => {
+        await keyring.refresh()
+        await leadership.run(async () => (areWalksLeft = !(await runWalks(createThrottle(isStopping)))))
+      },
+      { changes, untilDueMs: async () => (areWalksLeft ? 0 : Infinity) },
+    ),
+    startPeriodicTask(
+      expirySweepMs,
+      world,
+      log,
+      () => leadership.run(() => otp.expireRequests(undefined, leadership.isLeader)),
+      { changes, untilDueMs: otp.untilNextExpiryMs },
     ),
     startPeriodicTask(clockCheckMs, world, log, async () => checkClockStep()),
     startPeriodicTask(purgeIntervalMs, world, log, (isStopping) =>

@@ -132,6 +132,19 @@ export function createOtpDeliveryStore(
       .leftJoin(otpRequests, eq(otpRequests.id, waiting.requestId))
       .orderBy(turn, asc(waiting.nextAttemptAt))
   })
+  const findNextDue = database.prepare(() => {
+    // Leased messages were due when they were leased, so they are among the first.
+    const first = executor
+      .select({ nextAttemptAt: messages.nextAttemptAt, leaseUntil: messages.leaseUntil })
+      .from(messages)
+      .where(sql`${messages.status} = 'pending'`)
+      .orderBy(asc(messages.nextAttemptAt))
+      .limit(rankedMax)
+      .as('first')
+    const dueAt = sql<number | null>`min(case when ${first.leaseUntil} > ${first.nextAttemptAt}
+      then ${first.leaseUntil} else ${first.nextAttemptAt} end)`
+    return executor.select({ at: dueAt.mapWith(Number) }).from(first)
+  })
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -181,6 +194,11 @@ export function createOtpDeliveryStore(
         else leave()
       }
       return claimed
+    },
+
+    async nextDueAt() {
+      const [row] = await findNextDue()
+      return row?.at ?? undefined
     },
 
     async findForReceipt(provider, { messageId, requestId }) {

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, lte } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNotNull, lte, min } from 'drizzle-orm'
 import type { OutcomeReportQueue } from '../domain/store/outcome-report-queue.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 
@@ -6,6 +6,13 @@ import type { Database, QueryExecutor } from './engine/database.ts'
 export function createOutcomeReportQueue(database: Database, executor: QueryExecutor): OutcomeReportQueue {
   const { otpDeliveries: messages } = database.tables
   const key = { requestId: messages.requestId, message: messages.message }
+
+  const findNextDue = database.prepare(() =>
+    executor
+      .select({ at: min(messages.reportDueAt) })
+      .from(messages)
+      .where(isNotNull(messages.reportDueAt)),
+  )
 
   return {
     async claim({ now, leaseUntil, limit, requestIds }) {
@@ -29,6 +36,11 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
         if (row) claimed.push(row)
       }
       return claimed
+    },
+
+    async nextDueAt() {
+      const [row] = await findNextDue()
+      return row?.at ?? undefined
     },
 
     async setDue({ requestId, message }, dueAt) {

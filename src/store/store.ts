@@ -215,6 +215,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 
     whenDurable: () => database.whenDurable(),
 
+    changes: database.changes,
+
     // Operations of all types are run by the same code; R is that of this one.
     decide: <R>(operation: Operation<R>) => decideInGroup<R>(operation),
   }
@@ -222,21 +224,23 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 
 /** Wraps stores so that the errors of a server that is away reach callers as those of a transaction do. */
 function convertingErrors(stores: Stores, convertError: (error: unknown) => unknown): Stores {
-  const wrapMethods = (store: Record<string, (...args: unknown[]) => unknown>) =>
+  type Method = (...args: unknown[]) => unknown
+  const wrapMethod =
+    (method: Method): Method =>
+    (...args) => {
+      const result = method(...args)
+      return result instanceof Promise ? result.catch((error) => Promise.reject(convertError(error))) : result
+    }
+  /** A store may have stores in it. */
+  const wrap = (members: object): object =>
     Object.fromEntries(
-      Object.entries(store).map(([name, method]) => [
+      Object.entries(members).map(([name, member]: [string, Method | object]) => [
         name,
-        (...args: unknown[]) => {
-          const result = method(...args)
-          return result instanceof Promise
-            ? result.catch((error) => Promise.reject(convertError(error)))
-            : result
-        },
+        typeof member === 'function' ? wrapMethod(member as Method) : wrap(member),
       ]),
     )
-  const wrapped = Object.entries(stores).map(([name, store]) => [name, wrapMethods(store as never)])
   // Each method keeps its type.
-  return Object.fromEntries(wrapped) as Stores
+  return wrap(stores) as Stores
 }
 
 /** Everything that is created once per connection or transaction. */

@@ -66,6 +66,8 @@ export function createResultRecorder({
 
   return {
     add: (completed: CompletedSend) => void unrecorded.add(completed),
+    /** Whether sends wait to be recorded. */
+    hasUnrecorded: () => unrecorded.size > 0,
     record,
   }
 }

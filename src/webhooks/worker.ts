@@ -1,6 +1,7 @@
 import type { Clock } from '../domain/model/clock.ts'
 import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
+import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
 import { sendStored } from '../domain/webhooks/send-stored.ts'
@@ -14,7 +15,7 @@ import { loadMessages, type HeldDelivery } from './load-messages.ts'
 import { createResultRecorder, type CompletedSend } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
 import { systemWorld } from '../world/system.ts'
-import type { Timer, World } from '../world/world.ts'
+import type { World } from '../world/world.ts'
 
 /**
  * Limit per process, of connections and memory, which developers share: receivers that are slow must not delay the
@@ -46,7 +47,7 @@ export type WebhookWorker = ReturnType<typeof createWebhookWorker>
  *
  * @param needs.random returns a number in [0, 1); jitter of the retries
  * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and released
- * @param needs.pollMs longest interval between polls for deliveries that no `wake` announced
+ * @param needs.pollMs see `createDueTimer`
  * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
 export function createWebhookWorker(needs: {
@@ -68,19 +69,27 @@ export function createWebhookWorker(needs: {
   const queue: PlacedDelivery[] = []
   const inFlight = new Set<Promise<void>>()
   const results = createResultRecorder({ store, owner, onError })
-  let timer: Timer | undefined
   let isStarted = false
   /** Whether more may be due than the last claim could lease. */
   let hasBacklog = true
   let isSendScheduled = false
   /** Whether the outbox had a delivery, due or not, when it was last looked at. */
   let hasPending = true
-  const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
+  const { wake, running } = createCoalescingRunner(sendRound, () => timer.rearm())
+  const timer = createDueTimer({
+    wake,
+    untilDueMs,
+    after: timers.after,
+    changes: store.changes,
+    pollMs,
+    onError,
+  })
 
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
+    const isRecording = results.hasUnrecorded()
     const recordings = results.record()
-    const claimed = await claimDue()
+    const claimed = await claimDue(isRecording)
     const isRecorded = await recordings
     place(claimed)
     sendQueued()
@@ -88,12 +97,17 @@ export function createWebhookWorker(needs: {
     return claimed.length > 0 || isRecorded
   }
 
-  async function claimDue(): Promise<HeldDelivery[]> {
+  /** @param isWriting whether a transaction is made anyway; otherwise a read tells whether one is needed */
+  async function claimDue(isWriting: boolean): Promise<HeldDelivery[]> {
     if (!isStarted || places.free() === 0) {
       hasBacklog = true
       return []
     }
     try {
+      if (!isWriting && (await untilDueMs()) > 0) {
+        hasBacklog = false
+        return []
+      }
       const { claimed, isFull } = await store.write(async (tx) => {
         const now = await tx.leases.now()
         const leaseUntil = now + leaseMs
@@ -109,19 +123,6 @@ export function createWebhookWorker(needs: {
       onError(error)
       return []
     }
-  }
-
-  /**
-   * Wakes when the next delivery is due, and at the latest after `pollMs`, for deliveries of other processes.
-   */
-  async function scheduleNextRound() {
-    timers.clearTimeout(timer)
-    if (!isStarted) return
-    const untilDueMs = await untilNextDue()
-    hasPending = untilDueMs < Infinity
-    timers.clearTimeout(timer)
-    // A delivery that is already due waits for capacity, which wakes the worker, or for another process.
-    if (isStarted) timer = timers.setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
   }
 
   /**
@@ -192,8 +193,13 @@ export function createWebhookWorker(needs: {
     return { claim, attempt: { at, ...response }, retryAfterMs: delayMs }
   }
 
-  /** Time until the next delivery is due; infinite if none is pending. */
-  const untilNextDue = async () => ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
+  /** Reads how long it takes until the next delivery is due, or a result can be recorded; infinite if none is pending. */
+  async function untilDueMs(): Promise<number> {
+    const ms = ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
+    hasPending = ms < Infinity
+    // The database did not take it, and it is tried again.
+    return results.hasUnrecorded() ? 0 : ms
+  }
 
   /** Resolves when nothing is in flight or waiting to be recorded. */
   async function whenIdle(): Promise<void> {
@@ -207,6 +213,7 @@ export function createWebhookWorker(needs: {
     async start(): Promise<void> {
       if (ownsAllLeases) await store.write((tx) => tx.webhookOutbox.releaseAll())
       isStarted = true
+      timer.start()
       wake()
     },
 
@@ -217,7 +224,7 @@ export function createWebhookWorker(needs: {
     hasPending: () => isStarted && hasPending,
     /** Wakes if a delivery is due that another node has not leased. Cheaper than `wake`, which writes. */
     async wakeIfDue(): Promise<void> {
-      if (isStarted && places.free() > 0 && (await untilNextDue()) <= 0) wake()
+      if (isStarted && places.free() > 0 && (await untilDueMs()) <= 0) wake()
     },
 
     /** See `DeliveryQueue`. Offers only what could be sent at once; a batch of writes may still exceed it. */
@@ -245,7 +252,7 @@ export function createWebhookWorker(needs: {
      */
     async stop(withinMs: number): Promise<void> {
       isStarted = false
-      timers.clearTimeout(timer)
+      timer.stop()
       const abortTimer = timers.setTimeout(() => abort.abort(), withinMs)
       await whenIdle()
       timers.clearTimeout(abortTimer)

@@ -13,6 +13,10 @@ import type { Timers, World } from './world.ts'
 const timers: Timers = {
   setTimeout: (call, ms) => setTimeout(call, ms),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
+  after(ms, call) {
+    const timer = setTimeout(call, ms)
+    return () => clearTimeout(timer)
+  },
   setInterval: (call, ms) => setInterval(call, ms),
   clearInterval: (timer) => clearInterval(timer as NodeJS.Timeout | undefined),
   setImmediate: (call) => setImmediate(call),

@@ -8,6 +8,8 @@ import type { Worker } from 'node:worker_threads'
 export type Timers = {
   setTimeout(call: () => void, ms: number): Timer
   clearTimeout(timer: Timer | undefined): void
+  /** Calls once after that many milliseconds. @returns cancels it */
+  after(ms: number, call: () => void): () => void
   setInterval(call: () => void, ms: number): Timer
   clearInterval(timer: Timer | undefined): void
   /** Calls after the current turn of the event loop. */

@@ -132,7 +132,7 @@ describeEachDatabase('a day with every fault', (database) => {
           isShared: false,
           node: '',
         }).filter(({ kind }) => kind === 'clock')
-        const sendNotices = createNoticeSender({
+        const { sendDue } = createNoticeSender({
           store,
           now: clock.now,
           destinations: () => destinations.map(({ name }) => name),
@@ -157,7 +157,7 @@ describeEachDatabase('a day with every fault', (database) => {
               clock.now(),
             )
           }
-          await sendNotices()
+          await sendDue()
         }
       }
 

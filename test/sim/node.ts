@@ -84,6 +84,7 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
   const timers: World['timers'] = {
     setTimeout: (call, ms) => timer(after(ms, call)),
     clearTimeout: cancelTimer,
+    after,
     setInterval(call, ms) {
       let cancel = () => {}
       const tick = () => {

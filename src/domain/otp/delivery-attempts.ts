@@ -181,6 +181,13 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
     attempt,
 
+    /** Reads how long it takes until a message may be leased; infinite if none is pending. */
+    untilDueMs: async (): Promise<number> =>
+      ((await store.read.otpDeliveries.nextDueAt()) ?? Infinity) - clock.now(),
+
+    /** Reports commits: see `Store.changes`. */
+    changes: store.changes,
+
     /** Leases due messages for which there is a place. */
     claimDue: (places: FairPlaces): Promise<PlacedMessage[]> =>
       store.write(async (tx) => {

@@ -121,6 +121,12 @@ export function createOtpService(needs: OtpNeeds) {
     /** Lists the requests of a number, or of its last digits, newest first. @throws INVALID_PHONE_NUMBER; CURSOR_INVALID */
     listByPhone: createPhoneSearch(needs),
 
+    /** Reads how long it takes until the next request expires; infinite if none is pending. */
+    async untilNextExpiryMs(): Promise<number> {
+      const [next] = await store.read.otpRequests.listPending({ expiresAt: 0, id: '' }, 1)
+      return next ? next.expiresAt - clock.now() : Infinity
+    },
+
     /**
      * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
      *

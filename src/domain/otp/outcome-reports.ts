@@ -1,4 +1,5 @@
 import { createCoalescingRunner } from '../model/coalescing-runner.ts'
+import { createDueTimer, type After } from '../model/due-timer.ts'
 import { deriveStoredCode } from '../model/code.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Delivery } from '../model/delivery.ts'
@@ -14,6 +15,8 @@ import { dayMs, hourMs, minuteMs, secondMs } from '../../shared/durations.ts'
 /** Longer than a report takes, so that no other node makes it at the same time. */
 const leaseMs = minuteMs
 const batchSize = 100
+/** How late a report that is due by its time may be made; those of verified codes are made at once. */
+const pollMsDefault = 5 * secondMs
 /** Calls under way at once, of all providers: reports must not get in the way of messages. */
 const concurrentMax = 10
 /** Ended requests to report at once. More wait for the time that their rows name. */
@@ -28,6 +31,11 @@ type OutcomeReportNeeds = {
   clock: Clock
   keys: Keys
   delivery: Delivery
+  after: After
+  /** See `createDueTimer`; by default 5 s. */
+  pollMs?: number | undefined
+  /** Whether any provider takes reports. */
+  takesReports(): boolean
   /** Applies the price that a provider names for a message. */
   applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void>
   /** Called with reports that the provider refused, or did not take for a day. */
@@ -47,13 +55,24 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   const { store, clock, keys, delivery, onLost, onError } = needs
   const prompt = new Set<string>()
   let isStarted = false
-  const { wake, running } = createCoalescingRunner(reportRound)
+  const { wake, running } = createCoalescingRunner(reportRound, () => timer.rearm())
+  const { after, pollMs = pollMsDefault } = needs
+  const timer = createDueTimer({
+    wake,
+    untilDueMs,
+    after,
+    changes: store.changes,
+    pollMs,
+    pauseMs: pollMs,
+    onError,
+  })
 
   /** Reports one batch. @returns whether there may be more */
   async function reportRound(): Promise<boolean> {
     if (!isStarted) return false
     const requestIds = [...prompt].slice(0, batchSize)
     try {
+      if (requestIds.length === 0 && (await untilDueMs()) > 0) return false
       const claimed = await store.write(async (tx) => {
         const now = await tx.leases.now()
         const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
@@ -63,6 +82,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       })
       for (const id of requestIds) prompt.delete(id)
       const dueTimes = await reportAll(claimed)
+      if (dueTimes.length === 0) return prompt.size > 0
       await store.write(async (tx) => {
         for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.setDue(key, dueAt)
       })
@@ -71,6 +91,12 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       onError(error)
       return false
     }
+  }
+
+  /** Reads how long it takes until a report is due; infinite if there is none, or no provider takes it. */
+  async function untilDueMs(): Promise<number> {
+    if (!needs.takesReports()) return Infinity
+    return ((await store.read.otpDeliveries.reports.nextDueAt()) ?? Infinity) - clock.now()
   }
 
   async function reportAll(claimed: readonly MessageKey[]): Promise<Array<[MessageKey, number | null]>> {
@@ -122,6 +148,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     /** Starts reporting, until `stop`. */
     start(): void {
       isStarted = true
+      timer.start()
       wake()
     },
 
@@ -132,9 +159,6 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       wake()
     },
 
-    /** Signals that reports may be due. */
-    wake,
-
     /** Makes the reports that are due; resolves when they have ended. */
     async reportDue(): Promise<void> {
       wake()
@@ -144,6 +168,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     /** Stops claiming reports; resolves once those under way have ended. */
     async stop(): Promise<void> {
       isStarted = false
+      timer.stop()
       await running()
     },
   }

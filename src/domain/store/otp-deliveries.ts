@@ -27,6 +27,11 @@ export type OtpDeliveryStore = {
     places: FairPlaces
   }): Promise<PlacedMessage[]>
 
+  /**
+   * Time at which the next message may be leased: it is due, and no lease on it is left. Undefined if none is pending.
+   */
+  nextDueAt(): Promise<number | undefined>
+
   /** Finds the message of a receipt: by the provider's message id, otherwise by request id. */
   findForReceipt(
     provider: string,

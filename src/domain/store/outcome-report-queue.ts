@@ -13,6 +13,9 @@ export type OutcomeReportQueue = {
     requestIds?: readonly string[] | undefined
   }): Promise<MessageKey[]>
 
+  /** Time at which the next report is due; undefined if there is none. */
+  nextDueAt(): Promise<number | undefined>
+
   /** Sets when a report is due next; null ends it. */
   setDue(key: MessageKey, dueAt: number | null): Promise<void>
 }

@@ -39,6 +39,7 @@ import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { RowChanges } from '../model/due-timer.ts'
 
 /**
  * One store per noun, each in a file of its own with its queries and with the records that only storage and one
@@ -102,6 +103,9 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    * @throws the error of the disk
    */
   whenDurable(): Promise<void>
+
+  /** Reports all commits that changed rows; undefined if other processes commit unnoticed (PostgreSQL). */
+  readonly changes: RowChanges | undefined
 
   /**
    * Runs `body` in one transaction and resolves once it is durable. A throw rolls it back; a returned refusal is a

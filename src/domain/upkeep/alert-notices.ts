@@ -58,8 +58,14 @@ export function createNoticeSender(needs: {
     for (const notice of notices) if (!(await sendOne(notice))) return
   }
 
+  /** Reads how long it takes until a notice is due; infinite if there is none. */
+  async function untilDueMs(): Promise<number> {
+    const queued = await store.read.alerts.listNotices()
+    return Math.min(Infinity, ...queued.map(({ dueAt }) => dueAt)) - now()
+  }
+
   /** Sends the notices that are due. */
-  return async (): Promise<void> => {
+  async function sendDue(): Promise<void> {
     const destinations = needs.destinations()
     const queued = await store.read.alerts.listNotices()
     if (queued.length === 0) return
@@ -73,6 +79,8 @@ export function createNoticeSender(needs: {
     )
     await Promise.all(queues.map(sendInOrder))
   }
+
+  return { sendDue, untilDueMs }
 }
 
 const retryMs = (attempts: number) => Math.min(retryMsMax, retryMsMin * 2 ** (attempts - 1))

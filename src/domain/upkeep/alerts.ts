@@ -32,13 +32,16 @@ type Destinations = readonly Pick<AlertDestination, 'name' | 'min'>[]
  * worse, is resolved, and once a day while it lasts. One transaction, in which every change is conditional: of several nodes
  * that observe the same, one queues the notices.
  */
-export const recordObservation = (
+export async function recordObservation(
   store: Store<'alerts'>,
   { source, kinds, causes }: Observation,
   destinations: Destinations,
   now: number,
-): Promise<void> =>
-  store.write(async (tx) => {
+): Promise<void> {
+  const isObserved = (alert: Alert) => alert.source === source && kinds.includes(alert.kind)
+  // Usually all is well, and nothing is written.
+  if (causes.length === 0 && !(await store.read.alerts.list()).some(isObserved)) return
+  await store.write(async (tx) => {
     const stored = await tx.alerts.list()
     const transitions = createTransitions(tx, destinations, now)
     // In the order of the key, in which all nodes lock the rows.
@@ -47,23 +50,25 @@ export const recordObservation = (
       if (alert) await transitions.hold(alert, cause)
       else await transitions.begin({ ...cause, source })
     }
-    for (const alert of stored) {
-      const isObserved = alert.source === source && kinds.includes(alert.kind)
-      if (isObserved && !causes.some(isSame(alert))) await transitions.miss(alert)
-    }
+    for (const alert of stored)
+      if (isObserved(alert) && !causes.some(isSame(alert))) await transitions.miss(alert)
   })
+}
 
 /** Resolves the alerts of nodes that no longer run, which would last forever. */
-export const resolveAlertsOfGoneNodes = (
+export async function resolveAlertsOfGoneNodes(
   store: Store<'alerts'>,
   sources: readonly string[],
   destinations: Destinations,
   now: number,
-): Promise<void> =>
-  store.write(async (tx) => {
+): Promise<void> {
+  const isGone = ({ source }: Alert) => !sources.includes(source)
+  if (!(await store.read.alerts.list()).some(isGone)) return
+  await store.write(async (tx) => {
     const { miss } = createTransitions(tx, destinations, now)
-    for (const alert of await tx.alerts.list()) if (!sources.includes(alert.source)) await miss(alert)
+    for (const alert of (await tx.alerts.list()).filter(isGone)) await miss(alert)
   })
+}
 
 const isSame = (a: Pick<Alert, 'kind' | 'subject'>) => (b: Pick<Alert, 'kind' | 'subject'>) =>
   a.kind === b.kind && a.subject === b.subject

@@ -103,7 +103,7 @@ export function createKeyWalks(needs: {
       throttle: { batchSize: number; yieldToRequests(): Promise<boolean> },
       names?: readonly string[],
     ): Promise<void> {
-      // Read once: usually all walks have ended, and this runs every two seconds.
+      // Read once: usually all walks have ended, and this runs every two seconds while rows change.
       const states = await store.read.keyWalks.list()
       for (const walk of walks.filter(({ name }) => names?.includes(name) ?? true)) {
         if (hasEnded(states, walk)) continue

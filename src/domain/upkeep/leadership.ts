@@ -80,6 +80,7 @@ export function createLeaderElection(needs: {
     fence: (fenced) => ({
       read: fenced.read,
       whenDurable: fenced.whenDurable,
+      changes: fenced.changes,
       write(body) {
         const lease = current() ?? lose()
         return fenced.write(async (tx) => {

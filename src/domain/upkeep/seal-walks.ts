@@ -53,23 +53,24 @@ export function createSealTask(needs: {
     return [...sealWalks.map(({ name }) => name), freeSpaceWalk].filter((name) => !ended.has(name))
   }
 
-  /** Continues where the last run was interrupted, even by a crash. */
-  return async (throttle: PurgeThrottle): Promise<void> => {
+  /** Continues where the last run was interrupted, even by a crash. @returns whether everything is sealed */
+  return async (throttle: PurgeThrottle): Promise<boolean> => {
     const { version } = keys.seals
-    if (sealedVersion === version) return runWalks(throttle)
+    if (sealedVersion === version) return runWalks(throttle).then(() => true)
     const unfinished = await listUnfinished(version)
     if (unfinished.length === 0) {
       sealedVersion = version
-      return runWalks(throttle)
+      return runWalks(throttle).then(() => true)
     }
     if (unfinished.length > 1) onStart()
     database.secureDelete(true)
     try {
       await runWalks(throttle)
-      if ((await listUnfinished(version)).length > 1) return
-      if (!(await database.overwriteFreeSpace(() => throttle.yieldToRequests()))) return
+      if ((await listUnfinished(version)).length > 1) return false
+      if (!(await database.overwriteFreeSpace(() => throttle.yieldToRequests()))) return false
       await store.write((tx) => tx.keyWalks.put({ walk: freeSpaceWalk, version, position: null }))
       onSealed()
+      return true
     } finally {
       database.secureDelete(false)
     }

@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { World } from '../../world/world.ts'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
+import type { RowChanges } from '../../domain/model/due-timer.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { AdmissionLog } from './sqlite-admission-log.ts'
 import type { Epoch } from './sqlite-epoch.ts'
@@ -121,6 +122,14 @@ type DatabasePort = {
    * @throws the error of the disk
    */
   whenDurable(): Promise<void>
+
+  /** Reports all commits. Undefined on PostgreSQL, where other nodes commit too, and if nothing can be written. */
+  readonly changes?: RowChanges & {
+    /** Looks for commits of other processes, which the next transaction would notice. */
+    lookForForeign(): void
+    /** Tells the listeners what a commit of another process tells them. */
+    notifyForeign(): void
+  }
 
   /** Builds the query at its first run and keeps the statement: building costs ten times as much as running it. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>

@@ -39,9 +39,13 @@ export function createCommitFlusher<Job>(
   }
 
   return {
-    /** Adds jobs whose transaction has just been committed. Without a disk, the COMMIT has brought them there. */
-    add(jobs: Job[]): void {
-      if (!disk) return settle(jobs)
+    /**
+     * Adds jobs whose transaction has just been committed. Without a disk, the COMMIT has brought them there.
+     *
+     * @param hasChanged false if the transaction only read: it waits for the earlier ones whose changes it may have read
+     */
+    add(jobs: Job[], hasChanged: boolean): void {
+      if (!disk || (!hasChanged && !flushing && !failure)) return settle(jobs)
       unflushed.push(...jobs)
       if (unflushed.length > 0) flushing ??= flushAll(disk)
     },

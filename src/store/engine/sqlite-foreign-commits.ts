@@ -10,7 +10,7 @@ import type { TransactionParticipant } from './sqlite-transaction-participant.ts
 export function watchForeignCommits(
   connection: SqliteConnection,
   participants: readonly TransactionParticipant[],
-  onForeignCommit: (connection: SqliteConnection) => void,
+  onForeignCommit: (connection: SqliteConnection) => void = () => {},
 ) {
   const dataVersion = connection.prepare<{ data_version: number }, []>('PRAGMA data_version')
   /** Versions that `onForeignCommit` and that the participants know of. */

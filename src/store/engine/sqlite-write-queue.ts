@@ -39,6 +39,8 @@ export type WriteQueueHooks = {
   world?: World
   /** In the order in which they are called. */
   participants?: readonly TransactionParticipant[]
+  /** Called right after each commit that changed rows, when readers see the changes. */
+  onChanged?(): void
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
   onDiskFault(error: unknown): void
   /** Brings commits to disk. Without it, each COMMIT must do so itself. */
@@ -65,18 +67,16 @@ export type WriteQueueHooks = {
  * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
  */
-export function createWriteQueue(
-  connection: SqliteConnection,
-  tx: QueryExecutor,
-  { world = systemWorld, participants = [], onDiskFault, disk, onForeignCommit = () => {} }: WriteQueueHooks,
-) {
+export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor, hooks: WriteQueueHooks) {
+  const { world = systemWorld, participants = [], onDiskFault, disk } = hooks
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   const rollback = connection.prepare('ROLLBACK')
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
+  const countChangedRows = () => changes.get()?.count ?? 0
   /** Counts the changes of the transaction, also those that are in memory until it commits. */
   const countChanges = () =>
-    participants.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), changes.get()?.count ?? 0)
+    participants.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), countChangedRows())
   const flusher = createCommitFlusher<Job>(disk, {
     settle(jobs) {
       for (const job of jobs) {
@@ -90,7 +90,7 @@ export function createWriteQueue(
       failPermanently(error)
     },
   })
-  const foreignCommits = watchForeignCommits(connection, participants, onForeignCommit)
+  const foreignCommits = watchForeignCommits(connection, participants, hooks.onForeignCommit)
 
   let waiting: Job[] = []
   /** Whether a batch is scheduled or running. */
@@ -141,6 +141,7 @@ export function createWriteQueue(
     // fails, so that tests find it.
     let hasTurnEnded = false
     const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
+    const changedRowsBefore = countChangedRows()
     const result = await runBatch(batch)
     world.timers.clearImmediate(turnTimer)
     switch (result.kind) {
@@ -153,7 +154,7 @@ export function createWriteQueue(
         break
       case 'done':
         if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
-        else await commitBatch(batch)
+        else await commitBatch(batch, changedRowsBefore)
     }
     isActive = false
     if (waiting.length > 0) schedule()
@@ -248,18 +249,22 @@ export function createWriteQueue(
     for (const [group, job] of lastCalls) job.onFlushed = group?.end(tx, isCommitted)
   }
 
-  async function commitBatch(batch: Job[]) {
+  async function commitBatch(batch: Job[], changedRowsBefore: number) {
+    let hasChanged: boolean
     try {
       for (const participant of participants) participant.beforeCommit?.()
+      hasChanged = countChangedRows() !== changedRowsBefore
       commit.run()
     } catch (error) {
       failBatch(batch, error)
       return
     }
-    // From here on readers see the changes, so memory must have them too.
+    // Readers see the changes now, so memory must have them too.
     for (const participant of participants) participant.onCommit?.()
     endCalls(batch, true)
-    flusher.add(batch)
+    flusher.add(batch, hasChanged)
+    if (!hasChanged) return
+    hooks.onChanged?.()
     if (!disk?.isCheckpointDue(batch.length)) return
     await flusher.wait()
     if (!isPoisoned) await disk.makeCheckpoint()

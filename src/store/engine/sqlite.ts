@@ -14,6 +14,7 @@ import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { createLists, type ListLimits } from './sqlite-lists.ts'
 import { lazy } from './lazy.ts'
 import { openReader } from './sqlite-reader.ts'
+import { createRowChanges } from './sqlite-row-changes.ts'
 import { overwriteFreePages, truncateWal } from './sqlite-scrub.ts'
 import { createShortIds, type ShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
@@ -70,6 +71,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     world.timers,
   )
   const guardRows = createGuardRows(writer, (body) => queue.write(body), world)
+  const rowChanges = createRowChanges(() => queue.noticeForeignCommits())
   const queue = createWriteQueue(writer, tx, {
     world,
     participants: [
@@ -81,7 +83,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       lists.participant,
       phoneIndex.participant,
       guardRows.participant,
+      // Last: its listeners may read what the others hold.
+      rowChanges.participant,
     ],
+    onChanged: rowChanges.notifyOwn,
     onDiskFault: options.onDiskFault,
     ...(disk && { disk }),
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
@@ -99,6 +104,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   return {
     ...describeSqlite(ids, writer),
     world,
+    changes: rowChanges.changes,
     memory: { admissions, configuration, log, guardRows: guardRows.cache, refresh },
     lists: lists.lists,
     phoneIndex,

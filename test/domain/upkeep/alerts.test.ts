@@ -150,7 +150,7 @@ describeEachDatabase('alerts', (database) => {
         },
         onFailed() {},
         onDropped: () => void dropped++,
-      })
+      }).sendDue
     const queue = (destination: string, message: string, event: AlertNotice['event'] = 'firing') =>
       store.write((tx) =>
         tx.alerts.addNotices([

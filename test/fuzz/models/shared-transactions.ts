@@ -107,6 +107,7 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
   }
   const heldStore: Store = {
     read: store.read,
+    changes: undefined,
     whenDurable: store.whenDurable,
     write: (body) =>
       held(() => {

@@ -24,7 +24,7 @@ export const alertRaces: Race[] = [
             remedy: '',
           }
           const sent: string[] = []
-          const sendNotices = createNoticeSender({
+          const { sendDue } = createNoticeSender({
             store,
             now: () => now,
             destinations: () => ['mail'],
@@ -40,7 +40,7 @@ export const alertRaces: Race[] = [
             runConcurrently(concurrentCalls, random, async (index) => {
               const observation = { source: 'installation', kinds: ['disk'] as const, causes }
               await recordObservation(store, observation, destinations, now + index)
-              await sendNotices()
+              await sendDue()
             })
           await observe([cause])
           now += minuteMs
@@ -52,7 +52,7 @@ export const alertRaces: Race[] = [
             await observe([])
           }
           now += minuteMs
-          await sendNotices()
+          await sendDue()
           expect(sent).toEqual([
             'firing warning',
             'firing critical',

@@ -57,6 +57,60 @@ test('the database file is flushed before anything is written: a killed process 
   }
 })
 
+test('a transaction that changes nothing flushes nothing, but waits for the changes that it read', async () => {
+  const flushes: Array<PromiseWithResolvers<void>> = []
+  const opened = await openTestSqlite({
+    world: {
+      ...testWorld,
+      flush() {
+        const ended = Promise.withResolvers<void>()
+        flushes.push(ended)
+        return ended.promise
+      },
+    },
+  })
+  const { database } = opened
+  const { meta } = database.tables
+  const commits: boolean[] = []
+  database.changes?.subscribe((isForeign) => void commits.push(isForeign))
+  const read = () =>
+    database.write(async (tx) =>
+      tx
+        .select()
+        .from(meta)
+        .where(sql`${meta.name} = 'row'`),
+    )
+  const removed = () =>
+    database.write(async (tx) => void (await tx.delete(meta).where(sql`${meta.name} = 'none'`)))
+  expect(await read()).toEqual([])
+  // The first transaction takes all that is there for other processes' commits.
+  commits.length = 0
+  await removed()
+  expect([flushes.length, commits]).toEqual([0, []])
+
+  let isAcknowledged = false
+  const written = database.write(
+    async (tx) => void (await tx.insert(meta).values({ name: 'row', value: '' })),
+  )
+  await Bun.sleep(5)
+  const seen = read().then((rows) => {
+    isAcknowledged = true
+    return rows
+  })
+  await Bun.sleep(20)
+  expect([isAcknowledged, commits]).toEqual([false, [false]])
+  flushes[0]?.resolve()
+  await written
+  await Bun.sleep(5)
+  flushes[1]?.resolve()
+  expect(await seen).toMatchObject([{ name: 'row' }])
+  for (const { resolve } of flushes) resolve()
+  const disposed = opened.dispose()
+  await Bun.sleep(5)
+  for (const { resolve } of flushes) resolve()
+  await disposed
+})
+
 test('a write is acknowledged when the log is flushed, not before', async () => {
   const flushes: Array<{ file: string; ended: PromiseWithResolvers<void> }> = []
   const opened = await openTestSqlite({
