@@ -6,6 +6,7 @@ import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { Client } from 'pg'
 import type { Database } from '../../src/store/engine/database.ts'
 import { migrateSqlite, postgresMigrations } from '../../src/store/engine/migrate.ts'
+import { migratePostgres } from '../../src/store/engine/postgres-migrate.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
 import { connect, openSqlite, type SqliteOptions } from '../../src/store/engine/sqlite.ts'
 import { createServerDatabase, testPostgresUrl } from './postgres.ts'
@@ -46,10 +47,13 @@ async function makePgliteTemplate(): Promise<File | Blob> {
  * Returns the name of a migrated database on the server. It is named by the digest of its migrations and stays there, for
  * other test processes and the next run.
  */
+export const migratedTemplate = (url: string): Promise<string> =>
+  (postgresTemplate ??= makePostgresTemplate(url))
+
 async function makePostgresTemplate(url: string): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
   for (const migration of postgresMigrations) digest.update(migration.sql)
-  const name = `otpd_test_template_${digest.digest('hex').slice(0, 16)}`
+  const name = `otpd_test_migrated_${digest.digest('hex').slice(0, 16)}`
   const admin = new Client(url)
   await admin.connect()
   try {
@@ -60,7 +64,7 @@ async function makePostgresTemplate(url: string): Promise<string> {
     const database = await createServerDatabase(url)
     const client = new Client(database.url)
     await client.connect()
-    for (const migration of postgresMigrations) await client.query(migration.sql)
+    await migratePostgres(client, { migrate: true })
     await client.end()
     await admin.query(`alter database ${database.name} rename to ${name}`)
     return name
@@ -135,8 +139,7 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
 export async function openTestPostgres(
   url: string,
 ): Promise<OpenTestDatabase & { url: string; openNode(): Database }> {
-  const template = await (postgresTemplate ??= makePostgresTemplate(url))
-  const created = await createServerDatabase(url, template)
+  const created = await createServerDatabase(url, await migratedTemplate(url))
   const nodes: Database[] = []
   function openNode(): Database {
     const node = openPostgres(created.url)

@@ -34,9 +34,12 @@ export async function createServerDatabase(serverUrl: string, template = 'templa
   }
 }
 
-/** Creates an empty database on a PostgreSQL server. */
-export async function createEmptyPostgres(serverUrl: string): Promise<EmptyPostgres & { url: string }> {
-  const { url, drop } = await createServerDatabase(serverUrl)
+/** Creates a database on a PostgreSQL server, empty unless it copies one. */
+export async function createEmptyPostgres(
+  serverUrl: string,
+  template?: string,
+): Promise<EmptyPostgres & { url: string }> {
+  const { url, drop } = await createServerDatabase(serverUrl, template)
   const connect = async () => {
     const client = new Client(url)
     // A query in progress rejects with the error of a lost connection itself.
