@@ -42,7 +42,7 @@ test('a backend made from /llms.txt alone verifies a phone on the first run', as
   const [command] = /node --env-file=\S+ server\.mjs/.exec(guide) ?? ['']
   backend = Bun.spawn(command.split(' '), {
     cwd: reader.folder,
-    env: { PATH: process.env.PATH ?? '', OTPD_URL: reader.server.url, PORT: '0' },
+    env: { PATH: process.env.PATH ?? '', PORT: '0' },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'inherit',
@@ -76,7 +76,16 @@ test('a backend made from /llms.txt alone verifies a phone on the first run', as
 test('the guide for coding agents leads to what else otpd does', async () => {
   const address = `${reader.server.url}/docs/agents.md`
   const guide = await (await fetch(address)).text()
-  for (const name of ['ready-page', 'proofs', 'webhooks', 'costs', 'guard', 'alerts', 'providers']) {
+  for (const name of [
+    'ready-page',
+    'payments',
+    'proofs',
+    'webhooks',
+    'costs',
+    'guard',
+    'alerts',
+    'providers',
+  ]) {
     expect(guide).toContain(`](${name}.md)`)
     const linked = await fetch(new URL(`${name}.md`, address))
     expect([linked.status, linked.headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8'])
