@@ -253,7 +253,7 @@ describe.skipIf(chromiumPath === null)('in a browser', () => {
     }
     const visited = await openPage(
       pageUrl('sending'),
-      "document.querySelector('aside [aria-current]') || scrollBy(0, 900)",
+      "document.readyState === 'complete' && (document.querySelector('aside [aria-current]') || scrollBy(0, 900))",
     )
     try {
       expect(await visited.evaluate("document.querySelectorAll('pre .string').length")).toBeGreaterThan(10)
