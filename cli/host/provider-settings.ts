@@ -86,6 +86,10 @@ export async function answerSettings(
     else values[field] = read
   }
   const has = (field: string) => values[field] !== undefined || unread.has(field)
+  const { oneOf = [] } = kind
+  const isUndecided = oneOf.length > 0 && !oneOf.some(has)
+  const missing = Object.keys(kind.fields).filter((name) => kind.fields[name]?.required && !has(name))
+  if (!context.mayAsk) requireAnswers(kind, missing, isUndecided, place)
 
   async function askField(name: string): Promise<void> {
     const { description, secret = false, example } = kind.fields[name] ?? { description: name }
@@ -101,7 +105,7 @@ export async function answerSettings(
     }
     values[name] = await ask(context, {
       label: name,
-      flag: secret ? `--set ${name}Env=VARIABLE or --set ${name}File=PATH` : `--set ${name}=VALUE`,
+      flag: flagOf(kind, name),
       hint: example === undefined ? description : `${description}, such as ${example}`,
       secret,
       validate: faultOf,
@@ -114,13 +118,11 @@ export async function answerSettings(
     }
   }
 
-  for (const [name, { required }] of Object.entries(kind.fields))
-    if (required && !has(name)) await askField(name)
-  const { oneOf = [] } = kind
-  if (oneOf.length > 0 && !oneOf.some(has)) {
+  for (const name of missing) await askField(name)
+  if (isUndecided) {
     const choice = await ask(context, {
       label: oneOf.join(' or '),
-      flag: oneOf.map((name) => `--set ${name}=VALUE`).join(' or '),
+      flag: oneOf.map((name) => flagOf(kind, name)).join(' or '),
       hint: 'which of them you have',
       validate: (answer) => (oneOf.includes(answer) ? null : `Type one of ${oneOf.join(', ')}.`),
     })
@@ -135,6 +137,26 @@ export async function answerSettings(
       faults.map(({ name, fault, remedy }) => `${name} ${fault}. ${remedy}`).join('\n'),
     )
   return { lines, values, secretFiles }
+}
+
+const flagOf = ({ fields }: ProviderKind, name: string) =>
+  fields[name]?.secret ? `--set ${name}Env=VARIABLE` : `--set ${name}=VALUE`
+
+/** @throws usage error that names all settings that would be asked for, as there is no terminal to prompt on */
+function requireAnswers(
+  kind: ProviderKind,
+  missing: readonly string[],
+  isUndecided: boolean,
+  { asksSecrets }: Place,
+): void {
+  const required = missing.filter((name) => asksSecrets || !kind.fields[name]?.secret)
+  const flags = required.map((name) => flagOf(kind, name))
+  if (isUndecided) flags.push((kind.oneOf ?? []).map((name) => flagOf(kind, name)).join(' or '))
+  if (flags.length === 0) return
+  throw usageError(
+    `${kind.kind} has settings that are missing, and there is no terminal to prompt on.`,
+    `Pass ${flags.join(' ')}. A secret can also be in a file: nameFile=PATH.`,
+  )
 }
 
 const secretPath = ({ file, name }: Place, field: string) =>

@@ -116,7 +116,11 @@ describe('provider add', () => {
     [['twilio', ...given('authTokenFile=nope')], 'The file nope cannot be read.'],
     [['twilio', '--name', 'Main'], '--name must have at most 32 characters'],
     [['twilio', '--name', 'inbox'], 'not be inbox'],
-    [['prelude'], 'No apitoken given, and there is no terminal to prompt on.'],
+    [['prelude'], 'Pass --set apiTokenEnv=VARIABLE. A secret can also be in a file: nameFile=PATH.'],
+    [
+      ['twilio-verify'],
+      'Pass --set accountSid=VALUE --set serviceSid=VALUE --set authTokenEnv=VARIABLE or --set apiKeySid=VALUE.',
+    ],
   ])('%j is refused: %s', async (args, message) => {
     const { exitCode, stderr } = await add(args, { input: '' })
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)])
