@@ -28,10 +28,18 @@ export const savedText = (saved: number, currency: string | null) => {
   return saved < 0 ? `cost about ${amount} more` : `saved about ${amount}`
 }
 
-/** Formats an amount of money: two decimals at least, and as many as a price of less than a cent needs. */
-export function formatMoney(amount: string | number | null | undefined): string {
-  if (amount === null || amount === undefined) return '-'
-  const value = Number(amount)
-  const maximumFractionDigits = Math.abs(value) >= 1 ? 2 : 4
-  return value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits })
-}
+/** Formats an amount of money with two decimals, which align in a column. */
+export const formatMoney = (amount: string | number | null | undefined) => formatAmount(amount, 2)
+
+/** Formats what one verified code costs, with four decimals: it is often less than a cent. */
+export const formatUnitCost = (amount: string | number | null | undefined) => formatAmount(amount, 4)
+
+const formatAmount = (amount: string | number | null | undefined, digits: number) =>
+  amount === null || amount === undefined
+    ? '-'
+    : Number(amount).toLocaleString('en-US', {
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+        // No minus sign before a zero.
+        signDisplay: 'negative',
+      })

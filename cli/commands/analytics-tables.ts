@@ -1,4 +1,4 @@
-import { formatMoney, savedText, sumCosts } from '../client/costs.ts'
+import { formatMoney, formatUnitCost, savedText, sumCosts } from '../client/costs.ts'
 import type { BreakdownRow, CostRow } from '../client/resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional, type Heading } from '../terminal/table.ts'
@@ -36,7 +36,7 @@ export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }:
     formatNumber(row.verified),
     formatNumber(row.failed),
     row.conversion === null ? '-' : `${Math.round(row.conversion)}%`,
-    ...(currency === null ? [] : [formatMoney(row.cost), formatMoney(row.costPerVerified)]),
+    ...(currency === null ? [] : [formatMoney(row.cost), formatUnitCost(row.costPerVerified)]),
     medianText(row),
     countText(row.blocked),
   ])
@@ -58,7 +58,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
     formatNumber(row.verified),
     `${Math.round(row.conversion)}%`,
     formatMoney(row.cost),
-    formatMoney(row.costPerVerified),
+    formatUnitCost(row.costPerVerified),
     ...(total.saved === null ? [] : [formatMoney(row.saved)]),
     medianText(row),
   ])
@@ -78,7 +78,7 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
     cells,
   )
   const perVerified =
-    total.costPerVerified === null ? '' : `, ${formatMoney(total.costPerVerified)} per verified code`
+    total.costPerVerified === null ? '' : `, ${formatUnitCost(total.costPerVerified)} per verified code`
   const notes = [
     `Total: ${formatMoney(total.cost)} ${currency} for ${formatNumber(total.sent + total.relayed)} messages${perVerified}`,
     ...(total.saved === null

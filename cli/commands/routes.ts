@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { reasonText } from '../client/choice-text.ts'
-import { formatMoney, savedText } from '../client/costs.ts'
+import { formatUnitCost, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
 import { channelName, costText } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
@@ -62,7 +62,7 @@ function routesText(rows: RouteState[], { formatTable, paint }: Output): string 
         one.price ?? '-',
         `${Math.round(one.conversion)}%`,
         String(one.samples),
-        formatMoney(one.costPerVerified),
+        formatUnitCost(one.costPerVerified),
         stateText(one, paint),
       ]),
     ),
@@ -98,7 +98,7 @@ function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeadin
         price ?? '-',
         `${conversion}%`,
         String(samples),
-        price === null ? '-' : formatMoney((Number(price) / conversion) * 100),
+        price === null ? '-' : formatUnitCost((Number(price) / conversion) * 100),
       ]),
     )
     const reason = `Strategy ${choice.strategy}: ${reasonText(choice.strategy, choice.reason)}.`

@@ -1,4 +1,4 @@
-import { formatMoney, savedText, type sumCosts } from '../../client/costs.ts'
+import { formatMoney, formatUnitCost, savedText, type sumCosts } from '../../client/costs.ts'
 import { fitSpan, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 import { formatNumber } from './breakdown.ts'
@@ -22,7 +22,7 @@ export function totalLines(
   if (currency === null) return []
   const facts: [name: string, value: string][] = [
     [`COST (${currency})`, formatMoney(total.cost)],
-    ['PER VERIFIED CODE', formatMoney(total.costPerVerified)],
+    ['PER VERIFIED CODE', formatUnitCost(total.costPerVerified)],
     ['MESSAGES', formatNumber(total.sent + total.relayed)],
     ['VERIFIED', formatNumber(total.verified)],
   ]

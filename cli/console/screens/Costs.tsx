@@ -1,5 +1,5 @@
 import { Box } from 'ink'
-import { costOf, formatMoney, sumCosts } from '../../client/costs.ts'
+import { costOf, formatMoney, formatUnitCost, sumCosts } from '../../client/costs.ts'
 import type { CostRow } from '../../client/resources.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -111,7 +111,7 @@ const columnsFor = (
     title: 'PER CODE',
     width: 8,
     align: 'right',
-    cell: ({ costPerVerified }) => formatMoney(costPerVerified),
+    cell: ({ costPerVerified }) => formatUnitCost(costPerVerified),
   },
   ...(saved === null ? [] : [savedColumn]),
   {

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import { reasonText } from '../../client/choice-text.ts'
-import { formatMoney } from '../../client/costs.ts'
+import { formatMoney, formatUnitCost } from '../../client/costs.ts'
 import { channelName } from '../../client/log-lines.ts'
 import type { RouteState } from '../../client/resources.ts'
 import type { Column } from '../columns.ts'
@@ -99,7 +99,7 @@ const routeColumns: Column<RouteState>[] = [
     title: 'PER CODE',
     width: 8,
     align: 'right',
-    cell: ({ providers: [first] }) => formatMoney(first?.costPerVerified),
+    cell: ({ providers: [first] }) => formatUnitCost(first?.costPerVerified),
   },
   {
     title: 'BY ORDER',
@@ -122,7 +122,7 @@ const providerColumns = (theme: Theme): Column<Provider>[] => [
     title: 'PER CODE',
     width: 8,
     align: 'right',
-    cell: ({ costPerVerified }) => formatMoney(costPerVerified),
+    cell: ({ costPerVerified }) => formatUnitCost(costPerVerified),
   },
   { title: 'FROM', width: 8, dropPriority: 1, cell: ({ basis }) => basis },
   {

@@ -51,9 +51,9 @@ test.each([80, 120, 200])('shows the cost per verified code in %i columns', asyn
   const lines = app.frame().split('\n')
   const find = (pattern: RegExp) => lines.find((line) => pattern.test(line)) ?? ''
   expect(find(/COST \(EUR\)/)).toMatch(/COST \(EUR\) +PER VERIFIED CODE +MESSAGES +VERIFIED/)
-  expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.065 +80,262 +40,125/)
+  expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.0650 +80,262 +40,125/)
   expect(find(/estimated/)).toContain('estimated by prices: 37.50, codes of other systems: 12 for 3.50')
-  expect(find(/Indonesia/)).toMatch(/1,263\.21 +0\.60/)
+  expect(find(/Indonesia/)).toMatch(/1,263\.21 +0\.6000/)
   expect(app.frame()).not.toMatch(/SAVED|Strategies/)
   expect(find(/United States/)).toMatch(/505\.60 +0\.0158/)
   // The bars have one scale.
@@ -70,8 +70,8 @@ test.each([80, 120, 200])('shows what strategies saved in %i columns', async (co
   const lines = app.frame().split('\n')
   const find = (pattern: RegExp) => lines.find((line) => pattern.test(line)) ?? ''
   expect(find(/PER CODE/)).toMatch(/CONV .*PER CODE +SAVED/)
-  expect(find(/Indonesia/)).toMatch(/0\.60 +0\.00/)
-  expect(find(/Germany/)).toMatch(/0\.14 +-/)
+  expect(find(/Indonesia/)).toMatch(/0\.6000 +0\.00/)
+  expect(find(/Germany/)).toMatch(/0\.1400 +-/)
   expect(find(/United States/)).toMatch(/0\.0158 +-101\.50/)
   for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
   app.close()

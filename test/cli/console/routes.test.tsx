@@ -61,7 +61,7 @@ test.each([80, 120, 200])('shows what a message would take, and why, in %i colum
       .frame()
       .split('\n')
       .find((line) => pattern.test(line)) ?? ''
-  expect(find(/United States/)).toMatch(/order +main +0\.009 .* -/)
+  expect(find(/United States/)).toMatch(/order +main +0\.0090 .* -/)
   expect(app.frame()).toContain('Germany, SMS: codes of the better one are not verified at the moment')
   expect(find(/0\.071 /)).toMatch(/spare +0\.071 +87% +412 +0\.0812/)
   expect(find(/0\.065 /)).toMatch(/main .* 41% .* silent/)
