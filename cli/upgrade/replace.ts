@@ -19,8 +19,10 @@ import type { Installation } from './installation.ts'
  * @returns its path @throws CliError FILE_NOT_WRITABLE, such as on a full disk; nothing is left
  */
 export function writeNewProgram({ path }: Installation, program: Uint8Array): string {
-  const newPath = join(dirname(path), `.otpd-${process.pid}.new`)
+  const folder = dirname(path)
+  const newPath = join(folder, `.otpd-${process.pid}.new`)
   try {
+    removeLeftovers(folder)
     const file = openSync(newPath, 'wx', 0o755)
     try {
       writeFileSync(file, program)
@@ -32,6 +34,23 @@ export function writeNewProgram({ path }: Installation, program: Uint8Array): st
   } catch (error) {
     rmSync(newPath, { force: true })
     throw notWritten(newPath, error)
+  }
+}
+
+/** Removes the new programs of upgrades that were killed before they could. */
+function removeLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = /^\.otpd-(\d+)\.new$/.exec(name)?.[1]
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // Others, such as EPERM, are about a process that runs.
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
   }
 }
 

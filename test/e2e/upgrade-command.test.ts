@@ -73,6 +73,15 @@ test('replaces the program, keeps the old one, and install.sh goes back to it', 
   expect(await installedVersion()).toBe(version)
 })
 
+test('removes what an upgrade left that was killed, but not what another one is at', async () => {
+  const { pid, exited } = Bun.spawn(['true'])
+  await exited
+  const other = `.otpd-${process.pid}.new`
+  for (const name of [`.otpd-${pid}.new`, other]) writeFileSync(join(dirname(bed.installed), name), 'half')
+  expect((await upgrade(['--allow-unsigned'])).exitCode).toBe(0)
+  expect(filesBesideProgram().toSorted()).toEqual([other, 'otpd'])
+})
+
 test('takes releases from a folder', async () => {
   for (const [name, content] of bed.files) bed.put(`releases${name}`, content)
   const from = ['--from', 'releases', '--allow-unsigned', '--json']
