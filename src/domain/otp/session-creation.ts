@@ -57,7 +57,8 @@ export async function createSession(needs: OtpNeeds, application: CallingApplica
     phone,
     locale,
     template: template?.name ?? null,
-    variables: template?.variables ?? null,
+    // As they were given, so that the application can compare them; a send writes them in the canonical form.
+    variables: input.variables ?? null,
     status: 'created',
     requestId: null,
     sends: 0,
