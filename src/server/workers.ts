@@ -98,12 +98,19 @@ export async function startWorkers(needs: {
     createPurgeThrottle(world, () => isStopping() || !leadership.isLeader())
   const { changes } = store
   let areWalksLeft = true
+  // Only other processes replace keys, and on SQLite each of their commits is noticed.
+  let mayBeReplaced = true
+  const noteForeign = (isForeign: boolean) => void (mayBeReplaced ||= isForeign)
+  if (changes) cleanups.push(changes.subscribe(noteForeign))
   cleanups.push(
     startPeriodicTask(
       keyWalksMs,
       world,
       log,
       async (isStopping) => {
+        if (changes && !mayBeReplaced && !areWalksLeft) return
+        mayBeReplaced = false
+        areWalksLeft = true
         await keyring.refresh()
         await leadership.run(async () => (areWalksLeft = !(await runWalks(createThrottle(isStopping)))))
       },

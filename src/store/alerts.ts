@@ -4,10 +4,8 @@ import type { AlertStore } from '../domain/store/alerts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** Stores alerts and the outbox of their notices. */
-export function createAlertStore(
-  { tables: { alerts, alertNotices: notices } }: Database,
-  executor: QueryExecutor,
-): AlertStore {
+export function createAlertStore(database: Database, executor: QueryExecutor): AlertStore {
+  const { alerts, alertNotices: notices } = database.tables
   const isAlert = ({ kind, subject }: AlertKey) => and(eq(alerts.kind, kind), eq(alerts.subject, subject))
   const isNotice = ({ destination, kind, subject, at }: AlertNoticeKey) =>
     and(
@@ -16,6 +14,9 @@ export function createAlertStore(
       eq(notices.subject, subject),
       eq(notices.at, at),
     )
+  const listNotices = database.prepare(() =>
+    executor.select().from(notices).orderBy(asc(notices.at), asc(notices.kind), asc(notices.subject)),
+  )
   /** The columns that statements return, to tell whether they changed a row. */
   const changed = { kind: alerts.kind }
 
@@ -69,9 +70,7 @@ export function createAlertStore(
       await executor.insert(notices).values(rows).onConflictDoNothing()
     },
 
-    async listNotices() {
-      return executor.select().from(notices).orderBy(asc(notices.at), asc(notices.kind), asc(notices.subject))
-    },
+    listNotices: async () => listNotices(),
 
     async leaseNotice(key, now, until) {
       const leased = await executor

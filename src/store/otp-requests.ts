@@ -1,8 +1,14 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, lte, min, or, sql, type SQL } from 'drizzle-orm'
 import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
-import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import {
+  type FilterPlaceholders,
+  inJson,
+  integerParam,
+  orderByLimit,
+  prepareFiltered,
+} from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
@@ -120,6 +126,21 @@ export function createOtpRequestStore(
         .orderBy(orderByLimit(sql`nullif(${otp.id}, null) desc`, limit)),
   )
 
+  const findExpired = database.prepare(() =>
+    executor
+      .select()
+      .from(otp)
+      // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
+      .where(and(sql`${otp.status} = 'pending'`, lte(otp.expiresAt, sql.placeholder('now'))))
+      .orderBy(orderByLimit(asc(otp.expiresAt), integerParam('limit'))),
+  )
+  const findNextExpiry = database.prepare(() =>
+    executor
+      .select({ at: min(otp.expiresAt) })
+      .from(otp)
+      .where(sql`${otp.status} = 'pending'`),
+  )
+
   const findEnvironment = createEnvironmentLookup(database, executor)
   const findSources = createListSources(database, executor, {
     developer: requestsLists,
@@ -182,15 +203,13 @@ export function createOtpRequestStore(
       return newestFirst.slice(0, limit).map(toRequest)
     },
 
+    async nextExpiryAt() {
+      const [row] = await findNextExpiry()
+      return row?.at ?? undefined
+    },
+
     async listExpired(now, limit) {
-      const rows = await executor
-        .select()
-        .from(otp)
-        // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
-        .where(and(sql`${otp.status} = 'pending'`, lte(otp.expiresAt, now)))
-        .orderBy(asc(otp.expiresAt))
-        .limit(limit)
-      return rows.map(toRequest)
+      return (await findExpired({ now, limit })).map(toRequest)
     },
 
     async listPending({ expiresAt, id }, limit) {

@@ -37,6 +37,8 @@ type DurableLog = { salt: string; length: number; file: number; fileBytes: numbe
 export function openDisk(folder: string) {
   const database = join(folder, 'otpd.db')
   const wal = `${database}-wal`
+  /** Paths of the files that the server has opened, and keeps open. */
+  const paths = new Map<number, string>()
   const read = (path: string) => (existsSync(path) ? readFileSync(path) : Buffer.alloc(0))
 
   let flushes = 0
@@ -87,7 +89,8 @@ export function openDisk(folder: string) {
 
     /** Notes what a flush brings to disk: what was written when it began. @returns to be called when it has ended */
     beginFlush(file: number): () => void {
-      const path = readlinkSync(`/proc/self/fd/${file}`)
+      const path = paths.get(file) ?? readlinkSync(`/proc/self/fd/${file}`)
+      paths.set(file, path)
       flushes++
       const written = noticeOwnFlushes()
       if (path === wal)

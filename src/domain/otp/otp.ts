@@ -122,10 +122,7 @@ export function createOtpService(needs: OtpNeeds) {
     listByPhone: createPhoneSearch(needs),
 
     /** Reads how long it takes until the next request expires; infinite if none is pending. */
-    async untilNextExpiryMs(): Promise<number> {
-      const [next] = await store.read.otpRequests.listPending({ expiresAt: 0, id: '' }, 1)
-      return next ? next.expiresAt - clock.now() : Infinity
-    },
+    untilNextExpiryMs,
 
     /**
      * Sweeper: closes expired requests, each in an operation of its own. May run at any time.
@@ -135,7 +132,7 @@ export function createOtpService(needs: OtpNeeds) {
      */
     async expireRequests(batchSize = 100, mayGoOn = () => true): Promise<number> {
       let expiredCount = 0
-      while (mayGoOn()) {
+      while (mayGoOn() && (await untilNextExpiryMs()) <= 0) {
         const expired = await store.read.otpRequests.listExpired(clock.now(), batchSize)
         if (expired.length === 0) return expiredCount
         // In the order of their ids, in which the log tells them.
@@ -145,6 +142,10 @@ export function createOtpService(needs: OtpNeeds) {
       }
       return expiredCount
     },
+  }
+
+  async function untilNextExpiryMs(): Promise<number> {
+    return ((await store.read.otpRequests.nextExpiryAt()) ?? Infinity) - clock.now()
   }
 
   /** Finds a request. @throws NOT_FOUND */

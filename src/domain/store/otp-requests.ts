@@ -24,6 +24,8 @@ export type OtpRequestStore = {
   /** Finds a request and locks it until the transaction ends. */
   lock(id: string): Awaitable<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
+  /** Time at which the next pending request expires; undefined if none is pending. */
+  nextExpiryAt(): Promise<number | undefined>
   /** Pending requests past `expiresAt`. */
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
   /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
