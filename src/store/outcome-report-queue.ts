@@ -1,6 +1,7 @@
-import { and, asc, eq, inArray, isNotNull, lte, min } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, lte, min, sql } from 'drizzle-orm'
 import type { OutcomeReportQueue } from '../domain/store/outcome-report-queue.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
+import { textParam } from './engine/query-params.ts'
 
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
 export function createOutcomeReportQueue(database: Database, executor: QueryExecutor): OutcomeReportQueue {
@@ -12,6 +13,20 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
       .select({ at: min(messages.reportDueAt) })
       .from(messages)
       .where(isNotNull(messages.reportDueAt)),
+  )
+
+  const findLater = database.prepare(() =>
+    executor
+      .select(key)
+      .from(messages)
+      .where(
+        and(
+          eq(messages.provider, textParam('provider')),
+          eq(messages.messageId, textParam('messageId')),
+          gt(messages.createdAt, sql.placeholder('createdAt')),
+        ),
+      )
+      .limit(1),
   )
 
   return {
@@ -41,6 +56,11 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
     async nextDueAt() {
       const [row] = await findNextDue()
       return row?.at ?? undefined
+    },
+
+    async hasLaterMessage({ provider, messageId, createdAt }) {
+      const [row] = await findLater({ provider, messageId, createdAt })
+      return row !== undefined
     },
 
     async setDue({ requestId, message }, dueAt) {

@@ -84,6 +84,27 @@ describeEachDatabase('the outcome of a request', (database) => {
     expect(await dueTimes(requestId)).toEqual([null])
   })
 
+  test('of the newest code alone is reported where codes share a verification of the provider', async () => {
+    await start()
+    const first = await send()
+    service.clock.advance(minuteMs)
+    const second = await send()
+    expect(second.messageId).toBe(first.messageId)
+    await service.request('POST', '/v1/otp/cancel', { as: application, body: { requestId: first.requestId } })
+    await reportDue()
+    expect([statusOf(first.messageId), await dueTimes(first.requestId)]).toEqual(['pending', [null]])
+    service.clock.advance(minuteMs)
+    await service.request('POST', '/v1/otp/resend', {
+      as: application,
+      body: { requestId: second.requestId },
+    })
+    expect((await verify(second.requestId, second.code)).status).toBe(200)
+    await reportDue()
+    expect([statusOf(second.messageId), reports()]).toEqual(['approved', 1])
+    expect(await dueTimes(second.requestId)).toEqual([null, null])
+    expect(log.filter((line) => line.includes('outcome'))).toEqual([])
+  })
+
   test('canceled is reported at once', async () => {
     await start()
     const { requestId, messageId } = await send()

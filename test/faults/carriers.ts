@@ -15,6 +15,9 @@ import { makeHome } from './server.ts'
 /** Longer than the pause before a resend. */
 const phaseMs = 35_000
 const settleRounds = 10
+/** Starts of a node that fail, and the pause between them, as systemd's `Restart=` has it. */
+const startsMax = 20
+const startPauseMs = 2_000
 
 export const carriers: FaultFamily = {
   name: 'carriers',
@@ -161,8 +164,8 @@ async function createTwoNodes(trial: Trial): Promise<Nodes> {
   const homes = ['node-0', 'node-1'].map((name) => makeHome(trial, name))
   const servers: RunningServer[] = []
   let turn = 0
-  /** Starts a node as a supervisor does: on a busy machine, the database may not answer in time. */
-  async function start(index: number, triesLeft = 5): Promise<void> {
+  /** Starts a node as a supervisor does, again and again: on a busy machine, the database may not answer in time. */
+  async function start(index: number, triesLeft = startsMax): Promise<void> {
     const home = homes[index]
     if (!home) throw new Error('there is no such node')
     const starting = startServer({
@@ -180,7 +183,8 @@ async function createTwoNodes(trial: Trial): Promise<Nodes> {
     try {
       servers[index] = await starting
     } catch (error) {
-      if (triesLeft === 0) throw error
+      if (triesLeft === 1) throw error
+      await Bun.sleep(startPauseMs)
       await start(index, triesLeft - 1)
     }
   }

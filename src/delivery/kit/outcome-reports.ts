@@ -4,6 +4,18 @@ import type { HttpResponse, HttpResult } from './http-client.ts'
 export const reportDone: ReportResult = { kind: 'done' }
 
 /**
+ * Reads the response to the end of a verification whose code was not entered. It may have ended there before, by its own time or
+ * by a later code for the phone, so that the provider does not know it any more.
+ */
+export function readCancelResult(
+  result: HttpResult,
+  readCode?: (response: HttpResponse) => string | undefined,
+): ReportResult {
+  const isGone = result.kind === 'response' && result.status === 404
+  return isGone ? reportDone : readReportResult(result, readCode)
+}
+
+/**
  * Reads the response to the report of an outcome. 2xx is done. Faults of connection, account and provider are tried again: the
  * operator or the provider can mend them. Every other status rejects the report.
  *

@@ -11,7 +11,7 @@ import {
 import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth, omitNullish } from '../kit/message-fields.ts'
-import { readReportResult } from '../kit/outcome-reports.ts'
+import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { accepted, refused, uncertain, type Provider, type SendOutcome } from '../kit/provider.ts'
 
@@ -112,9 +112,11 @@ function createTwilioVerify(settings: SettingValues<typeof fields>, { http }: Pr
 
     // Twilio requires it with custom codes, and counts messages of verifications that never end against the phone.
     async reportOutcome({ messageId, outcome }, signal) {
-      const Status = outcome === 'verified' ? 'approved' : 'canceled'
+      const isVerified = outcome === 'verified'
       const path = `Verifications/${encodeURIComponent(messageId)}`
-      return readReportResult(await http.request(post(path, { Status }), signal), readCode)
+      const request = post(path, { Status: isVerified ? 'approved' : 'canceled' })
+      const readResult = isVerified ? readReportResult : readCancelResult
+      return readResult(await http.request(request, signal), readCode)
     },
 
     async checkAccount(signal) {

@@ -6,7 +6,7 @@ import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable 
 import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
 import { basicAuth, clamp, omitNullish, stripPlus } from '../kit/message-fields.ts'
-import { readReportResult } from '../kit/outcome-reports.ts'
+import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
 import {
   baseUrlField,
   defineKind,
@@ -134,8 +134,9 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
     // Vonage asks for the check with every custom code: without it, its fraud filter takes the traffic for unverified.
     async reportOutcome({ messageId, code, outcome }, signal) {
       const check = { method: 'POST', url: `${url}/${encodeURIComponent(messageId)}`, headers } as const
-      const request =
-        outcome === 'verified' ? { ...check, body: JSON.stringify({ code }) } : cancel(messageId)
+      if (outcome !== 'verified')
+        return readCancelResult(await http.request(cancel(messageId), signal), readCode)
+      const request = { ...check, body: JSON.stringify({ code }) }
       return readReportResult(await http.request(request, signal), readCode)
     },
 

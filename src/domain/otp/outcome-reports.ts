@@ -119,6 +119,8 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     if (provider === null || messageId === null || !isPlainPhone(request.phone)) return null
     const now = clock.now()
     if (isLiving(request, now)) return request.expiresAt
+    // A network that has one verification for a phone at a time hears the outcome of its newest code.
+    if (await store.read.otpDeliveries.reports.hasLaterMessage(message)) return null
     const result = await delivery.report(provider, {
       requestId: request.id,
       messageId,

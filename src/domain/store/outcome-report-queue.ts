@@ -1,4 +1,4 @@
-import type { MessageKey } from '../model/message.ts'
+import type { Message, MessageKey } from '../model/message.ts'
 
 /** Messages whose providers have yet to hear how the request ended. Part of the outbox of messages. */
 export type OutcomeReportQueue = {
@@ -15,6 +15,9 @@ export type OutcomeReportQueue = {
 
   /** Time at which the next report is due; undefined if there is none. */
   nextDueAt(): Promise<number | undefined>
+
+  /** Tells whether a later message has the provider's id of this one, too. */
+  hasLaterMessage(message: Pick<Message, 'provider' | 'messageId' | 'createdAt'>): Promise<boolean>
 
   /** Sets when a report is due next; null ends it. */
   setDue(key: MessageKey, dueAt: number | null): Promise<void>

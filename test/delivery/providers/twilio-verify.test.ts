@@ -30,7 +30,7 @@ describe('a message', () => {
   test('is posted as the OpenAPI document has it, with the own code and the language', async () => {
     expect(await sendTo(provider, { locale: 'pt-BR' })).toEqual({
       kind: 'accepted',
-      messageId: `VE${'0'.repeat(32)}`,
+      messageId: expect.stringMatching(/^VE[0-9a-f]{32}$/),
     })
     const call = server.calls.at(-1)
     expect([call?.method, call?.path]).toEqual(['POST', `/v2/Services/${verifyServiceSid}/Verifications`])
@@ -102,10 +102,9 @@ describe('the outcome', () => {
     expect(await provider.reportOutcome?.(report, longTimeout())).toEqual({ kind: 'done' })
     expect(server.verifications.get(messageId)?.status).toBe(status)
     // A crash may repeat the report; Twilio has ended the verification by then.
-    expect(await provider.reportOutcome?.(report, longTimeout())).toEqual({
-      kind: 'rejected',
-      providerCode: '20404',
-    })
+    expect(await provider.reportOutcome?.(report, longTimeout())).toEqual(
+      outcome === 'verified' ? { kind: 'rejected', providerCode: '20404' } : { kind: 'done' },
+    )
   })
 
   test('makes the next message a verification of its own', async () => {

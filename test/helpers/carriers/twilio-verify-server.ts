@@ -38,8 +38,12 @@ export function startTwilioVerify() {
     if (!/^\+[1-9]\d{6,14}$/.test(to)) return error(400, 60200, `Invalid parameter \`To\`: ${to}`)
     const pending = [...verifications.values()].find((one) => one.to === to && one.status === 'pending')
     if (pending && pending.attempts >= 5) return error(429, 60203, 'Max send attempts reached')
-    const number = String(verifications.size).padStart(32, '0')
-    const verification = pending ?? { sid: `VE${number}`, to, status: 'pending', attempts: 0 }
+    const verification = pending ?? {
+      sid: `VE${crypto.randomUUID().replaceAll('-', '')}`,
+      to,
+      status: 'pending',
+      attempts: 0,
+    }
     verification.attempts++
     verifications.set(verification.sid, verification)
     messages.push({
