@@ -13,6 +13,7 @@ const names: Partial<Record<string, string | readonly string[]>> = {
   phoneNumber: 'phone',
   projectId: 'project',
   requestId: 'request',
+  returnOrigins: 'return-origin',
   scopes: 'scope',
   targetId: 'target',
   texts: 'text',

@@ -94,7 +94,6 @@ const elsewhere: Record<string, string> = {
   'DELETE /v1/users/{phoneNumber} erase': 'user erase always sends it, after a confirmation',
   'PATCH /v1/applications/{id} status': 'app enable, app disable',
   'PATCH /v1/applications/{id}/page enabled': 'app page --on, app page --off',
-  'PATCH /v1/applications/{id}/page returnOrigins': 'app page --return-origin, once for each',
   'PATCH /v1/webhooks/{id} status': 'webhook enable, webhook disable',
   'POST /v1/guard/rules effect': 'guard allow, guard deny',
   'POST /v1/otp/proofs type': 'there is one',

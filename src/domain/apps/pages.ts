@@ -74,14 +74,23 @@ export function createPageService(needs: {
 /**
  * Reads an origin as browsers write it, such as `https://shop.example`.
  *
- * @throws INVALID_ARGUMENT for one with a path or of another scheme; `http:` is for this machine alone
+ * @throws INVALID_ARGUMENT for one with a path, a wildcard or another scheme; `http:` is for this machine alone
  */
 function readOrigin(text: string, index: number): string {
   const path = `returnOrigins.${index}`
   const url = URL.parse(text)
-  const isOrigin = url !== null && url.href === `${url.origin}/` && !/[?#@]/.test(text)
+  // URLs allow signs in names that mean something else in the policy of the page, such as * and ;
+  const isOrigin =
+    url !== null &&
+    url.href === `${url.origin}/` &&
+    !/[?#@]/.test(text) &&
+    /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(url.hostname)
   if (!isOrigin)
-    throw invalidField('body', path, 'Expected an origin without path, such as https://shop.example.')
+    throw invalidField(
+      'body',
+      path,
+      'Expected one origin without path and wildcard, such as https://shop.example.',
+    )
   const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
   if (!isSafe) throw invalidField('body', path, 'Expected https:// (http:// is for this machine only).')
   return url.origin

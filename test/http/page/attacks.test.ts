@@ -153,6 +153,44 @@ test('a browser that has not verified the phone does not learn the state', async
   expect((await victim.get()).location).toBe(`${origin}/back?session=${id}&state=random`)
 })
 
+test('is set up with plain origins to return to', async () => {
+  const path = `/v1/applications/${application.id}/page`
+  const set = (...returnOrigins: string[]) =>
+    service.request<{ returnOrigins: string[] }>('PATCH', path, { as: owner, body: { returnOrigins } })
+  const faults = [
+    'https://*.example',
+    'https://shop.example;sandbox',
+    'https://shop.example,https://other.example',
+    "https://'self'",
+    'https://shop.example/path',
+    'https://user@shop.example',
+    'https://shop.example?',
+    'https://',
+    'http://shop.example',
+    'ftp://shop.example',
+    'javascript:alert(1)',
+    'null',
+  ]
+  for (const fault of faults)
+    expect([fault, (await set(origin, fault)).error]).toMatchObject([
+      fault,
+      { code: 'INVALID_ARGUMENT', details: [{ path: 'returnOrigins.1' }] },
+    ])
+  const good = [
+    'HTTPS://Shop.Example:443/',
+    'https://a_b.example:8443',
+    'http://localhost:3000',
+    'https://[2001:db8::1]',
+  ]
+  expect((await set(...good)).data.returnOrigins).toEqual([
+    'https://shop.example',
+    'https://a_b.example:8443',
+    'http://localhost:3000',
+    'https://[2001:db8::1]',
+  ])
+  await set(origin)
+})
+
 test('returns to no other origin, however its URL is written', async () => {
   const inside = [
     `${origin}\\@evil.example/`,
