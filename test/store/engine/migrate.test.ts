@@ -26,18 +26,18 @@ describe('a migration with a failing statement', () => {
       const migration = sqliteMigrations[index]
       const statements = splitStatements(migration?.sql ?? '')
       expect(statements.length).toBeGreaterThan(0)
+      const connection = new Database(':memory:')
+      migrateSqlite(connection, 0, sqliteMigrations.slice(0, index))
+      const before = readSchema(connection)
       for (let done = 0; done <= statements.length; done++) {
-        const connection = new Database(':memory:')
-        migrateSqlite(connection, 0, sqliteMigrations.slice(0, index))
-        const before = readSchema(connection)
         const sql = [...statements.slice(0, done), 'select no_such_function()'].join(';\n')
         const broken = [...sqliteMigrations.slice(0, index), { name, sql }]
         expect(() => migrateSqlite(connection, 0, broken)).toThrow(MigrationError)
         expect(readSchema(connection)).toEqual(before)
-        migrateSqlite(connection, 0)
-        expect(readAppliedMigrations(connection)).toHaveLength(sqliteMigrations.length)
-        connection.close()
       }
+      migrateSqlite(connection, 0)
+      expect(readAppliedMigrations(connection)).toHaveLength(sqliteMigrations.length)
+      connection.close()
     },
   )
 
