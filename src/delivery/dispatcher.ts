@@ -197,7 +197,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
   }
 
   function buildMessage({ channel, provider }: Candidate, job: DeliveryJob, now: number): OutgoingMessage {
-    const { request, code, application, attempt } = job
+    const { request, code, application } = job
     const rendered = messages.compose(request, code, application, now)
     const speechInput = { code, locale: rendered.locale, applicationName: application.name }
     const { text, locale } = channel === 'voice' ? renderPlainSpeech(speechInput) : rendered
@@ -212,7 +212,8 @@ export function createDispatcher(needs: DispatcherNeeds) {
       applicationName: application.name,
       validitySeconds: Math.max(1, Math.floor((request.expiresAt - now) / 1000)),
       callbackUrl: callbackUrl(provider),
-      attempt,
+      messageNumber: job.messageNumber,
+      attempt: job.attempt,
       traceparent: job.traceparent,
     }
   }

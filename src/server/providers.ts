@@ -96,6 +96,7 @@ export function openProviders(
             applicationName: 'otpd',
             validitySeconds: 300,
             callbackUrl: null,
+            messageNumber: 0,
             attempt: 1,
           },
           AbortSignal.timeout(testTimeoutMs),

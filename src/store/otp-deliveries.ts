@@ -32,7 +32,7 @@ const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 /** The assertions hold because this store is the only writer of channels and failures. */
 export const toMessage = (row: Row): Message => ({
   requestId: row.requestId,
-  message: row.message,
+  messageNumber: row.messageNumber,
   channels: splitNames(row.channels) as Channel[],
   status: row.status,
   provider: row.provider,
@@ -52,7 +52,7 @@ export const toMessage = (row: Row): Message => ({
 
 const columns = {
   request_id: ({ requestId }) => requestId,
-  message: ({ message }) => message,
+  message: ({ messageNumber }) => messageNumber,
   channels: ({ channels }) => channels.join(','),
   status: ({ status }) => status,
   provider: ({ provider }) => provider,
@@ -93,7 +93,7 @@ export function createOtpDeliveryStore(
   const { otpDeliveries: messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
   const matchesKey = (key: MessageKey) =>
-    and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
+    and(eq(messages.requestId, key.requestId), eq(messages.messageNumber, key.messageNumber))
 
   const insert = database.writeRows(executor, insertMessages)
   const update = database.writeRows(executor, updateMessages)
@@ -102,7 +102,7 @@ export function createOtpDeliveryStore(
       .select()
       .from(messages)
       .where(eq(messages.requestId, p('requestId')))
-      .orderBy(asc(messages.message)),
+      .orderBy(asc(messages.messageNumber)),
   )
   const listDue = database.prepare(() => {
     const waiting = executor
@@ -124,7 +124,7 @@ export function createOtpDeliveryStore(
     return executor
       .select({
         requestId: waiting.requestId,
-        message: waiting.message,
+        messageNumber: waiting.messageNumber,
         leaseOwner: waiting.leaseOwner,
         developerId,
       })
@@ -151,7 +151,7 @@ export function createOtpDeliveryStore(
       .from(messages)
       .innerJoin(otpRequests, eq(otpRequests.id, messages.requestId))
       .leftJoin(applications, database.matchesShortId(applications.id, otpRequests.appId))
-      .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
+      .where(and(eq(messages.requestId, p('requestId')), eq(messages.messageNumber, p('messageNumber')))),
   )
 
   return {
@@ -202,7 +202,7 @@ export function createOtpDeliveryStore(
     },
 
     async findForReceipt(provider, { messageId, requestId }) {
-      const key = { requestId: messages.requestId, message: messages.message }
+      const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
       if (messageId !== null) {
         const [messageById] = await executor
           .select(key)
@@ -218,14 +218,14 @@ export function createOtpDeliveryStore(
         .select(key)
         .from(messages)
         .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), hasNoMessageId))
-        .orderBy(desc(messages.message))
+        .orderBy(desc(messages.messageNumber))
         .limit(1)
       return newest
     },
 
     async countPending(limit) {
       const pending = executor
-        .select({ message: messages.message })
+        .select({ messageNumber: messages.messageNumber })
         .from(messages)
         .where(sql`${messages.status} = 'pending'`)
         .limit(limit)

@@ -6,7 +6,7 @@ import { textParam } from './engine/query-params.ts'
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
 export function createOutcomeReportQueue(database: Database, executor: QueryExecutor): OutcomeReportQueue {
   const { otpDeliveries: messages } = database.tables
-  const key = { requestId: messages.requestId, message: messages.message }
+  const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
 
   const findNextDue = database.prepare(() =>
     executor
@@ -40,13 +40,13 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
         .where(isDue)
         .orderBy(asc(messages.reportDueAt))
         .limit(limit)
-      const claimed: Array<{ requestId: string; message: number }> = []
-      for (const { requestId, message } of due) {
+      const claimed: Array<{ requestId: string; messageNumber: number }> = []
+      for (const { requestId, messageNumber } of due) {
         const [row] = await executor
           .update(messages)
           .set({ reportDueAt: leaseUntil })
           // Checked again: another node may have leased it since the select.
-          .where(and(eq(messages.requestId, requestId), eq(messages.message, message), isDue))
+          .where(and(eq(messages.requestId, requestId), eq(messages.messageNumber, messageNumber), isDue))
           .returning(key)
         if (row) claimed.push(row)
       }
@@ -63,11 +63,11 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
       return row !== undefined
     },
 
-    async setDue({ requestId, message }, dueAt) {
+    async setDue({ requestId, messageNumber }, dueAt) {
       await executor
         .update(messages)
         .set({ reportDueAt: dueAt })
-        .where(and(eq(messages.requestId, requestId), eq(messages.message, message)))
+        .where(and(eq(messages.requestId, requestId), eq(messages.messageNumber, messageNumber)))
     },
   }
 }

@@ -55,7 +55,7 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .select()
       .from(otpDeliveries)
       .where(isAny(otpDeliveries.requestId, 'ids'))
-      .orderBy(otpDeliveries.requestId, locking(otpDeliveries.message)),
+      .orderBy(otpDeliveries.requestId, locking(otpDeliveries.messageNumber)),
   )
   const selectPhones = () => executor.select().from(phones).where(isAny(phones.phoneHash, 'hashes'))
   const findPhones = database.prepare(selectPhones)

@@ -82,9 +82,9 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
       const own = messages.get(requestId)
       const others = requests.get(requestId)?.isNew ? [] : stored.rows.messages(requestId)
       if (!own) return others
-      const unchanged = others.filter(({ message }) => !own.has(message))
+      const unchanged = others.filter(({ messageNumber }) => !own.has(messageNumber))
       return [...unchanged, ...[...own.values()].map(({ value }) => value)].toSorted(
-        (a, b) => a.message - b.message,
+        (a, b) => a.messageNumber - b.messageNumber,
       )
     },
 
@@ -163,7 +163,10 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   function addMessage(message: Message, isNew: boolean) {
     const own = messages.get(message.requestId) ?? new Map<number, Changed<Message>>()
     messages.set(message.requestId, own)
-    own.set(message.message, { value: message, isNew: isNew || own.get(message.message)?.isNew === true })
+    own.set(message.messageNumber, {
+      value: message,
+      isNew: isNew || own.get(message.messageNumber)?.isNew === true,
+    })
   }
 
   function addCounts(developerId: string, day: number, changes: CountChanges) {

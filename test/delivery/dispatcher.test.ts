@@ -38,6 +38,7 @@ const createJob = (now: number, changes: Partial<OtpRequest> = {}): DeliveryJob 
   code: '012345',
   application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
   channels: ['sms'],
+  messageNumber: 0,
   attempt: 1,
   excluded: [],
 })

@@ -161,9 +161,9 @@ export function createOtpOperations(needs: {
     },
 
     /** Claim of a message's first attempt. */
-    firstClaim: (requestId: string, message = 0): ClaimedMessage => ({
+    firstClaim: (requestId: string, messageNumber = 0): ClaimedMessage => ({
       requestId,
-      message,
+      messageNumber,
       owner: needs.owner ?? 'test',
       attempt: 1,
     }),

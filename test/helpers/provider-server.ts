@@ -95,6 +95,7 @@ export function createOutgoingMessage(changes: Partial<OutgoingMessage> = {}): O
     applicationName: 'Acme',
     validitySeconds: 300,
     callbackUrl: 'https://otp.example.com/v1/callbacks/main/k8s2',
+    messageNumber: 0,
     attempt: 1,
     ...changes,
   }

@@ -41,7 +41,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   /** Sends a code, whose message is leased by its sender for the first attempt. */
   async function send(): Promise<ClaimedMessage> {
     const { requestId } = await otp.send(application, { phone: `+1415${2_000_000 + numbers++}` })
-    return { requestId, message: 0, owner: 'me', attempt: 1 }
+    return { requestId, messageNumber: 0, owner: 'me', attempt: 1 }
   }
   const find = async (key: MessageKey) => (await store.read.otpDeliveries.load(key))?.message
   const findRequest = ({ requestId }: MessageKey) => store.read.otpRequests.find(requestId)
@@ -72,7 +72,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     )
     const busy = [await send(), await send(), await send(), await send()]
     const { requestId } = await otp.send(otherApplication, { phone: '+14155550177' })
-    for (const claim of [...busy, { requestId, message: 0, owner: 'me', attempt: 1 }]) {
+    for (const claim of [...busy, { requestId, messageNumber: 0, owner: 'me', attempt: 1 }]) {
       service.clock.advance(1)
       await otp.attempt(claim, deferred)
     }
@@ -150,7 +150,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     await otp.attempt(first, accepted(null))
     service.clock.advance(31_000)
     await otp.resend(application, { requestId: first.requestId })
-    await otp.attempt({ ...first, message: 1 }, refused)
+    await otp.attempt({ ...first, messageNumber: 1 }, refused)
     expect(await findRequest(first)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
   })
 
@@ -159,9 +159,9 @@ describeEachDatabase('the outbox of messages', (database) => {
     await otp.attempt(first, accepted('by-id'))
     service.clock.advance(31_000)
     await otp.resend(application, { requestId: first.requestId })
-    await otp.attempt({ ...first, message: 1 }, accepted(null))
+    await otp.attempt({ ...first, messageNumber: 1 }, accepted(null))
     const findMessageNumber = async (provider: string, messageId: string | null, requestId: string | null) =>
-      (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.message
+      (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.messageNumber
     expect(await findMessageNumber('main', 'by-id', null)).toBe(0)
     expect(await findMessageNumber('main', 'two', first.requestId)).toBe(1)
     expect(await findMessageNumber('main', null, first.requestId)).toBe(1)

@@ -17,6 +17,7 @@ const placeholderValues = {
   // Rounded down so that it never exceeds the code's lifetime; at least 1, because gateways reject 0.
   validityMinutes: ({ validitySeconds }) => String(Math.max(1, Math.floor(validitySeconds / 60))),
   callbackUrl: ({ callbackUrl }) => callbackUrl ?? '',
+  messageNumber: ({ messageNumber }) => String(messageNumber),
   attempt: ({ attempt }) => String(attempt),
   username: (_, { username }) => username,
   password: (_, { password }) => password,
@@ -44,6 +45,7 @@ const headerSafe = [
   'locale',
   'channel',
   'validitySeconds',
+  'messageNumber',
   'attempt',
   'username',
   'password',

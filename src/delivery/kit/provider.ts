@@ -24,9 +24,10 @@
  *    callbacks, or if the settings lack the key that verifies them. A provider that reports receipts over its
  *    own connection implements `listen` instead (`smpp.ts`).
  * 6. **Outcomes and account.** If the provider takes conversion reports, `reportOutcome` makes one call and returns
- *    `readReportResult(result)`. If it names prices only on demand, `findCharge` looks one up. `checkAccount` looks up the account or service with a call that sends nothing, and returns
- *    `readAccountCheck(result, …)`: `otpd provider add` calls it. A provider that writes the text itself lists the channels in
- *    `textByProvider`, and passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
+ *    `readReportResult(result)`. If it names prices only on demand, `findCharge` looks one up. `checkAccount`
+ *    looks up the account or service with a call that sends nothing, and returns `readAccountCheck(result, …)`:
+ *    `otpd provider add` calls it. A provider that writes the text itself lists the channels in `textByProvider`, and
+ *    passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
  * 7. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
  *    for the text. Offer the channel only if the settings name a number to call from.
  * 8. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
@@ -71,7 +72,9 @@ export type OutgoingMessage = {
   validitySeconds: number
   /** URL for delivery receipts; null if the provider could not reach it. */
   callbackUrl: string | null
-  /** Number of this attempt within its request, from 1. */
+  /** Number of the message within its request: 0 is the first, resends follow. */
+  messageNumber: number
+  /** Number of this attempt to send the message, from 1. */
   attempt: number
   /** W3C trace context of the caller. */
   traceparent?: string | undefined

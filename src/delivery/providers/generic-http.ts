@@ -76,7 +76,7 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
     async send(message, signal) {
       const now = clock.now()
       const body = JSON.stringify(toPayload(message, now))
-      const id = `${message.requestId}_${message.attempt}`
+      const id = `${message.requestId}_${message.messageNumber}_${message.attempt}`
       const headers = {
         'content-type': 'application/json',
         ...signatureHeaders(settings.secret, { id, body }, now),
@@ -96,6 +96,7 @@ function toPayload(message: OutgoingMessage, now: number) {
     timestamp: new Date(now).toISOString(),
     data: {
       requestId: message.requestId,
+      messageNumber: message.messageNumber,
       attempt: message.attempt,
       channel: message.channel,
       phone: message.to,

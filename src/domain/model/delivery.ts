@@ -132,7 +132,9 @@ export type DeliveryJob = {
   application: MessageSettings
   /** Channels that the message may take, in order. */
   channels: readonly Channel[]
-  /** Number of this attempt, from 1. */
+  /** Number of the message within its request: 0 is the first, resends follow. */
+  messageNumber: number
+  /** Number of this attempt to send the message, from 1. */
   attempt: number
   /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: readonly string[]

@@ -35,8 +35,8 @@ import { dayMs } from '../../shared/durations.ts'
  */
 export type MessageStatus = 'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'
 
-/** Identifies a message of a request. `message` is its number: 0 is the first, resends follow. */
-export type MessageKey = { requestId: string; message: number }
+/** Identifies a message of a request. Number 0 is the first, resends follow. */
+export type MessageKey = { requestId: string; messageNumber: number }
 
 /**
  * A message leased to one sender. `attempt` counts from 1 and, with the owner, is the fencing token of its
@@ -103,11 +103,11 @@ export type MessageOutcome = Pick<
  */
 export function withDelivery(
   request: OtpRequest,
-  { message }: MessageKey,
+  { messageNumber }: MessageKey,
   { deliveryStatus, candidate }: { deliveryStatus: DeliveryStatus; candidate?: Candidate | undefined },
   now: number,
 ): OtpRequest | undefined {
-  if (deliveryStatus !== 'delivered' && request.resends !== message) return undefined
+  if (deliveryStatus !== 'delivered' && request.resends !== messageNumber) return undefined
   if (request.deliveryStatus === 'delivered') return undefined
   return { ...request, ...candidate, deliveryStatus, updatedAt: now }
 }

@@ -86,6 +86,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           code: deriveStoredCode(keys, request),
           application,
           channels: message.channels,
+          messageNumber: claim.messageNumber,
           attempt: claim.attempt,
           excluded: message.excluded,
           tried: listTried(request),
@@ -153,7 +154,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         })
       const message: Message = {
         requestId: request.id,
-        message: request.resends,
+        messageNumber: request.resends,
         channels,
         status: 'pending',
         provider: null,

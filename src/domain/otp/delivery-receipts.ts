@@ -46,7 +46,7 @@ export function createDeliveryReceipts(
       decide(rows): Decision<boolean> {
         const now = rows.now(clock)
         const closable = readClosable(rows, key.requestId)
-        const message = rows.messages(key.requestId).find((one) => one.message === key.message)
+        const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
         if (!closable || !message) return { result: false, changes: [] }
         return applyReceipt({ newId, delivery }, { ...closable, message }, provider, receipt, now)
       },
@@ -111,7 +111,7 @@ export function createDeliveryReceipts(
         preload: messageRows(key),
         decide(rows): Decision<void> {
           const closable = readClosable(rows, key.requestId)
-          const message = rows.messages(key.requestId).find((one) => one.message === key.message)
+          const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
           if (!closable || message?.provider !== provider) return { result: undefined, changes: [] }
           const { changes } = applyCharge({ ...closable, message }, provider, { charge })
           return { result: undefined, changes }
@@ -230,7 +230,7 @@ function nextExclusions(
   now: number,
 ): string[] | undefined {
   // A newer resend replaces this message.
-  if (!isLiving(request, now) || request.resends !== message.message) return undefined
+  if (!isLiving(request, now) || request.resends !== message.messageNumber) return undefined
   const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
   const { channel } = request
   const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])

@@ -126,6 +126,7 @@ export function createOtpRelay(needs: RelayNeeds) {
       code: input.code,
       application: settings,
       channels,
+      messageNumber: 0,
       attempt: 1,
       excluded: [],
       withinMs: dispatchMs,

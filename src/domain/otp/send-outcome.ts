@@ -10,7 +10,6 @@ import type { CallingApplication } from '../model/application.ts'
 import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { Message } from '../model/message.ts'
 import { tryParsePhone } from '../model/phone.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
@@ -60,7 +59,7 @@ export function readEarlierSend(
   if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
   const { requestId, phone } = value
   const country = tryParsePhone(phone)?.country ?? null
-  const message = rows.messages(requestId).find((one: Message) => one.message === value.message)
+  const message = rows.messages(requestId).find((one) => one.messageNumber === value.message)
   const attempt = firstAttemptResult({ requestId, country }, message, now)
   return attempt ? { replayed: true, result: attempt.rejected ?? value } : reject(idempotencyInProgress())
 }
@@ -150,11 +149,11 @@ export function completeSend(
     return needs.recordRefusedSend(application, refusedSend, result).then(() => Promise.reject(refusal))
   }
   const sent = toSentOtp(result)
-  const { requestId, message } = sent
+  const { requestId, message: messageNumber } = sent
   const completed = { ...sent, replayed: false, rate, code: codeToShow(needs, application, result) }
-  if (message === null) return completed
+  if (messageNumber === null) return completed
   const pending = { scope, value: sent, traceparent: application.traceparent }
-  return needs.attempts.makeFirstAttempt({ requestId, message }, pending).then((failed) => {
+  return needs.attempts.makeFirstAttempt({ requestId, messageNumber }, pending).then((failed) => {
     if (failed) throw attachRate(failed, rate)
     return completed
   })

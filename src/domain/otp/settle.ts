@@ -42,7 +42,7 @@ export function settle(
   dispatchResult: Dispatched | undefined,
   takesReports: (provider: string) => boolean,
 ): Decision<Settled> {
-  const message = messages.find((one) => one.message === claim.message)
+  const message = messages.find((one) => one.messageNumber === claim.messageNumber)
   // The request was deleted.
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable

@@ -31,6 +31,7 @@ describe("sending through the operator's own service", () => {
       timestamp: new Date(api.now()).toISOString(),
       data: {
         requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+        messageNumber: 0,
         attempt: 1,
         channel: 'sms',
         phone: '+31612345678',
@@ -45,10 +46,14 @@ describe("sending through the operator's own service", () => {
     })
   })
 
-  test('gives every attempt its own id', async () => {
+  test('gives every attempt of every message its own id, as receivers drop those that repeat', async () => {
     api.setResponse(204)
-    expect(await api.send({ attempt: 2 })).toEqual({ kind: 'accepted', messageId: null })
-    expect(api.takeCall().headers['webhook-id']).toBe('otp_01jd3m2k5xe8r9s0t1v2w3x4y5_2')
+    const ids = new Set<string | undefined>()
+    for (const numbers of [{}, { attempt: 2 }, { messageNumber: 1 }, { messageNumber: 1, attempt: 2 }]) {
+      expect(await api.send(numbers)).toEqual({ kind: 'accepted', messageId: null })
+      ids.add(api.takeCall().headers['webhook-id'])
+    }
+    expect(ids.size).toBe(4)
   })
 
   test('has the channels of its settings', () => {

@@ -128,6 +128,7 @@ const job: DeliveryJob = {
   code: '482913',
   application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
   channels: ['sms'],
+  messageNumber: 0,
   attempt: 1,
   excluded: [],
 }

@@ -7,7 +7,7 @@ export function defineDeliveryTables(c: ColumnKit) {
     'otp_deliveries',
     {
       requestId: c.text('request_id').notNull(),
-      message: c.integer('message').notNull(),
+      messageNumber: c.integer('message').notNull(),
       channels: c.text('channels').notNull(),
       status: c
         .text('status')
@@ -27,7 +27,7 @@ export function defineDeliveryTables(c: ColumnKit) {
       estimatedPrice: c.timestampMs('estimated_price'),
       chargedPrice: c.timestampMs('charged_price'),
     },
-    (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
+    (t) => [c.primaryKey({ columns: [t.requestId, t.messageNumber] })],
   )
 
   const providerCircuits = c.table(
