@@ -124,7 +124,9 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
         case 'request': {
           const { request } = change
           const isNew = change.isNew || requests.get(request.id)?.isNew === true
-          requests.set(request.id, { value: request, isNew })
+          // The trace is of this call, not of those after it.
+          const value = request.traceparent === undefined ? request : { ...request, traceparent: undefined }
+          requests.set(request.id, { value, isNew })
           break
         }
         case 'message':

@@ -39,8 +39,9 @@ export function createResultRecorder({
   }
 
   async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
+    let recorded: { now: number; failing: FailingEndpoint[] }
     try {
-      const { now, failing } = await store.write(async ({ leases, webhookOutbox }) => {
+      recorded = await store.write(async ({ leases, webhookOutbox }) => {
         const now = await leases.now()
         const failing: FailingEndpoint[] = []
         for (const { claim, attempt, retryAfterMs } of completed) {
@@ -54,14 +55,15 @@ export function createResultRecorder({
         }
         return { now, failing }
       })
-      for (const one of completed) unrecorded.delete(one)
-      await disableFailing(store, failing, now)
-      return true
     } catch (error) {
       onError(error)
       recordsOneByOne = true
       return false
     }
+    for (const one of completed) unrecorded.delete(one)
+    // The results are recorded also if this fails; the next failure of the endpoint disables it.
+    await disableFailing(store, recorded.failing, recorded.now).catch(onError)
+    return true
   }
 
   return {

@@ -5,6 +5,7 @@ import type { Operation, Rows } from '../../src/domain/store/operation.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { eventChange } from '../../src/domain/log/events.ts'
 import { createStore } from '../../src/store/store.ts'
+import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { deepFreeze } from '../helpers/freeze.ts'
@@ -302,6 +303,24 @@ describe('a transaction that fails, on SQLite', () => {
     expect(new Set(sent.map(({ requestId }) => requestId)).size).toBe(3)
     expect(otp.errors).toHaveLength(3)
     expect(await count()).toBe(before + 3)
+  })
+
+  test('does not see the trace of another call of its batch', async () => {
+    const request = {
+      ...createRequest(application.id),
+      traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+    }
+    const made = store.decide<void>({
+      preload: { first: () => ({}) },
+      decide: () => ({ result: undefined, changes: [{ kind: 'request', request, isNew: true }] }),
+    })
+    const read = store.decide<OtpRequest | undefined>({
+      preload: { first: () => ({ request: request.id }) },
+      decide: (rows) => ({ result: rows.request(request.id), changes: [] }),
+    })
+    await made
+    expect((await read)?.id).toBe(request.id)
+    expect((await read)?.traceparent).toBeUndefined()
   })
 
   test('is none if a call changes the request that another one of its batch makes', async () => {

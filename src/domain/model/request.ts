@@ -87,7 +87,7 @@ export type OtpRequest = {
   /** Set if a façade made the request. */
   compat: CompatRecord | null
   updatedAt: number
-  /** Trace context of the call that is at work on the request. Not stored: its events and its message carry it. */
+  /** Trace context of the call that changes the request, for its events and its message. Neither stored nor seen by other calls. */
   traceparent?: string | undefined
 }
 

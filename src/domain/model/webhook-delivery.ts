@@ -52,7 +52,7 @@ export type WebhookAttemptResult = {
 }
 
 /**
- * Makes one attempt. Never rejects.
+ * Makes one attempt. Every fault of the network and the receiver is a result.
  *
  * @param signal aborts the attempt; its result is then meaningless
  */
