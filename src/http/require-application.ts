@@ -29,6 +29,7 @@ export const authenticateForOperation = (
   request: Request,
 ): Awaitable<CallingApplication> =>
   andThen(auth.authenticateForOperation(credentials), (application) => {
+    // On PostgreSQL the operation checks the credentials.
     if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
     return withTrace(application, request)
   })
@@ -52,7 +53,7 @@ export const requireApplication = (auth: AppAuth) =>
   )
 
 /**
- * Checks the credentials of a request that fails, if only its operation would have: it may not have reached it.
+ * Authenticates the caller of a request that failed before its operation, which would have done it.
  *
  * @returns UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE
  */

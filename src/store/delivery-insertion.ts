@@ -33,9 +33,7 @@ export function createDeliveryInsertion(
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
 
-  // Without a condition on `due_at`, which would be evaluated before a
-  // concurrent transaction changes it. The result is later than `now` only if nothing else is due, and the endpoint is
-  // not failing.
+  // SQLite. The result is later than `now` only if nothing else is due, and the endpoint is not failing.
   const setDue = database.prepare(() =>
     executor
       .update(endpoints)
@@ -47,7 +45,7 @@ export function createDeliveryInsertion(
       .where(eq(endpoints.id, p('endpointId')))
       .returning({ dueAt: endpoints.dueAt, status: endpoints.status }),
   )
-  // The condition on `lease_until` is explained at `leasedDeliveries`.
+  // SQLite. The condition on `lease_until` is explained at `leasedDeliveries`.
   const countLeased = database.prepare(() =>
     executor
       .select({ count: count() })
@@ -60,7 +58,7 @@ export function createDeliveryInsertion(
   const findEnvironment = createEnvironmentLookup(database, executor)
 
   /** Inserts a delivery on SQLite, and leases it if it can be sent at once. */
-  function insertOne({ message, developerId, ...delivery }: NewDelivery, isTest: boolean): void {
+  function insertOne({ payload, developerId, ...delivery }: NewDelivery, isTest: boolean): void {
     const { id, endpointId, now } = delivery
     const lease = offerLease(now, { developerId, isTest })
     // SQLite has its rows at once.
@@ -77,7 +75,7 @@ export function createDeliveryInsertion(
     if (lease && leased && leased.count < sendsPerEndpointMax) {
       const { leaseUntil } = lease
       insert([{ ...delivery, status: 'pending', nextAttemptAt: now, lease }])
-      onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, message, developerId, isTest })
+      onLeased({ id, endpointId, claim: 1, failures: 0, leaseUntil, payload, developerId, isTest })
     } else {
       insert([{ ...delivery, status: 'pending', nextAttemptAt: now }])
       onDelivery()
@@ -107,7 +105,7 @@ type EndpointState = { dueAt: number | null; status: 'enabled' | 'disabled' }
 
 const isEnabled = `exists (select from webhook_endpoints where id = given.endpoint_id and status = 'enabled')`
 
-type DeliveryRow = Omit<NewDelivery, 'message' | 'developerId' | 'appId'> & {
+type DeliveryRow = Omit<NewDelivery, 'payload' | 'developerId' | 'appId'> & {
   status: 'pending' | 'skipped'
   nextAttemptAt: number | null
   lease?: DeliveryLease

@@ -182,7 +182,7 @@ export function createOtpDeliveryStore(
             and(
               matchesKey(key),
               eq(messages.status, 'pending'),
-              // Checked again: another node may have leased it since the select.
+              // Checked again: on PostgreSQL another node may have leased it since the select.
               lte(messages.nextAttemptAt, now),
               or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
             ),

@@ -14,7 +14,7 @@ import { RaceLostError } from './engine/errors.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { limiterKey, limitKey, type LoadQueries } from './postgres-call-queries.ts'
-import type { StoredRows } from './sqlite-call-rows.ts'
+import type { StoredRows } from './stored-rows.ts'
 import type { World } from '../world/world.ts'
 
 /**

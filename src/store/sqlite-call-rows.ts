@@ -1,23 +1,8 @@
 import type { Awaitable } from '../domain/model/awaitable.ts'
 import { GuardFault } from '../domain/model/guard.ts'
-import type { Operation, Rows } from '../domain/store/operation.ts'
+import type { Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
-import type { NewAdmission } from '../domain/model/rate-limit.ts'
-
-/** Rows as the database has them, for the calls of one transaction. */
-export type StoredRows = {
-  rows: Rows
-  /**
-   * Reads and locks the rows that calls name. On PostgreSQL, where they must be there before a call decides.
-   *
-   * @param isGuardRead whether the rows of the guard are among them
-   */
-  load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
-  /** Keeps an admission for later calls of the transaction, where they are not in memory. */
-  noteAdmission?(admission: NewAdmission): void
-  /** Ends the calls of a transaction. */
-  end(isCommitted: boolean): void
-}
+import type { StoredRows } from './stored-rows.ts'
 
 type Legacy = { hasBudgets: boolean; hasPseudonymSlots: boolean }
 

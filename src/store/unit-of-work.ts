@@ -13,10 +13,10 @@ import { formatEntry } from '../domain/model/request-history.ts'
 import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
-import type { StoredRows } from './sqlite-call-rows.ts'
-import { byPhoneKey, saveEach, sum, type Changed } from './changed-rows.ts'
+import type { StoredRows } from './stored-rows.ts'
 import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
+import { lockEndpoints, writeEvents } from './write-events.ts'
 import { mergeGuardChanges, withPendingChanges } from './guard.ts'
 
 /** Stores that operations read and write. */
@@ -60,6 +60,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   let tries: Array<Extract<Change, { kind: 'try' }>> = []
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
+  /** Asked on PostgreSQL, where a transaction without changes is not committed. */
   let hasChanges = false
   const rows: Rows = {
     ...stored.rows,
@@ -111,7 +112,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
   /** Adds the changes of a decision. */
   function add(changes: readonly Change[]): void {
     if (changes.length > 0) hasChanges = true
-    // Before all others, because only these can fail: a call that fails must leave nothing.
+    // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
     for (const change of changes) {
       if (change.kind !== 'admission') continue
       if (stored.noteAdmission) {
@@ -182,7 +183,10 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     breakdown.set(text, { key, counts: sum(breakdown.get(text)?.counts, changes) })
   }
 
-  /** Writes what was added since the last `clear`. Lock order: that of `Rows`, then counts, then events. */
+  /**
+   * Writes what was added since the last `clear`. On PostgreSQL the rows that calls decided on are locked already; then
+   * endpoints, counts and the counter of log entries, which all calls need, are locked as late as possible.
+   */
   async function write(): Promise<void> {
     await tx.rateLimits.insert(admissions)
     await saveEach(sessions, tx.otpSessions)
@@ -201,10 +205,10 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     await savePhones()
     await tx.guard.apply(guard)
     tx.idempotency.save(valuesInKeyOrder(answers))
-    lockEndpoints()
+    lockEndpoints(tx, events)
     tx.analytics.add(valuesInKeyOrder(counts))
     tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))
-    if (events.length > 0) await writeEvents(firstSeq)
+    if (events.length > 0) await writeEvents(tx, events, firstSeq)
   }
 
   /** Saves the records of phones, and deletes what they have taken over. */
@@ -243,51 +247,6 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     return changed
   }
 
-  /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
-  function lockEndpoints(): void {
-    const [first] = events
-    const ids = events.flatMap(({ deliveries }) => deliveries.map(({ endpointId }) => endpointId))
-    if (first && ids.length > 0)
-      tx.webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
-  }
-
-  /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
-  async function writeEvents(reserved: number | undefined): Promise<void> {
-    /** By the index of the event: what its deliveries send. */
-    const messages = events.map(() => ({ id: '', body: '' }))
-    const firstSeq = await tx.events.append(
-      events.map(({ entry, deliveries, toPayload }, index) => {
-        if (deliveries.length === 0) return { entry, toPayload: undefined }
-        const writePayload = (id: string) => {
-          const body = toPayload(id)
-          messages[index] = { id, body }
-          return body
-        }
-        return { entry, toPayload: writePayload }
-      }),
-      reserved,
-    )
-    tx.inbox.insert(
-      events.flatMap(({ entry: { requestId, at: sentAt }, inbox }, index) =>
-        inbox && requestId !== null ? { ...inbox, seq: firstSeq + index, requestId, sentAt } : [],
-      ),
-    )
-    const deliveries = events.flatMap(
-      ({ entry: { type, developerId, appId, at: now }, deliveries: own }, index) =>
-        own.map((delivery) => ({
-          ...delivery,
-          developerId,
-          appId,
-          eventSeq: firstSeq + index,
-          type,
-          now,
-          message: messages[index] ?? { id: '', body: '' },
-        })),
-    )
-    // Lock order: endpoints by their ids.
-    await tx.webhookOutbox.insert(deliveries.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
-  }
-
   /** Forgets the changes: the transaction has ended. */
   function clear() {
     hasChanges = false
@@ -303,3 +262,28 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
 
   return { rows, add, hasChanges: () => hasChanges, write, clear, leaveOutGuard }
 }
+
+/** A row as a transaction leaves it. */
+type Changed<T> = { value: T; isNew: boolean }
+
+/** Inserts or updates changed rows, in the order of their keys. */
+async function saveEach<T>(
+  changed: ReadonlyMap<string, Changed<T>>,
+  store: { insert(value: T): Promise<void>; update(value: T): Promise<void> },
+): Promise<void> {
+  for (const { value, isNew } of valuesInKeyOrder(changed))
+    await (isNew ? store.insert(value) : store.update(value))
+}
+
+/** Adds counts to those so far, which may have others. */
+function sum<C extends Record<string, number | undefined>>(before: C | undefined, changes: C): C {
+  if (!before) return changes
+  const sums: Record<string, number | undefined> = { ...before }
+  for (const name in changes) sums[name] = (sums[name] ?? 0) + (changes[name] ?? 0)
+  return sums as C
+}
+
+/** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */
+const byPhoneKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
+  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity) ||
+  compareKeys(a.slot.hash, b.slot.hash)

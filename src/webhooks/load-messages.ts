@@ -1,8 +1,5 @@
 import type { Stores } from '../domain/store/store.ts'
-import type { ClaimedDelivery, LeasedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
-
-/** A leased delivery; without `message` it is read from the outbox. */
-export type HeldDelivery = ClaimedDelivery & Pick<LeasedDelivery, 'leaseUntil'> & Partial<LeasedDelivery>
+import type { LeasedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 
 /**
  * Loads URL and secret after the claim is committed, because a secret rotated before then must no longer sign. An
@@ -12,18 +9,18 @@ export type HeldDelivery = ClaimedDelivery & Pick<LeasedDelivery, 'leaseUntil'> 
  */
 export async function loadMessages(
   { webhookOutbox }: Pick<Stores, 'webhookOutbox'>,
-  claims: readonly HeldDelivery[],
+  claims: readonly LeasedDelivery[],
 ): Promise<Map<string, StoredWebhookMessage>> {
-  const isWhole = (claim: HeldDelivery) => claim.message !== undefined
+  const hasPayload = (claim: LeasedDelivery) => claim.payload !== undefined
   const [targets, stored] = await Promise.all([
-    webhookOutbox.loadTargets([...new Set(claims.filter(isWhole).map(({ endpointId }) => endpointId))]),
-    webhookOutbox.load(claims.filter((claim) => !isWhole(claim)).map(({ id }) => id)),
+    webhookOutbox.loadTargets([...new Set(claims.filter(hasPayload).map(({ endpointId }) => endpointId))]),
+    webhookOutbox.load(claims.filter((claim) => !hasPayload(claim)).map(({ id }) => id)),
   ])
   const messages = new Map(stored.map((message) => [message.deliveryId, message]))
   const targetsById = new Map(targets.map((target) => [target.endpointId, target]))
-  for (const { id, endpointId, message } of claims) {
+  for (const { id, endpointId, payload } of claims) {
     const target = targetsById.get(endpointId)
-    if (target && message) messages.set(id, { ...target, ...message, deliveryId: id })
+    if (target && payload) messages.set(id, { ...target, ...payload, deliveryId: id })
   }
   return messages
 }

@@ -11,7 +11,7 @@ import type {
   LeasedDelivery,
   StoredWebhookMessage,
 } from '../domain/store/webhook-outbox.ts'
-import { loadMessages, type HeldDelivery } from './load-messages.ts'
+import { loadMessages } from './load-messages.ts'
 import { createResultRecorder, type CompletedSend } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
 import { systemWorld } from '../world/system.ts'
@@ -33,7 +33,7 @@ const leaseMs = 30_000
 const leaseLeftMinMs = 16_000
 
 /** A leased delivery that has a place. */
-type PlacedDelivery = HeldDelivery & { leave(): void }
+type PlacedDelivery = LeasedDelivery & { leave(): void }
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
@@ -98,7 +98,7 @@ export function createWebhookWorker(needs: {
   }
 
   /** @param isWriting whether a transaction is made anyway; otherwise a read tells whether one is needed */
-  async function claimDue(isWriting: boolean): Promise<HeldDelivery[]> {
+  async function claimDue(isWriting: boolean): Promise<LeasedDelivery[]> {
     if (!isStarted || places.free() === 0) {
       hasBacklog = true
       return []
@@ -129,7 +129,7 @@ export function createWebhookWorker(needs: {
    * Queues the deliveries that find a place. The others, leased while the places were given away, are released and claimed
    * again in turn.
    */
-  function place(leased: readonly HeldDelivery[]) {
+  function place(leased: readonly LeasedDelivery[]) {
     let isReleased = false
     for (const claim of leased) {
       const leave = places.take(claim)

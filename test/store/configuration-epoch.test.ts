@@ -207,8 +207,8 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
       const entry = { type: 'otp.sent', developerId: owner.developer.id, appId, at: now } as const
       const nothing = { requestId: null, phone: null, status: null, detail: null }
       const seq = await tx.events.append([{ entry: { ...entry, ...nothing } }])
-      const message = { id: 'evt_1', body: '{}' }
-      const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent', message }
+      const payload = { id: 'evt_1', body: '{}' }
+      const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent', payload }
       tx.webhookOutbox.lockEndpoints([subscriber.id], now)
       await tx.webhookOutbox.insert([{ ...delivery, developerId: owner.developer.id, appId, now }])
     })

@@ -45,7 +45,7 @@ const insertDelivery = (
       eventSeq: 1,
       type: 'otp.sent',
       now,
-      message: { id: 'evt_inserted', body: '{}' },
+      payload: { id: 'evt_inserted', body: '{}' },
     },
   ])
 

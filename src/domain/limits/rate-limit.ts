@@ -12,8 +12,8 @@ import {
 
 /**
  * Rate limiter over a sliding window (sliding-window log): admits and records a call, or refuses it. The limit
- * holds in *every* window of that length; fixed windows and token buckets can admit twice as many calls. The
- * caller must hold the row lock on the subject.
+ * holds in *every* window of that length; fixed windows and token buckets can admit twice as many calls. On
+ * PostgreSQL the caller must hold the row lock on the subject; SQLite has one writer.
  *
  * The limits of send and verify come from the developer's plan (`model/plans.ts`).
  *

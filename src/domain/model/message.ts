@@ -13,8 +13,7 @@ import { dayMs } from '../../shared/durations.ts'
  * - `unknown`: a provider may have it, for example after a timeout.
  * - `delivered`, `undelivered`: what the provider's receipt said.
  * - `refused`: no provider accepted it, and none will be asked again.
- * - `void`: superseded by a resend, or cancelled because its request closed or its application was deleted.
- *   The stored word is older than these two.
+ * - `void`: superseded by a resend, or canceled because its request closed or its application was deleted.
  *
  * ```mermaid
  * stateDiagram-v2

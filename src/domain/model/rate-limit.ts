@@ -54,7 +54,7 @@ export type Usage = {
 export type NewAdmission = Admission & {
   subject: string
   policy: StoredPolicy
-  /** Set if the log has later admissions, of a clock that ran far ahead: they are deleted. */
+  /** Set if the log has later admissions, of a clock that ran far ahead: they are deleted. For PostgreSQL. */
   replacesLater: boolean
   /** Admissions up to this time are outside every window, and may be deleted. */
   expiredUntil: number

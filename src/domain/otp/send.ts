@@ -71,7 +71,8 @@ export function createOtpSend(needs: OtpNeeds) {
   return { send, readCall, sendOperation }
 
   /**
-   * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters.
+   * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters,
+   * but for the guard's counts of networks, devices and prefixes: SQLite writes these within ten seconds.
    *
    * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT as `readTemplate`
    * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked

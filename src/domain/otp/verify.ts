@@ -95,7 +95,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     code: string,
     variables?: MessageVariables,
   ): Promise<CheckResult> {
-    const read = 'requestId' in target ? target : await readTarget(needs, application, target)
+    const read = await readTarget(needs, application, target)
     const checked = await needs.store.decide(checkCode(application, read, code, variables))
     if (!isRejected(checked.result)) needs.onEnded(checked.result)
     return checked

@@ -11,7 +11,7 @@ export type GuardChanges = {
 
 export const noGuardChanges = (): GuardChanges => ({ rows: new Map(), decisions: new Map() })
 
-/** The rows of an operation. They are locked until the transaction ends, also if they do not exist yet. */
+/** The guard's rows of an operation. On PostgreSQL they are locked until the transaction ends, also if they do not exist yet. */
 export type GuardRows = {
   /** @throws GuardFault the operation then runs again, with `fault` */
   row(key: string): GuardRow | undefined

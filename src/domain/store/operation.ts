@@ -43,7 +43,7 @@ export type Preload = {
 /** Result of a call, and the changes that it makes. A refusal is a result (`Rejected`), with or without changes. */
 export type Decision<Result> = { result: Result; changes: readonly Change[] }
 
-/** Keys of rows, as data. */
+/** Keys of rows, as data, for PostgreSQL. */
 export type NamedRows = {
   application?: Pick<CallingApplication, 'id' | 'developerId'>
   answers?: readonly IdempotencyScope[]
@@ -70,12 +70,12 @@ export type NamedRows = {
   oldBudgets?: () => OldBudgets
 }
 
-/** Hashes of phones, and ids of requests. */
+/** Hashes of phones, and ids of requests, for PostgreSQL. */
 export type LookUp = { phones: readonly string[]; requests: readonly string[] }
 
 /**
  * The rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL they are those
- * that were named, and locked until the transaction ends. Lock order: the order of these methods.
+ * that were named; most of them are locked until the transaction ends, in the order of these methods.
  */
 export type Rows = {
   /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */
@@ -86,17 +86,18 @@ export type Rows = {
   caller(application: CallingApplication): CallingApplication
   /** Returns the rules of the developer of an application, as they are now. Not locked. */
   listRules(application: Pick<CallingApplication, 'id' | 'developerId'>): readonly ListRule[]
-  idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
   session(id: string): OtpSession | undefined
   request(id: string): OtpRequest | undefined
-  relayed(id: string): RelayedMessage | undefined
   /** Messages of one request, oldest first. */
   messages(requestId: string): readonly Message[]
+  relayed(id: string): RelayedMessage | undefined
   /** @param ifMissing returned if there is no record */
   phone(hash: string, ifMissing: PhoneRecord): LoadedPhone
   readonly guard: GuardRows
 
   // Read without a lock.
+  /** Earlier calls with the same key hold the lock of the application until their answer is there. */
+  idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
   usage(limit: RateLimit<StoredPolicy>, now: number): Usage
   /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
   subscribers(appId: string): readonly EventSubscriber[]

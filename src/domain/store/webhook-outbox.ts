@@ -26,7 +26,7 @@ export type DeliveryClaimRequest = {
   places: FairPlaces
 }
 
-/** The worker and the time that a lease names. `leaseUntil` is later than `now` of the insertion. */
+/** The worker and the time that a lease of a new delivery names, on SQLite. `leaseUntil` is later than `now` of the insertion. */
 export type DeliveryLease = { owner: string; leaseUntil: number }
 
 export type NewDelivery = {
@@ -38,15 +38,17 @@ export type NewDelivery = {
   eventSeq: number
   type: string
   now: number
-  /** Event id and body of the message, as the log entry has them. */
-  message: { id: string; body: string }
+  /** Event id and body, as the log entry has them. */
+  payload: { id: string; body: string }
 }
 
-/** A delivery that the transaction that inserted it also leased, with its message, which need not be read again. */
-export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; message: NewDelivery['message'] }
+/**
+ * A delivery with its lease. SQLite may lease one as it inserts it; then it has its payload, which need not be read again.
+ */
+export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; payload?: NewDelivery['payload'] }
 
 /**
- * The worker's queue in memory. It only saves work: the outbox has each delivery, and a queue that is lost is found
+ * The worker's queue in memory, on SQLite, where no other process sends. It only saves work: the outbox has each delivery, and a queue that is lost is found
  * there when the leases expire, or at the next start.
  */
 export type DeliveryQueue = {
@@ -90,8 +92,8 @@ export type WebhookOutboxStore = {
   lockEndpoints(endpointIds: readonly string[], now: number): void
   /**
    * Adds deliveries in the event's transaction; one to a disabled endpoint is skipped. Order them by endpoint ids (lock
-   * order). A delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has nothing
-   * else that is due, and has fewer than two leases.
+   * order). On SQLite it is done when the function returns, and a delivery is leased and queued at once if the queue
+   * offers a lease and the endpoint is healthy, has nothing else that is due, and has fewer than two leases.
    */
   insert(deliveries: readonly NewDelivery[]): Promise<void>
 

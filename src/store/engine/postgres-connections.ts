@@ -22,8 +22,10 @@ export type PostgresOptions = {
 }
 
 const connectionsDefault = 9
-/** Two groups of calls, and two for everything else. */
-const writersMax = 4
+/** Groups of calls that run at the same time. */
+export const groupsMax = 3
+/** One for everything else. */
+const writersMax = groupsMax + 1
 /** For a connection, new or returned; and for the group of calls that gets it. */
 export const acquireTimeoutMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */

@@ -17,6 +17,7 @@ import {
   connectPostgres,
   statementName,
   type PostgresOptions,
+  groupsMax,
 } from './postgres-connections.ts'
 import { createGroups } from './postgres-groups.ts'
 import { createPostgresSession, sessionOf } from './postgres-session.ts'
@@ -70,7 +71,7 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
     suspect(code)
     onUnavailable?.(code)
   }
-  return describePostgres({ read, begin, groupsMax: 3, isNamed, onUnavailable: onFailure, close })
+  return describePostgres({ read, begin, groupsMax, isNamed, onUnavailable: onFailure, close })
 }
 
 /** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */

@@ -51,10 +51,10 @@ describe('a lease at insertion on SQLite', () => {
     const events: string[] = []
     for (let i = 0; i < 3; i++) events.push(await fixture.record(app.id))
     const leased = { endpointId, claim: 1, failures: 0, leaseUntil: leaseUntil(fixture.clock.now()) }
-    expect(pushed).toMatchObject(events.slice(0, 2).map((id) => ({ ...leased, message: { id } })))
+    expect(pushed).toMatchObject(events.slice(0, 2).map((id) => ({ ...leased, payload: { id } })))
     const [stored] = await fixture.store.read.webhookOutbox.load([pushed[0]?.id ?? ''])
     const [target] = await fixture.store.read.webhookOutbox.loadTargets([endpointId])
-    expect(stored).toEqual({ ...pushed[0]?.message, ...target, deliveryId: pushed[0]?.id } as never)
+    expect(stored).toEqual({ ...pushed[0]?.payload, ...target, deliveryId: pushed[0]?.id } as never)
     const waiting = (await fixture.deliveries(endpointId)).filter(({ leaseOwner }) => leaseOwner === null)
     expect(waiting).toMatchObject([{ eventId: events[2], claims: 0 }])
     expect(await claimAll()).toEqual([])

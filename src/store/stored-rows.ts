@@ -1,0 +1,17 @@
+import type { NewAdmission } from '../domain/model/rate-limit.ts'
+import type { Operation, Rows } from '../domain/store/operation.ts'
+
+/** Rows as the database has them, for the calls of one transaction: see `sqlite-call-rows.ts` and `postgres-call-rows.ts`. */
+export type StoredRows = {
+  rows: Rows
+  /**
+   * Reads and locks the rows that calls name. On PostgreSQL, where they must be there before a call decides.
+   *
+   * @param isGuardRead whether the rows of the guard are among them
+   */
+  load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
+  /** Keeps an admission for later calls of the transaction, where they are not in memory. */
+  noteAdmission?(admission: NewAdmission): void
+  /** Ends the calls of a transaction. */
+  end(isCommitted: boolean): void
+}
