@@ -1,9 +1,9 @@
 import { compareKeys } from './engine/key-order.ts'
 import type { NewEvent } from '../domain/store/operation.ts'
-import type { UnitStores } from './unit-of-work.ts'
+import type { Stores } from '../domain/store/store.ts'
 
 /** Locks the endpoints that get deliveries. Later they would wait, and with them every call that needs a counter. */
-export function lockEndpoints(tx: Pick<UnitStores, 'webhookOutbox'>, events: readonly NewEvent[]): void {
+export function lockEndpoints(tx: Pick<Stores, 'webhookOutbox'>, events: readonly NewEvent[]): void {
   const [first] = events
   const ids = events.flatMap(({ deliveries }) => deliveries.map(({ endpointId }) => endpointId))
   if (first && ids.length > 0)
@@ -12,7 +12,7 @@ export function lockEndpoints(tx: Pick<UnitStores, 'webhookOutbox'>, events: rea
 
 /** Writes the log entries with the deliveries and inbox messages that refer to their numbers. */
 export async function writeEvents(
-  tx: Pick<UnitStores, 'events' | 'inbox' | 'webhookOutbox'>,
+  tx: Pick<Stores, 'events' | 'inbox' | 'webhookOutbox'>,
   events: readonly NewEvent[],
   reserved: number | undefined,
 ): Promise<void> {
