@@ -39,7 +39,7 @@ function parseRow(text: string): PriceRow | { fault: string; remedy: string } {
   const [destination = '', price = ''] = cells
   if (cells.length !== 2) {
     return {
-      fault: `The line has ${cells.length} columns, separated by commas, instead of 2.`,
+      fault: `The line has ${cells.length === 1 ? '1 column' : `${cells.length} columns`}, separated by commas, instead of 2.`,
       remedy: 'Write the country or prefix and the price, with a decimal point: +4930,0.07.',
     }
   }
@@ -72,7 +72,7 @@ export function parsePriceText(text: string): Parsed<number> {
     fault: `${quote(text)} is not a price.`,
     remedy:
       withPoint === undefined
-        ? 'Write a decimal number with at most six decimals and no currency, such as "0.0079".'
+        ? 'Write a decimal number with at most seven digits, six decimals and no currency, such as "0.0079".'
         : `Write it with a point: "${formatPrice(withPoint)}".`,
   }
 }

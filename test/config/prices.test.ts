@@ -65,7 +65,7 @@ describe('a mistake is reported with its place and what to write', () => {
     ['price = { US = "0,05" }', '"0,05" is not a price.', 'Write it with a point: "0.05".'],
     ['price = { US = 0.05 }', 'The price of US: it must be text.', 'Put it in quotes: "0.05".'],
     ['price = { US = true }', 'it must be text.', 'Write it as "0.0079".'],
-    ['price = { US = "0.00000001" }', 'is not a price.', 'at most six decimals'],
+    ['price = { US = "0.00000001" }', 'is not a price.', 'at most seven digits, six decimals'],
     ['price = { XY = "0.05" }', '"XY" is not a country or a prefix.', 'two-letter ISO 3166 code such as US'],
     ['price = { us = "0.05" }', '"us" is not a country or a prefix.', 'Write US.'],
     ['price = { "+999" = "0.05" }', 'No phone number begins with "+999".', 'such as "+4930"'],
@@ -86,7 +86,7 @@ describe('a mistake is reported with its place and what to write', () => {
   })
 
   test.each([
-    ['DE,0.1\nUS;0.01', 2, 'The line has 1 columns', '+4930,0.07'],
+    ['DE,0.1\nUS;0.01', 2, 'The line has 1 column,', '+4930,0.07'],
     ['DE,0.1\nUS,0,01', 2, 'The line has 3 columns', '+4930,0.07'],
     ['prefix,price\nUS,-1', 2, '"-1" is negative.', 'Write "1".'],
     ['prefix,price\nUS,', 2, '"" is not a price.', 'such as "0.0079"'],
