@@ -23,9 +23,10 @@
  *    and returns `forged`, `unreadable`, `noReceipt` or `receiptResult(…)`. Omit it if the provider makes no
  *    callbacks, or if the settings lack the key that verifies them. A provider that reports receipts over its
  *    own connection implements `listen` instead (`smpp.ts`).
- * 6. **Outcomes and account.** If the provider takes conversion reports, `reportOutcome` makes one call and returns
- *    `readReportResult(result)`. If it names prices only on demand, `findCharge` looks one up. `checkAccount`
- *    looks up the account or service with a call that sends nothing, and returns `readAccountCheck(result, …)`:
+ * 6. **Reports, prices, account.** If the provider takes conversion reports, `reportOutcome` makes one call and returns
+ *    `readReportResult(result)`, or `readCancelResult(result)` for a call that ends its verification. If it names
+ *    prices in receipts, `withCharge` adds them; if only on demand, `findCharge` looks one up. `checkAccount` looks up
+ *    the account or service with a call that sends nothing, and returns `readAccountCheck(result, …)`:
  *    `otpd provider add` calls it. A provider that writes the text itself lists the channels in `textByProvider`, and
  *    passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
  * 7. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
