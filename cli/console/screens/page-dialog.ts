@@ -54,14 +54,25 @@ export const linkDialog = (
 ): Dialog => ({
   kind: 'form',
   title: `Link to the page of ${app.name}`,
-  lines: ['One user verifies one phone there, within 15 minutes. The link is copied, and not shown again.'],
+  lines: [
+    'One user verifies one phone there, within 15 minutes. The link is copied, and not shown again.',
+    'Amount and payee of a payment need a template that shows them.',
+  ],
   fields: [
     { name: 'returnUrl', label: 'returns to', initial: `${origin}/`, check: required },
     { name: 'phone', label: 'only phone' },
+    { name: 'template', label: 'template' },
+    { name: 'amount', label: 'amount' },
+    { name: 'payee', label: 'payee' },
   ],
   verb: 'make the link',
-  async submit({ returnUrl = '', phone = '' }) {
-    const body = { returnUrl: returnUrl.trim(), ...(phone.trim() !== '' && { phone: phone.trim() }) }
+  async submit({ returnUrl = '', phone = '', template = '', amount = '', payee = '' }) {
+    const body = {
+      returnUrl: returnUrl.trim(),
+      ...(phone.trim() !== '' && { phone: phone.trim() }),
+      ...(template.trim() !== '' && { template: template.trim() }),
+      ...((amount + payee).trim() !== '' && { variables: { amount: amount.trim(), payee: payee.trim() } }),
+    }
     const { data } = await api.asApplication('POST', '/v1/otp/sessions', credentials, { body })
     copy(data.url, 'link')
   },
