@@ -1,4 +1,4 @@
-import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import type { MessageAttempts } from '../domain/otp/message-attempts.ts'
 import { createFairPlaces } from '../domain/model/fair-places.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
@@ -19,7 +19,7 @@ const inFlightMax = 600
  * @param needs.onError called with unexpected errors; the worker keeps running
  */
 export function createDeliveryWorker(needs: {
-  attempts: DeliveryAttempts
+  attempts: MessageAttempts
   ownsAllLeases: boolean
   onError(error: unknown): void
   pollMs?: number | undefined

@@ -5,7 +5,7 @@ import { createDeliveryWorker } from '../delivery/worker.ts'
 import { recordAudit } from '../domain/accounts/audit.ts'
 import { serverOrigin } from '../domain/model/audit.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
-import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import { createMessageAttempts } from '../domain/otp/message-attempts.ts'
 import { useCostCurrency } from '../domain/log/cost-currency.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
 import { createRouteLearning } from '../domain/routing/learning.ts'
@@ -132,7 +132,7 @@ export function createMessaging(needs: MessagingNeeds) {
     },
   })
   const { delivery } = service
-  const attempts = createDeliveryAttempts({
+  const attempts = createMessageAttempts({
     store,
     clock,
     newId,

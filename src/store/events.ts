@@ -20,7 +20,7 @@ import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { logLists, typeLists } from './engine/sqlite-list-numbers.ts'
-import { entryAdded, entryDeleted, noteOwned } from './list-changes.ts'
+import { entryAdded, entryDeleted, changeOwnedLists } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
@@ -144,7 +144,7 @@ export function createEventStore(
   const findEnvironment = createEnvironmentLookup(database, executor)
   const findSources = createListSources(database, executor, { developer: logLists, application: typeLists })
   /** Records a change of the lists that have an entry. Does nothing on PostgreSQL. */
-  function noteEntry(
+  function changeEntryLists(
     { developer, application }: typeof entryAdded,
     { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },
     seq: number,
@@ -152,8 +152,8 @@ export function createEventStore(
     if (!database.lists) return
     const found = appId === null ? undefined : findEnvironment(appId)
     return andThen(found, (environment = 'live') => {
-      noteOwned(database, developer[environment], developerId, seq)
-      noteOwned(database, application[type], appId ?? developerId, seq)
+      changeOwnedLists(database, developer[environment], developerId, seq)
+      changeOwnedLists(database, application[type], appId ?? developerId, seq)
     })
   }
 
@@ -197,7 +197,7 @@ export function createEventStore(
             : null
         const payload = toPayload ? toPayload(id ?? ids.encode(entry.at, seq)) : null
         rows.push({ seq, id, entry, payload })
-        await noteEntry(entryAdded, entry, seq)
+        await changeEntryLists(entryAdded, entry, seq)
         onEvent(entry.developerId)
       }
       insert(rows)
@@ -258,7 +258,7 @@ export function createEventStore(
         .delete(events)
         .where(areOldestByKey(executor, events, seq, events.at, until, batchSize))
         .returning({ seq, type: columns.type, developerId, appId })
-      for (const row of deleted) await noteEntry(entryDeleted, row, row.seq)
+      for (const row of deleted) await changeEntryLists(entryDeleted, row, row.seq)
       database.memory?.log.move()
       return deleted.length > 0
     },

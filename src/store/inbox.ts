@@ -10,7 +10,7 @@ import { insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './event-rows.ts'
 import { inboxList } from './engine/sqlite-list-numbers.ts'
-import { messageAdded, messageDeleted, noteOwned } from './list-changes.ts'
+import { messageAdded, messageDeleted, changeOwnedLists } from './list-changes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
@@ -76,7 +76,8 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
 
   return {
     insert(messages) {
-      for (const message of messages) noteOwned(database, messageAdded, message.developerId, message.seq)
+      for (const message of messages)
+        changeOwnedLists(database, messageAdded, message.developerId, message.seq)
       insert(messages)
     },
 
@@ -107,5 +108,5 @@ export function noteDeletedMessages(
   database: Database,
   deleted: ReadonlyArray<{ seq: number; developerId: string }>,
 ): void {
-  for (const { seq, developerId } of deleted) noteOwned(database, messageDeleted, developerId, seq)
+  for (const { seq, developerId } of deleted) changeOwnedLists(database, messageDeleted, developerId, seq)
 }

@@ -67,7 +67,7 @@ type DeliveryChange = { from: readonly WebhookDeliveryStatus[]; to: WebhookDeliv
  * @param change.from statuses that it may have had; none if it is new
  * @param change.to undefined if it is deleted
  */
-export function noteDelivery(
+export function changeDeliveryLists(
   database: Database,
   { id, endpointId, type }: { id: string; endpointId: string; type: string },
   { from, to }: DeliveryChange,
@@ -81,7 +81,7 @@ export function noteDelivery(
  *
  * @param ownerId id of the application that the row belongs to, or else of the developer
  */
-export const noteOwned = (
+export const changeOwnedLists = (
   database: Database,
   change: ListChange,
   ownerId: string,

@@ -14,7 +14,7 @@ import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { requestsLists, statusLists } from './engine/sqlite-list-numbers.ts'
-import { noteOwned, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
+import { changeOwnedLists, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
@@ -146,12 +146,12 @@ export function createOtpRequestStore(
     developer: requestsLists,
     application: statusLists,
   })
-  function noteRequest(
+  function changeRequestLists(
     { developer, application }: typeof requestAdded,
     row: Pick<OtpRequest, 'id' | 'developerId' | 'appId' | 'environment' | 'status'>,
   ) {
-    noteOwned(database, developer[row.environment], row.developerId, row.id)
-    noteOwned(database, application[row.status], row.appId, row.id)
+    changeOwnedLists(database, developer[row.environment], row.developerId, row.id)
+    changeOwnedLists(database, application[row.status], row.appId, row.id)
   }
   const isInEnvironment = async (
     { appId }: { appId?: string | undefined },
@@ -227,7 +227,7 @@ export function createOtpRequestStore(
     ...createRequestLinks(database, executor),
 
     insert(requests) {
-      for (const request of requests) noteRequest(requestAdded, request)
+      for (const request of requests) changeRequestLists(requestAdded, request)
       writeNew(requests)
     },
 
@@ -243,7 +243,7 @@ export function createOtpRequestStore(
     update(changes) {
       for (const { request, statusBefore = 'pending' } of changes) {
         const { id, status, appId } = request
-        if (status !== statusBefore) noteOwned(database, requestClosed[status], appId, id)
+        if (status !== statusBefore) changeOwnedLists(database, requestClosed[status], appId, id)
       }
       writeChanged(changes.map(({ request }) => request))
     },
@@ -255,7 +255,7 @@ export function createOtpRequestStore(
         .delete(otp)
         .where(areOldestByKey(executor, otp, id, otp.createdAt, until, batchSize))
         .returning({ id, status, environment, developerId, appId })
-      for (const row of deleted) noteRequest(requestDeleted, row)
+      for (const row of deleted) changeRequestLists(requestDeleted, row)
       return deleted.length > 0
     },
   }

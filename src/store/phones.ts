@@ -15,7 +15,7 @@ import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-
 import type { Environment } from '../domain/model/application.ts'
 import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { userLists } from './engine/sqlite-list-numbers.ts'
-import { noteOwned, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
+import { changeOwnedLists, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'
 
@@ -146,7 +146,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const key = row?.key ?? index?.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
-        noteOwned(database, userAdded[environment], developerId, userKey(identity.id, key))
+        changeOwnedLists(database, userAdded[environment], developerId, userKey(identity.id, key))
       const target = row ? changed : added
       target.push({ hash, record, key })
     }
@@ -184,7 +184,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       for (const { key, developerId, environment, identityId } of deleted) {
         index?.remove(hash, key)
         if (identityId !== null)
-          noteOwned(database, userDeleted[environment], developerId, userKey(identityId, key))
+          changeOwnedLists(database, userDeleted[environment], developerId, userKey(identityId, key))
       }
     },
 

@@ -200,7 +200,7 @@ export function createLoadedRows(
       isDeciding = true
     },
 
-    noteAdmission(admission) {
+    keepAdmission(admission) {
       for (const [key, usage] of usages.entries())
         if (usage && key.startsWith(`${limiterKey(admission)} `))
           usages.set(key, withAdmission(usage, admission))

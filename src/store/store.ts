@@ -50,7 +50,7 @@ import { createTemplateStore } from './templates.ts'
 import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
-import type { OutboxNeeds } from './delivery-insertion.ts'
+import type { OutboxNeeds } from './webhook-insertion.ts'
 import { createWebhookOutboxStore } from './webhook-outbox.ts'
 import { createSealingStore } from './sealing.ts'
 
@@ -78,12 +78,12 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
-    const pending: Notes = { hasDelivery: false, developers: new Set(), leased: [] }
-    const noteEvent = (developerId: string) => void pending.developers.add(developerId)
-    const noteDelivery = () => void (pending.hasDelivery = true)
+    const pending: Notices = { hasDelivery: false, developers: new Set(), leased: [] }
+    const addDeveloper = (developerId: string) => void pending.developers.add(developerId)
+    const markDelivery = () => void (pending.hasDelivery = true)
     const outbox: OutboxNeeds = {
       offerLease: (now, use) => deliveryQueue?.offerLease(now, use),
-      onDelivery: noteDelivery,
+      onDelivery: markDelivery,
       onLeased: (delivery) => void pending.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
@@ -91,14 +91,14 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       accounts: createAccountStore(database, executor),
       alerts: createAlertStore(database, executor),
       analytics: createAnalyticsStore(database, executor),
-      apiTokens: createApiTokenStore(database, executor, noteEvent),
+      apiTokens: createApiTokenStore(database, executor, addDeveloper),
       applications: createApplicationStore(database, executor, sealing),
       audit: createAuditStore(database, executor, chains),
       checkBudgets: createCheckBudgetStore(database, executor),
       deadlines: createDeadlineStore(database, executor, sealing),
       developers: createDeveloperStore(database, executor),
       earlyReceipts: createEarlyReceiptStore(database, executor),
-      events: createEventStore(database, executor, sealing, noteEvent),
+      events: createEventStore(database, executor, sealing, addDeveloper),
       guard: createGuardStore(database, executor),
       idempotency: createIdempotencyStore(database, executor, sealing),
       inbox: createInboxStore(database, executor, sealing),
@@ -114,7 +114,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       phones: createPhoneStore(database, executor, sealing),
       projects: createProjectStore(database, executor),
       rateLimits: createRateLimitStore(database, executor),
-      refreshTokens: createRefreshTokenStore(database, executor, noteEvent),
+      refreshTokens: createRefreshTokenStore(database, executor, addDeveloper),
       providerCircuits: createProviderCircuitStore(database, executor),
       relayedMessages: createRelayedMessageStore(database, executor, sealing),
       retention: createRetentionStore(database, executor, sealing),
@@ -124,8 +124,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       signingKeys: createSigningKeyStore(database, executor),
       templates: createTemplateStore(database, executor),
       totpSecrets: createTotpSecretStore(database, executor),
-      webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, noteDelivery),
-      webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, noteDelivery),
+      webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, markDelivery),
+      webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, markDelivery),
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
     }
     const stored = database.isConcurrent
@@ -147,7 +147,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
-  function takeNotes(pending: Notes): Notes {
+  function takeNotices(pending: Notices): Notices {
     const { hasDelivery, leased, developers } = pending
     pending.hasDelivery = false
     pending.leased = []
@@ -155,7 +155,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     return { hasDelivery, leased, developers }
   }
 
-  function notify({ hasDelivery, leased, developers }: Notes) {
+  function notify({ hasDelivery, leased, developers }: Notices) {
     if (leased.length > 0) deliveryQueue?.push(leased)
     if (hasDelivery) onDelivery()
     for (const id of developers) onEvent(id)
@@ -188,8 +188,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       const { unit, stored, pending } = boundTo(tx)
       unit.clear()
       stored.end(isCommitted)
-      const notes = takeNotes(pending)
-      return isCommitted ? () => notify(notes) : undefined
+      const notices = takeNotices(pending)
+      return isCommitted ? () => notify(notices) : undefined
     },
   })
 
@@ -199,7 +199,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       : boundTo(database.read).stores,
 
     async write(body) {
-      let notes: Notes | undefined
+      let notices: Notices | undefined
       const result = await database.write(async (executor) => {
         const { stores, chains, pending } = boundTo(executor)
         // A body that threw has left its entries.
@@ -207,10 +207,10 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         pending.leased = []
         const value = await body(stores)
         await chains.flush()
-        notes = takeNotes(pending)
+        notices = takeNotices(pending)
         return value
       })
-      if (notes) notify(notes)
+      if (notices) notify(notices)
       return result
     },
 
@@ -251,11 +251,11 @@ type Bound = {
   stored: StoredRows
   chains: AuditChains
   /** Notices of the open transaction. */
-  pending: Notes
+  pending: Notices
 }
 
 /** Notices to give once a transaction is on disk. */
-type Notes = {
+type Notices = {
   hasDelivery: boolean
   developers: Set<string>
   /** Deliveries that were leased when they were inserted. */

@@ -11,7 +11,7 @@ export type StoredRows = {
    */
   load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
   /** Keeps an admission for later calls of the transaction, where they are not in memory. */
-  noteAdmission?(admission: NewAdmission): void
+  keepAdmission?(admission: NewAdmission): void
   /** Ends the calls of a transaction. */
   end(isCommitted: boolean): void
 }

@@ -32,7 +32,7 @@ export type UnitOfWork = ReturnType<typeof createUnitOfWork>
  * @param stored reads rows as they were before these changes
  * @param tx writes within the transaction
  */
-export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmission'>, tx: UnitStores) {
+export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'keepAdmission'>, tx: UnitStores) {
   const maps: Array<Map<string, unknown>> = []
   /** Creates a map that `clear` empties. */
   function createMap<V>(): Map<string, V> {
@@ -115,8 +115,8 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'noteAdmissio
     // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
     for (const change of changes) {
       if (change.kind !== 'admission') continue
-      if (stored.noteAdmission) {
-        stored.noteAdmission(change.admission)
+      if (stored.keepAdmission) {
+        stored.keepAdmission(change.admission)
         admissions.push(change.admission)
       } else void tx.rateLimits.insert([change.admission])
     }

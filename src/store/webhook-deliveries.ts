@@ -11,7 +11,7 @@ import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { areOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { deliveryList } from './engine/sqlite-list-numbers.ts'
-import { noteDelivery } from './list-changes.ts'
+import { changeDeliveryLists } from './list-changes.ts'
 import {
   attemptBodyColumn,
   attemptRow,
@@ -168,7 +168,7 @@ export function createWebhookDeliveryStore(
       if (!updated) return false
       if (isDelivered) {
         const from = ['pending', 'failed', 'skipped'] as const
-        noteDelivery(database, { id, endpointId, type: updated.type }, { from, to: 'delivered' })
+        changeDeliveryLists(database, { id, endpointId, type: updated.type }, { from, to: 'delivered' })
       }
       await recordAttempt(id, updated.attempts, attempt)
       await recomputeDue({ endpointIds: [endpointId] })
@@ -199,7 +199,7 @@ export function createWebhookDeliveryStore(
         .where(inArray(deliveries.id, endedDeliveries))
         .returning({ id: deliveries.id, type: deliveries.type })
       const change = { from: ['failed', 'skipped'], to: 'pending' } as const
-      for (const { id, type } of requeued) noteDelivery(database, { id, endpointId, type }, change)
+      for (const { id, type } of requeued) changeDeliveryLists(database, { id, endpointId, type }, change)
       await recomputeDue({ endpointIds: [endpointId] })
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
@@ -242,7 +242,7 @@ export function createWebhookDeliveryStore(
         .delete(deliveries)
         .where(areOldestByKey(executor, deliveries, id, createdAt, until, batchSize))
         .returning({ id, endpointId, type, status })
-      for (const row of deleted) noteDelivery(database, row, { from: [row.status], to: undefined })
+      for (const row of deleted) changeDeliveryLists(database, row, { from: [row.status], to: undefined })
       return deleted.length > 0
     },
   }

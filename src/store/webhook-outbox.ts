@@ -7,10 +7,10 @@ import type {
 } from '../domain/store/webhook-outbox.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { createDeliveryInsertion, type OutboxNeeds } from './delivery-insertion.ts'
+import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
 import type { PlaceUse } from '../domain/model/fair-places.ts'
-import { dueDeliveries, dueEndpoints, useKey } from './due-deliveries.ts'
-import { noteDelivery } from './list-changes.ts'
+import { dueDeliveries, dueEndpoints, useKey } from './webhook-due.ts'
+import { changeDeliveryLists } from './list-changes.ts'
 import {
   earliestDue,
   prepareRecomputeDue,
@@ -223,7 +223,11 @@ export function createWebhookOutboxStore(
         deliveredAt: isDelivered ? now : null,
       })
       if (updated && status !== 'pending')
-        noteDelivery(database, { id, endpointId, type: updated.type }, { from: ['pending'], to: status })
+        changeDeliveryLists(
+          database,
+          { id, endpointId, type: updated.type },
+          { from: ['pending'], to: status },
+        )
       if (updated) await recordAttempt(id, updated.attempts, attempt)
       const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
       const [endpoint] = await updateEndpointState({ endpointId, now, outcome })

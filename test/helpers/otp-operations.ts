@@ -10,7 +10,7 @@ import type { ClaimedMessage } from '../../src/domain/model/message.ts'
 import type { MessageVariables } from '../../src/domain/model/message-variables.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
-import { createDeliveryAttempts, type PendingResult } from '../../src/domain/otp/delivery-attempts.ts'
+import { createMessageAttempts, type PendingResult } from '../../src/domain/otp/message-attempts.ts'
 import { createDeliveryReceipts } from '../../src/domain/otp/delivery-receipts.ts'
 import { createOtpService } from '../../src/domain/otp/otp.ts'
 import { createRefusedSends } from '../../src/domain/otp/refused-sends.ts'
@@ -95,7 +95,7 @@ export function createOtpOperations(needs: {
     keys: testKeys,
     onFault: (error) => void errors.push(error),
   })
-  const attempts = createDeliveryAttempts({
+  const attempts = createMessageAttempts({
     ...base,
     owner: needs.owner ?? 'test',
     applyEarlyReceipt: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Plans } from '../model/plans.ts'
 import type { Delivery } from '../model/delivery.ts'
-import type { DeliveryAttempts } from './delivery-attempts.ts'
+import type { MessageAttempts } from './message-attempts.ts'
 import type { CheckProof } from '../model/proof.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
@@ -39,7 +39,7 @@ export type OtpNeeds = {
   keys: Keys
   plans: Plans
   delivery: Delivery
-  attempts: DeliveryAttempts
+  attempts: MessageAttempts
   random: Random
   /** Failed attempts that a phone's check budget allows; 0 turns it off. */
   checkFailuresMax: number

@@ -12,7 +12,7 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { relayedLifetimeMs, type RelayedMessage, type RelayOutcome } from '../model/relayed-message.ts'
 import type { Change, Decision, NamedRows, Rows } from '../store/operation.ts'
 import { afterVerification } from './identities.ts'
-import { senderOf } from './message.ts'
+import { senderOf } from './judge-message.ts'
 import type { OtpNeeds } from './operations.ts'
 import { namePhoneRows, readRequestPhone } from './phones.ts'
 

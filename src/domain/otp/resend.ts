@@ -12,7 +12,7 @@ import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
+import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
   channelsFor,
@@ -22,7 +22,7 @@ import {
   resendTooSoon,
   startDelivery,
   type ChannelChoice,
-} from './outgoing.ts'
+} from './new-message.ts'
 import { isLiving, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
 import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
@@ -38,7 +38,7 @@ import {
   type Outcome,
   type Replay,
   type SendResult,
-} from './send-outcome.ts'
+} from './send-result.ts'
 import {
   createRequestFinder,
   readTarget,

@@ -16,8 +16,8 @@ import { emptyRecord, laneFor, type PhoneRecord, type OwnedPhone } from '../mode
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './operations.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './message.ts'
-import { buildRequest, channelsFor, chooseChannels, startDelivery, type SendInput } from './outgoing.ts'
+import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
+import { buildRequest, channelsFor, chooseChannels, startDelivery, type SendInput } from './new-message.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
@@ -39,7 +39,7 @@ import {
   type Outcome,
   type Replay,
   type SendResult,
-} from './send-outcome.ts'
+} from './send-result.ts'
 import type { RequestFinder } from './target.ts'
 import { readTemplate } from './templates.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'

@@ -24,7 +24,7 @@ export type SettleFacts = { now: number; closable: ClosableRequest | undefined; 
 export type Settled = {
   rejected?: Rejected
   failedRequest?: OtpRequest
-  accepted?: { provider: string; messageId: string | null }
+  handedTo?: { provider: string; messageId: string | null }
 }
 
 /** Minimum lifetime left at a retry: a later code would expire before the user enters it. */
@@ -71,7 +71,7 @@ export function settle(
     const updated = withDelivery(request, claim, { deliveryStatus, candidate }, now)
     if (updated) changes.push({ kind: 'request', request: updated, isNew: false })
     changes.push(...sent)
-    return { result: { accepted: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
+    return { result: { handedTo: { provider: candidate.provider, messageId: outcome.messageId } }, changes }
   }
   if (outcome.status !== 'refused') return { result: {}, changes }
   const wanted = { channels: message.channels, country: request.country }

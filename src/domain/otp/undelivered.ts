@@ -2,7 +2,7 @@ import { firstNames, type CountedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Preload, Rows } from '../store/operation.ts'
-import { listedSenderOf, type JudgedMessage } from './message.ts'
+import { listedSenderOf, type JudgedMessage } from './judge-message.ts'
 import type { OtpNeeds } from './operations.ts'
 import { namePhoneRows, readPhone } from './phones.ts'
 

@@ -3,10 +3,10 @@ import type { Facade } from '../model/compat.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { parsePhone } from '../model/phone.ts'
 import type { OtpNeeds } from './operations.ts'
-import type { SendInput } from './outgoing.ts'
+import type { SendInput } from './new-message.ts'
 import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
-import { completeSend, type SendResult } from './send-outcome.ts'
+import { completeSend, type SendResult } from './send-result.ts'
 import { createPhoneFinder, findMadeBy } from './target.ts'
 
 /**

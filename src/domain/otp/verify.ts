@@ -21,7 +21,7 @@ import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
-import { listedSenderOf } from './message.ts'
+import { listedSenderOf } from './judge-message.ts'
 import {
   createRequestFinder,
   readTarget,
@@ -53,7 +53,7 @@ export function createOtpVerify(needs: OtpNeeds) {
 
   const isLimited = (request: OtpRequest) => checkFailuresMax > 0 && hasPhoneBudgets(request)
 
-  return { check, verify, checkOperation: checkCode }
+  return { check, verify, checkOperation }
 
   /**
    * Checks a code and, if it is right, marks the request verified.
@@ -96,13 +96,13 @@ export function createOtpVerify(needs: OtpNeeds) {
     variables?: MessageVariables,
   ): Promise<CheckResult> {
     const read = await readTarget(needs, application, target)
-    const checked = await needs.store.decide(checkCode(application, read, code, variables))
+    const checked = await needs.store.decide(checkOperation(application, read, code, variables))
     if (!isRejected(checked.result)) needs.onEnded(checked.result)
     return checked
   }
 
   /** The operation of a check: the caller, the limits, then the code. */
-  function checkCode(
+  function checkOperation(
     application: CallingApplication,
     target: ReadTarget,
     code: string,

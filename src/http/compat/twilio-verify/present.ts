@@ -2,7 +2,7 @@ import type { ApplicationView } from '../../../domain/model/application.ts'
 import { codeDigits } from '../../../domain/model/code.ts'
 import { parseHistory } from '../../../domain/model/request-history.ts'
 import { isExpired, type Channel, type CompatRecord, type OtpRequest } from '../../../domain/model/request.ts'
-import type { SendResult } from '../../../domain/otp/send-outcome.ts'
+import type { SendResult } from '../../../domain/otp/send-result.ts'
 import { accountSid, attemptSid, safeNumberSid, serviceSid, verificationSid } from './resources.ts'
 
 type Status = 'pending' | 'approved' | 'canceled' | 'max_attempts_reached' | 'failed'

@@ -11,7 +11,7 @@ import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { insertInto, updateTable } from './engine/row-writes.ts'
 import { afterLastSeq } from './event-rows.ts'
-import { noteDelivery } from './list-changes.ts'
+import { changeDeliveryLists } from './list-changes.ts'
 
 export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
   onDelivery(): void
@@ -66,10 +66,10 @@ export function createDeliveryInsertion(
     // The endpoint was deleted concurrently, after its subscription was read.
     if (!endpoint) return
     if (endpoint.status === 'disabled') {
-      noteDelivery(database, delivery, { from: [], to: 'skipped' })
+      changeDeliveryLists(database, delivery, { from: [], to: 'skipped' })
       return insert([{ ...delivery, status: 'skipped', nextAttemptAt: null }])
     }
-    noteDelivery(database, delivery, { from: [], to: 'pending' })
+    changeDeliveryLists(database, delivery, { from: [], to: 'pending' })
     const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
     const [leased] = canBeLeased ? (countLeased({ endpointId }) as Array<{ count: number }>) : []
     if (lease && leased && leased.count < sendsPerEndpointMax) {

@@ -54,14 +54,14 @@ export type PendingResult = {
   traceparent?: string | undefined
 }
 
-export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
+export type MessageAttempts = ReturnType<typeof createMessageAttempts>
 
 /**
  * Makes the delivery attempts of messages (transactional outbox). A message is stored with its request, in one
  * transaction, before any provider is tried, so that no crash loses it. Every attempt derives the code again
  * and so sends the same one.
  */
-export function createDeliveryAttempts(needs: DeliveryNeeds) {
+export function createMessageAttempts(needs: DeliveryNeeds) {
   const { store, clock, newId, keys, delivery, owner, onError, onUndeliverable } = needs
 
   async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
@@ -109,7 +109,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         return { result, changes: [...changes, ...resultChanges(pendingResult.scope, answer, facts.now)] }
       },
     })
-    const { rejected, failedRequest, accepted } = settled
+    const { rejected, failedRequest, handedTo: accepted } = settled
     const lastTry = dispatchResult?.tries.at(-1)
     if (accepted && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (accepted) await needs.applyEarlyReceipt(claim, accepted.provider, accepted.messageId)

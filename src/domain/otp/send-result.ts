@@ -16,7 +16,7 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, Decision, Rows } from '../store/operation.ts'
 import type { OtpNeeds } from './operations.ts'
-import { toSentOtp, type SentOtp } from './outgoing.ts'
+import { toSentOtp, type SentOtp } from './new-message.ts'
 import type { RefusedSend } from './refused-sends.ts'
 import { firstAttemptResult } from './settle.ts'
 
