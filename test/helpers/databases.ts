@@ -221,4 +221,4 @@ export const withRetriedWrites = (database: Database, betweenRuns = async () => 
 })
 
 /** Rounds of a race. PGlite has one connection, so transactions never overlap there, and a few rounds are enough. */
-export const raceRounds = (kind: string) => (kind === 'PGlite' ? 10 : 200)
+export const raceRounds = (kind: string) => (kind === 'PGlite' ? 10 : 50)
