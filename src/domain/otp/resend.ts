@@ -46,6 +46,7 @@ import {
   type OtpTarget,
   type RequestFinder,
 } from './target.ts'
+import { refuseCall } from './templates.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
@@ -69,7 +70,7 @@ export function createOtpResend(needs: OtpNeeds) {
    * Sends the same code once more: same request, attempts and expiry. Counts as a send.
    *
    * @throws as for a send, except that the request stays pending when the guard blocks the message
-   * @throws NOT_FOUND no such request of this application
+   * @throws NOT_FOUND no such request of this application; INVALID_ARGUMENT a call for a payment
    * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
    * @throws CONFLICT (RESENDS_EXHAUSTED)
    * @throws RATE_LIMITED (RESEND_TOO_SOON), DELIVERY_FAILED (NO_ROUTE); nothing was written
@@ -134,6 +135,8 @@ export function createOtpResend(needs: OtpNeeds) {
 
   function decideResend(rows: Rows, call: ResendCall, request: OtpRequest, now: number): Decision<Outcome> {
     const { application, choice, scope, challenge } = call
+    const refusedCall = refuseCall(request.template?.variables, choice.channel)
+    if (refusedCall) return refuseSend(refusedCall)
     const loaded = readRequestPhone(rows, keys, request)
     const lane = laneOf(loaded.record, request)
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(request) }

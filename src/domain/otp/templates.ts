@@ -5,6 +5,7 @@ import type { SentTemplate } from '../model/sent-template.ts'
 import { canonicalVariables, findVariableFaults, type MessageVariables } from '../model/message-variables.ts'
 import type { Phone } from '../model/phone.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import type { Channel } from '../model/request.ts'
 import type { OtpNeeds } from './operations.ts'
 import type { SendInput } from './new-message.ts'
 
@@ -36,6 +37,15 @@ export async function readTemplate(
   return isRejected(variables) ? variables : { name, ...chosen, variables }
 }
 
+/** Refuses to call with the code of a payment: INVALID_ARGUMENT. Undefined for any other message. */
+export const refuseCall = (
+  variables: MessageVariables | null | undefined,
+  channel: Channel | undefined,
+): Rejected | undefined =>
+  variables && channel === 'voice'
+    ? refuse('channel', 'A call cannot say amount and payee. Choose another channel.')
+    : undefined
+
 /** Checks the variables of a send against the text that is to show them. */
 function readVariables(
   text: string,
@@ -45,8 +55,8 @@ function readVariables(
   if (!isPayment)
     return variables ? refuse('variables', 'The template shows none. Leave them out, or name another.') : null
   if (!variables) return refuse('variables', 'The template needs amount and payee.')
-  if (channel === 'voice')
-    return refuse('channel', 'A call cannot say amount and payee. Choose another channel.')
+  const refusedCall = refuseCall(variables, channel)
+  if (refusedCall) return refusedCall
   const canonical = canonicalVariables(variables)
   const faults = findVariableFaults(canonical)
   if (faults.length === 0) return canonical

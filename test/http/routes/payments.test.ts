@@ -137,6 +137,18 @@ describeEachDatabase('codes bound to a payment', (database) => {
     expect((await verify({ requestId, code: code ?? '' }, rent)).status).toBe(200)
   })
 
+  test('are not sent again by a call, and the resend is not spent', async () => {
+    const sent = await sendRent()
+    service.clock.advance(30_000)
+    const resend = (body: object = {}) =>
+      service.request('POST', '/v1/otp/resend', { as: app, body: { requestId: sent.requestId, ...body } })
+    const { status, error } = await resend({ channel: 'voice' })
+    expect([status, error.code, error.details?.[0]?.path]).toEqual([400, 'INVALID_ARGUMENT', 'channel'])
+    expect((await otp.get(ada, sent.requestId)).data.resends).toBe(0)
+    expect((await resend()).status).toBe(200)
+    expect((await verify(sent, rent)).status).toBe(200)
+  })
+
   test('messages are in a language of the template', async () => {
     const textIn = async (body: object) => (await inboxTexts((await sendRent(body)).requestId))[0] ?? ''
     expect(await textIn({ locale: 'de-AT' })).toMatch(/^\d{6} für 1,234\.50 EUR an Ada & Söhne$/)
