@@ -40,8 +40,8 @@ export function createGuardRows(
 ) {
   // Prepared at the first use: a host command may open a database that has not been migrated.
   const statements = lazy(() => ({
-    find: writer.prepare<unknown, [string]>(
-      'select windows, alerted_at, until from guard_usage where subject = ?',
+    find: writer.prepare<Omit<GuardRow, 'windows'> & { windows: string }, [string]>(
+      'select windows, alerted_at as alertedAt, until from guard_usage where subject = ?',
     ),
     put: writer.prepare(`
       insert into guard_usage (subject, windows, alerted_at, until) values (?, ?, ?, ?)
@@ -60,10 +60,8 @@ export function createGuardRows(
   let written: string[] = []
 
   function read(key: string): GuardRow | undefined {
-    const [row] = statements().find.values(key)
-    if (!row) return undefined
-    const [windows, alertedAt, until] = row as [string, number, number]
-    return { windows: JSON.parse(windows) as GuardCounts, alertedAt, until }
+    const row = statements().find.get(key)
+    return row ? { ...row, windows: JSON.parse(row.windows) as GuardCounts } : undefined
   }
 
   const put = (key: string, row: GuardRow | undefined) =>
