@@ -3,7 +3,6 @@ import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
-import { dayMs } from '../../shared/durations.ts'
 import {
   allowanceOf,
   findExceeded,
@@ -52,7 +51,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     ledger: Ledger,
     { subjects: keys, ...others }: GuardKeys & { subjects: SubjectKeys },
     message: GuardedMessage,
-    isRepeat: boolean,
   ): GuardVerdict {
     const subjects = openSubjects(ledger, keys)
     const { country, prefix, network, device, pool } = subjects
@@ -63,7 +61,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       prefix: prefix.usage(),
       network: network?.usage(),
       device: device?.usage(),
-      isRepeat,
     }
     noteHours(ledger, country)
     if (isFromPool(usages)) usages.pool = pool().usage().unverified
@@ -128,15 +125,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
 
   function capsOf({ total, spend }: GuardKeys, { estimatePrice }: GuardedMessage) {
     const { totalPerDay, spendPerDay } = settings
-    return [
-      { rule: 'TOTAL_DAILY' as const, key: total, limit: totalPerDay, amount: 1 },
-      {
-        rule: 'SPEND_DAILY' as const,
-        key: spend,
-        limit: spendPerDay,
-        amount: (spend ? estimatePrice?.() : null) ?? 0,
-      },
-    ].filter((cap): cap is typeof cap & { key: string } => cap.key !== undefined)
+    const caps: Array<{ rule: GuardRule; key: string; limit: number; amount: number }> = []
+    if (total) caps.push({ rule: 'TOTAL_DAILY', key: total, limit: totalPerDay, amount: 1 })
+    if (spend)
+      caps.push({ rule: 'SPEND_DAILY', key: spend, limit: spendPerDay, amount: estimatePrice?.() ?? 0 })
+    return caps
   }
 
   return {
@@ -147,7 +140,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       rows: GuardRows,
       keys: GuardKeys | undefined,
       message: GuardedMessage,
-      sender: Sender,
       now: number,
     ): { verdict: GuardVerdict; changes: GuardChanges } {
       if (!keys) return passUncounted()
@@ -158,8 +150,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const isListed = isEnforced && listed.length > 0
       let judged: GuardVerdict | undefined
       if (relay && !isListed) judged = judgeRelayed(ledger, relay, message)
-      else if (subjects && !isListed)
-        judged = judgeStranger(ledger, { ...keys, subjects }, message, sender.sentAt > now - dayMs)
+      else if (subjects && !isListed) judged = judgeStranger(ledger, { ...keys, subjects }, message)
       const isStopped = isListed || judged?.blocked === true
       const caps = isStopped ? [] : findExceededCaps(ledger, keys, message)
       const blocked = isStopped || (isEnforced && caps.length > 0)

@@ -5,6 +5,7 @@ import {
   coldCountries,
   randomPhone,
   rentAddresses,
+  sharedAddresses,
   type Country,
   type Target,
 } from './population.ts'
@@ -19,8 +20,8 @@ export type Attack = {
   activeHours?: number
   /** Where: the country with evidence, or as many without. */
   to: 'converting' | number
-  /** Different networks of the sender. */
-  networks: number
+  /** Different networks of the sender, or the eight that customers on mobile networks share. */
+  networks: number | 'shared'
   /** Different devices; 0 tells none. */
   devices?: number
   /** Numbers of the attacker's own, and the codes that each verifies a day. */
@@ -88,7 +89,7 @@ export function startAttack(
   } = attack
   const count: PumpCount = { sent: 0, left: [], ownPhones: 0 }
   const countries = to === 'converting' ? [target] : to === 1 ? [coldCountry] : coldCountries(to)
-  const addresses = rentAddresses(networks, random)
+  const addresses = networks === 'shared' ? sharedAddresses(target) : rentAddresses(networks, random)
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]
   const senderOf = () => ({
     appId: `app_${count.sent % 5}`,

@@ -55,16 +55,23 @@ export const randomPhone = ({ callingCode }: Country, random: () => number) =>
   `+${callingCode}7${digits(random, 1)}${digits(random, 7)}`
 
 const address = (parts: readonly number[]) => parts.join('.')
+const sharedRanges = 8
 const octet = (random: () => number) => Math.floor(random() * 256)
+
+const firstOctet = ({ callingCode }: Country) => 60 + (Number(callingCode) % 100)
+
+/** An address of each range that the customers of a country's mobile networks share. */
+export const sharedAddresses = (country: Country) =>
+  Array.from({ length: sharedRanges }, (_, range) => address([firstOctet(country), 255, range, 1]))
 
 /**
  * The address of a person: half are on mobile networks, where eight shared ranges serve a whole country, and half at home.
  * Home networks of a country have the first number of their address in common.
  */
-export function personAddress({ callingCode }: Country, random: () => number): string {
-  const first = 60 + (Number(callingCode) % 100)
+export function personAddress(country: Country, random: () => number): string {
+  const first = firstOctet(country)
   return random() < 0.5
-    ? address([first, 255, Math.floor(random() * 8), octet(random)])
+    ? address([first, 255, Math.floor(random() * sharedRanges), octet(random)])
     : address([first, Math.floor(random() * 255), octet(random), octet(random)])
 }
 

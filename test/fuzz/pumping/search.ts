@@ -23,7 +23,7 @@ export async function searchWorst(seed: number, rounds: number) {
     isBurst: () => pick([false, false, true]),
     activeHours: () => pick([24, 24, 8, 1]),
     to: () => pick(['converting', 'converting', 1, 3, 40, 200]),
-    networks: () => pick([0, 1, 20, 500, 10_000]),
+    networks: () => pick<Attack['networks']>([0, 1, 20, 500, 10_000, 'shared']),
     devices: () => pick([0, 0, 1, 500, 100_000]),
     owned: () => pick([0, 0, 1, 4, 20]),
     codesOfOwned: () => pick([1, 5]),

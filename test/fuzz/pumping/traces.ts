@@ -85,6 +85,9 @@ export const traces: Trace[] = [
   { name: '30/min, clientIp not told, with a challenge', tellsClientIp: false, hasChallenge: true, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { refused: 0.01, alertMinutes: 10 } },
   { name: 'prefix sweep, 7/min', tellsClientIp: true, attack: { perMinute: 7, ...converting, networks: 500, numbers: 'sweep' }, goal: { ofAllowance: 1, refused: 0.01 } },
   { name: 'consecutive numbers, 60/min', tellsClientIp: false, attack: { perMinute: 60, ...converting, networks: 0, numbers: 'consecutive' }, goal: { ofAllowance: 0.2 } },
+  { name: '10/min with resends, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 10, ...converting, networks: 10_000, resends: true }, goal: { ofAllowance: 1, refusedLater: 0.05 } },
+  // Its messages look like those of customers, who share what their networks may have.
+  { name: '30/min, from the mobile networks of customers', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 'shared' }, goal: { ofAllowance: 1 } },
   { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: few } },
 ] // prettier-ignore
 
