@@ -14,9 +14,17 @@ import { accepted, refused, type Provider, type SendOutcome } from '../kit/provi
 
 const fields = {
   ...awsFields,
-  senderId: { description: 'the sender name', pattern: /^[\w-]{1,11}$/ },
-  originationNumber: { description: 'the number to send from', pattern: /^\+\d{5,15}$/ },
-  maxPrice: { description: 'the maximum price of a message, in USD', pattern: /^\d{1,2}(\.\d{1,5})?$/ },
+  senderId: { description: 'the sender name', pattern: /^[\w-]{1,11}$/, example: 'Acme' },
+  originationNumber: {
+    description: 'the number to send from',
+    pattern: /^\+\d{5,15}$/,
+    example: '+15005550006',
+  },
+  maxPrice: {
+    description: 'the maximum price of a message, in USD',
+    pattern: /^\d{1,2}(\.\d{1,5})?$/,
+    example: '0.10',
+  },
   dltEntityId: { description: 'the DLT entity id, for India' },
   dltTemplateId: { description: 'the DLT template id, for India' },
 } as const

@@ -10,7 +10,12 @@ export const awsFields = {
     pattern: /^[a-z]{2}(-[a-z]+)+-\d$/,
     example: 'eu-central-1',
   },
-  accessKeyId: { description: 'the access key id', required: true, pattern: /^\w{16,128}$/ },
+  accessKeyId: {
+    description: 'the access key id',
+    required: true,
+    pattern: /^\w{16,128}$/,
+    example: 'AKIA0000000000000000',
+  },
   secretAccessKey: { description: 'the secret access key', required: true, secret: true },
   sessionToken: { description: 'the session token of temporary credentials', secret: true },
   baseUrl: { description: 'the URL of the endpoint, if it is not the default of the region', url: true },

@@ -22,8 +22,18 @@ const fields = {
     required: true,
     secret: true,
   },
-  workspaceId: { description: 'the id of the workspace', required: true, pattern: uuidPattern },
-  channelId: { description: 'the id of the installed SMS channel', required: true, pattern: uuidPattern },
+  workspaceId: {
+    description: 'the id of the workspace',
+    required: true,
+    pattern: uuidPattern,
+    example: '4ed3027d-8762-44a0-aa3f-c393717413a4',
+  },
+  channelId: {
+    description: 'the id of the installed SMS channel',
+    required: true,
+    pattern: uuidPattern,
+    example: '4ed3027d-8762-44a0-aa3f-c393717413a4',
+  },
   signingKey: {
     description:
       'the signing key of a webhook subscription to sms.outbound; without it there are no receipts',

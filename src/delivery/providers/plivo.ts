@@ -25,7 +25,12 @@ import { accepted, refused, type Callback, type Provider, type Receipt } from '.
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
-  authId: { description: 'the Auth ID of the Plivo Console', required: true, pattern: /^\w+$/ },
+  authId: {
+    description: 'the Auth ID of the Plivo Console',
+    required: true,
+    pattern: /^\w+$/,
+    example: 'MA followed by 18 letters and digits',
+  },
   authToken: { description: 'the Auth Token of the Plivo Console', required: true, secret: true },
   from: { description: 'the number without its plus sign, or the sender name' },
   powerpackUuid: { description: 'the Powerpack that chooses the sender' },

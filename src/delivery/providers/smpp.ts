@@ -17,6 +17,7 @@ const fields = {
     description: 'the host name or IP address of the SMSC',
     required: true,
     pattern: /^[A-Za-z0-9.:_-]+$/,
+    example: 'smpp.example.com',
   },
   port: {
     description: 'the port of the SMSC, usually 3550 with TLS and 2775 without',
@@ -33,14 +34,20 @@ const fields = {
     description: "the CA certificates to trust instead of the system's, in PEM",
     multiline: true,
     pattern: /^\s*-----BEGIN CERTIFICATE-----[^]+-----END CERTIFICATE-----\s*$/,
+    example: '"""-----BEGIN CERTIFICATE----- …"""',
   },
   systemId: {
     description: 'the system id (at most 15 characters)',
     required: true,
     pattern: /^[\x21-\x7e]{1,15}$/,
+    example: 'acme01',
   },
   password: { description: 'the password', required: true, secret: true, pattern: printable },
-  systemType: { description: 'the system type, if you were given one', pattern: /^[\x21-\x7e]{1,12}$/ },
+  systemType: {
+    description: 'the system type, if you were given one',
+    pattern: /^[\x21-\x7e]{1,12}$/,
+    example: 'CP',
+  },
   bind: {
     description: 'the bind type; a transmitter gets no receipts',
     default: 'transceiver',
@@ -62,7 +69,11 @@ const fields = {
   },
   toTon: { description: 'the type of number (TON) of recipients', default: '1', choices: tons },
   toNpi: { description: 'the numbering plan (NPI) of recipients', default: '1', choices: npis },
-  serviceType: { description: 'the service type, if you were given one', pattern: /^[\x21-\x7e]{1,5}$/ },
+  serviceType: {
+    description: 'the service type, if you were given one',
+    pattern: /^[\x21-\x7e]{1,5}$/,
+    example: 'CMT',
+  },
   dataCodingGsm: {
     description: "the data coding of GSM text: 0, the SMSC's default alphabet, or 1",
     default: '0',
@@ -82,6 +93,7 @@ const fields = {
     description: 'the interval between `enquire_link` keep-alives, in seconds',
     default: '30',
     pattern: /^[1-9]\d{0,3}$/,
+    example: '30',
   },
 } as const
 

@@ -8,6 +8,7 @@ const toleranceSeconds = 300
 export const telnyxPublicKeyField = {
   description: 'the public key that signs callbacks (Keys & Credentials); without it there are no receipts',
   pattern: /^[A-Za-z0-9+/]{43}=$/,
+  example: 'j3EApzZjNqVQmSohBbuFAIVIt25PWACpUXpNBkba9xo=',
 } as const
 
 /**

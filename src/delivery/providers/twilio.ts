@@ -39,17 +39,23 @@ const fields = {
     required: true,
     secret: true,
   },
-  apiKeySid: { description: 'the SID of an API key to send with', pattern: /^SK[0-9a-f]{32}$/i },
+  apiKeySid: {
+    description: 'the SID of an API key to send with',
+    pattern: /^SK[0-9a-f]{32}$/i,
+    example: 'SK followed by 32 hexadecimal digits',
+  },
   apiKeySecret: { description: 'the secret of that API key', secret: true },
   from: { description: 'the number or the sender name', example: '+15005550006' },
   messagingServiceSid: {
     description: 'the Messaging Service that chooses the sender',
     pattern: /^MG[0-9a-f]{32}$/i,
+    example: 'MG followed by 32 hexadecimal digits',
   },
   whatsappFrom: { description: 'the WhatsApp sender', pattern: /^\+\d{5,15}$/, example: '+15005550006' },
   whatsappContentSid: {
     description: 'the approved authentication template, whose variable 1 is the code',
     pattern: /^HX[0-9a-f]{32}$/i,
+    example: 'HX followed by 32 hexadecimal digits',
   },
   rcsFrom: {
     description: 'the RCS sender, for RCS',

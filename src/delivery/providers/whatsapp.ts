@@ -29,6 +29,7 @@ const fields = {
     description: 'the id of the sending phone number (not the number)',
     required: true,
     pattern: /^\d{5,20}$/,
+    example: '106540352242922',
   },
   template: {
     description: 'the name of an approved template of the category authentication',

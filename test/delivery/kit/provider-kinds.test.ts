@@ -129,3 +129,12 @@ describe('the list of kinds', () => {
     }
   })
 })
+
+test('each setting of a certain form shows one, so that a mistake can be corrected', () => {
+  const without = providerKinds.flatMap((one) =>
+    Object.entries(one.fields).flatMap(([name, { pattern, secret, example }]) =>
+      pattern && !secret && example === undefined ? [`${one.kind} ${name}`] : [],
+    ),
+  )
+  expect(without).toEqual([])
+})
