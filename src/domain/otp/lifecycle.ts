@@ -54,12 +54,13 @@ export function closeRequest(
   now: number,
 ): Decision<OtpRequest> {
   const closed: OtpRequest = { ...request, failureReason: null, ...terminalState, updatedAt: now }
-  const { status, failureReason } = closed
+  const { status } = terminalState
   const changes: Change[] = [{ kind: 'request', request: closed, isNew: false }]
   if (status !== 'canceled')
     changes.push(countChange(closed, { failed: 1 }, utcDay(now)), breakdownChange(closed, { failed: 1 }, now))
-  if (status !== 'pending')
-    changes.push(eventChange(newId, `otp.${status}`, closed, subscribers, now, { detail: failureReason }))
+  changes.push(
+    eventChange(newId, `otp.${status}`, closed, subscribers, now, { detail: closed.failureReason }),
+  )
   return { result: closed, changes }
 }
 

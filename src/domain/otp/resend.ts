@@ -158,13 +158,12 @@ export function createOtpResend(needs: OtpNeeds) {
     const described = describeResend(rows, call, request, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { alert } = verdict
+    const changes = [...charged.changes, ...guardChanges]
     if (verdict.challenge === 'needed') {
-      const changes = [...charged.changes, ...guardChanges]
       const refused = { answer: challenge, rate, refusedSend, changes }
       const challenged = refuseByChallenge(needs, verdict, now, refused)
       if (challenged) return challenged
     }
-    const changes = [...charged.changes, ...guardChanges]
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockResend(newId, request, verdict, subscribers, now)

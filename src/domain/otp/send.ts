@@ -42,7 +42,7 @@ import {
 } from './send-result.ts'
 import type { RequestFinder } from './target.ts'
 import { readTemplate } from './templates.ts'
-import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends a code, as it was read. */
 export type SendCall = {
@@ -144,9 +144,9 @@ export function createOtpSend(needs: OtpNeeds) {
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate } = charged
     const { alert } = verdict
+    const changes = [...charged.changes, ...guardChanges]
     // Nothing is sent, so the phone is not charged.
     if (verdict.challenge === 'needed') {
-      const changes = [...charged.changes, ...guardChanges]
       const refusedSend = refusedSendTo(phone, loaded.record)
       const refused = { answer: made.challenge, rate, refusedSend, changes }
       const challenged = refuseByChallenge(needs, verdict, now, refused)
@@ -169,8 +169,7 @@ export function createOtpSend(needs: OtpNeeds) {
     )
     // A blocked send is no message to the phone: its budget is for those that are sent.
     const used = verdict.blocked ? loaded.record : charged.record
-    const saved: Change = { kind: 'phone', slot: loaded, record: withRequest(used, request) }
-    const changes = [...charged.changes, saved, ...guardChanges]
+    changes.push({ kind: 'phone', slot: loaded, record: withRequest(used, request) })
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockSend(newId, request, verdict, subscribers, now)
