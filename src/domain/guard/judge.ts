@@ -49,7 +49,8 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   /** Compares a stranger's message with the allowances, or a multiple of them, and counts it if it passes. */
   function judgeStranger(
     ledger: Ledger,
-    { subjects: keys, ...others }: GuardKeys & { subjects: SubjectKeys },
+    keys: SubjectKeys,
+    challengeKey: string | undefined,
     message: GuardedMessage,
   ): GuardVerdict {
     const subjects = openSubjects(ledger, keys)
@@ -64,7 +65,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     }
     noteHours(ledger, country)
     if (isFromPool(usages)) usages.pool = pool().usage().unverified
-    const hasPassed = takeSolution(ledger, message, others.challenge)
+    const hasPassed = takeSolution(ledger, message, challengeKey)
     const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
@@ -78,10 +79,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     if (isShared || violatedRules.includes('COUNTRY_UNVERIFIED')) holdEvidence(country)
     const alert = findAlert(message, violatedRules, country, prefix, pool)
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
-    const mayPass = () =>
-      findExceeded(usages, challengeTimes).length === 0 &&
-      findExceededCaps(ledger, others, message).length === 0
-    const needsChallenge = isBlocked && isOffered && mayPass()
+    const needsChallenge = isBlocked && isOffered && findExceeded(usages, challengeTimes).length === 0
     const isPassed = !isBlocked && hasPassed && violatedRules.length > 0
     return {
       blocked: isBlocked,
@@ -117,12 +115,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     return namedBase(country.windows.launchDay, country.now)
   }
 
-  /** Lists the daily cap and the daily budget of the installation if the message would exceed them. */
-  const findExceededCaps = (ledger: Ledger, keys: GuardKeys, message: GuardedMessage): GuardRule[] =>
-    capsOf(keys, message)
-      .filter(({ key, amount, limit }) => ledger.open(key).usage().unverified + amount > limit)
-      .map(({ rule }) => rule)
-
+  /** Lists the daily cap and the daily budget of the installation, with what the message adds to them. */
   function capsOf({ total, spend }: GuardKeys, { estimatePrice }: GuardedMessage) {
     const { totalPerDay, spendPerDay } = settings
     const caps: Array<{ rule: GuardRule; key: string; limit: number; amount: number }> = []
@@ -145,18 +138,19 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       if (!keys) return passUncounted()
       const ledger = openLedger(rows, now)
       const { subjects, relay } = keys
-      const listed = violatedListRules(settings, message)
-      // When enforcing, a list that forbids the message decides alone; monitor mode evaluates every rule.
-      const isListed = isEnforced && listed.length > 0
+      const caps = capsOf(keys, message)
+      const exceeded = caps.filter(
+        ({ key, amount, limit }) => ledger.open(key).usage().unverified + amount > limit,
+      )
+      const violatedRules = [...violatedListRules(settings, message), ...exceeded.map(({ rule }) => rule)]
       let judged: GuardVerdict | undefined
-      if (relay && !isListed) judged = judgeRelayed(ledger, relay, message)
-      else if (subjects && !isListed) judged = judgeStranger(ledger, { ...keys, subjects }, message)
-      const isStopped = isListed || judged?.blocked === true
-      const caps = isStopped ? [] : findExceededCaps(ledger, keys, message)
-      const blocked = isStopped || (isEnforced && caps.length > 0)
-      if (!blocked)
-        for (const { key, amount } of capsOf(keys, message)) ledger.open(key).add('unverified', now, amount)
-      const violatedRules = [...listed, ...(judged?.violatedRules ?? []), ...caps]
+      // When enforcing, lists and caps decide alone, and nothing is counted; monitor mode evaluates every rule.
+      const isStopped = isEnforced && violatedRules.length > 0
+      if (relay && !isStopped) judged = judgeRelayed(ledger, relay, message)
+      else if (subjects && !isStopped) judged = judgeStranger(ledger, subjects, keys.challenge, message)
+      if (judged) violatedRules.push(...judged.violatedRules)
+      const blocked = isStopped || judged?.blocked === true
+      if (!blocked) for (const { key, amount } of caps) ledger.open(key).add('unverified', now, amount)
       const hour = hourOf(now)
       const code = message.country ?? noCountry
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }

@@ -319,11 +319,18 @@ test('a known phone passes every rule but the lists and the daily cap, and is no
   await bench.verify(request, sender)
 })
 
+test('a message that the daily cap refuses does not count against the allowances', async () => {
+  const bench = createGuardBench({ totalPerDay: 2 })
+  const { rules } = await bench.send(10)
+  expect(rules).toEqual(['', '', ...Array<string>(8).fill('TOTAL_DAILY')])
+  expect(bench.usage('dev_1 NL').unverified).toBe(2)
+})
+
 test('monitor mode allows and counts everything, and names the violated rules', async () => {
   const { send } = createStored({ mode: 'monitor', deniedCountries: ['NL'], totalPerDay: 2 })
   const { rules } = await send(64, { phone: '+31611110001' })
   expect(rules[0]).toBe('COUNTRY_NOT_ALLOWED')
-  expect(rules[63]).toBe('COUNTRY_NOT_ALLOWED PREFIX_UNVERIFIED TOTAL_DAILY')
+  expect(rules[63]).toBe('COUNTRY_NOT_ALLOWED TOTAL_DAILY PREFIX_UNVERIFIED')
   expect(
     (await store.read.guard.decisions(0)).find(({ rule }) => rule === 'PREFIX_UNVERIFIED'),
   ).toMatchObject({
