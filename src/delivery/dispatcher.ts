@@ -8,6 +8,7 @@ import {
   type Candidate,
 } from '../domain/model/delivery.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import { attemptMsMax } from '../domain/model/message.ts'
 import type { MessageCost } from '../domain/model/price.ts'
 import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
 import type { Costs } from './costs.ts'
@@ -25,8 +26,6 @@ import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
 import type { Timers } from '../world/world.ts'
 
-/** Deadline of one dispatch, over all providers that it tries; bounds how long a send request waits. */
-export const dispatchMsDefault = 8_000
 /** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
 /** Delay before a provider that had no place for the developer is tried again. */
@@ -66,7 +65,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
     report,
     onCircuitChange,
     onProviderTried,
-    dispatchMs = dispatchMsDefault,
+    dispatchMs = attemptMsMax,
     timers,
     costs,
   } = needs

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { dispatchMsDefault } from '../delivery/dispatcher.ts'
+import { attemptMsMax } from '../domain/model/message.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import type { AccountCheck } from '../delivery/kit/account-check.ts'
@@ -102,7 +102,7 @@ export function openProviders(
           AbortSignal.timeout(testTimeoutMs),
         )
         const tookMs = clock.now() - startedAt
-        const common = { provider: name, channel, tookMs, late: tookMs > dispatchMsDefault }
+        const common = { provider: name, channel, tookMs, late: tookMs > attemptMsMax }
         if (outcome.kind === 'accepted')
           return { ...common, outcome: outcome.kind, messageId: outcome.messageId, failure: null }
         const { class: failureClass, permanent, at, providerCode, reply = null } = outcome.failure

@@ -16,6 +16,9 @@ import { portOf, type TargetGuard } from './targets.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
+/** Timeout from the DNS lookup to the last byte of the response. Leases are longer. */
+export const exchangeMsMax = 15_000
+
 export type SenderOptions = {
   guard: TargetGuard
   resolve: Resolve
@@ -24,7 +27,7 @@ export type SenderOptions = {
   version: string
   /** Timeout for establishing the connection, including TLS. */
   connectTimeoutMs?: number
-  /** Timeout from the DNS lookup to the last byte of the response. */
+  /** `exchangeMsMax` by default. */
   exchangeTimeoutMs?: number
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
@@ -42,7 +45,15 @@ export type SenderOptions = {
  * `node:https` and undici cost three to four times the CPU time.
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
-  const { guard, resolve, clock, version, connectTimeoutMs = 5_000, exchangeTimeoutMs = 15_000, ca } = options
+  const {
+    guard,
+    resolve,
+    clock,
+    version,
+    connectTimeoutMs = 5_000,
+    exchangeTimeoutMs = exchangeMsMax,
+    ca,
+  } = options
   const { world = systemWorld } = options
   const connections = options.connections ?? createConnections({ world, ...(ca !== undefined && { ca }) })
 

@@ -14,6 +14,7 @@ import type {
 import { loadMessages } from './load-messages.ts'
 import { createResultRecorder, type CompletedSend } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
+import { exchangeMsMax } from './sender.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
@@ -27,10 +28,10 @@ const inFlightMax = 200
  * Lease of a claimed delivery. Longer than an exchange can take, so that no other process claims a delivery that
  * is still in flight.
  */
-const leaseMs = 30_000
+const leaseMs = 2 * exchangeMsMax
 
 /** Time that a lease must have left when its delivery is sent: longer than an exchange can take. */
-const leaseLeftMinMs = 16_000
+const leaseLeftMinMs = exchangeMsMax + 1_000
 
 /** A leased delivery that has a place. */
 type PlacedDelivery = LeasedDelivery & { leave(): void }

@@ -111,14 +111,17 @@ export function withDelivery(
   return { ...request, ...candidate, deliveryStatus, updatedAt: now }
 }
 
-/** At least twice as long as any attempt, so that a message is not leased again while its attempt runs. */
-export const messageLeaseMs = 20_000
+/** Longest time of an attempt, over all providers that it tries; bounds how long a send request waits. */
+export const attemptMsMax = 8_000
+
+/** Twice as long as any attempt and more, so that a message is not leased again while its attempt runs. */
+export const messageLeaseMs = 2 * attemptMsMax + 4_000
 
 /**
  * Time that a lease must have left when its message is handed to a provider: longer than an attempt takes. A process that
  * was paused so sends nothing that another has taken over meanwhile.
  */
-export const messageLeaseLeftMinMs = 10_000
+export const messageLeaseLeftMinMs = attemptMsMax + 2_000
 
 /** Messages are deleted after this; later receipts match nothing. */
 export const messageLifetimeMs = 7 * dayMs
