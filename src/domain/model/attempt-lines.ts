@@ -89,12 +89,16 @@ function parseCost(text: string): MessageCost {
 
 const parsePriceField = (text: string): Price | null => (text === '' ? null : Number(text))
 
-/** Sets the price that a provider names for one of its messages in the line of the attempt that it accepted. */
+/**
+ * Sets the price that a provider names for one of its messages in the line of the attempt that it accepted.
+ *
+ * @returns the history, and when that attempt ended; undefined if there is no such line
+ */
 export function withCharge(
   { history, createdAt }: Pick<OtpRequest, 'history' | 'createdAt'>,
   message: { provider: string; messageId: string | null },
   chargedPrice: Price,
-): string {
+): { history: string; sentAt: number } | undefined {
   const lines = history.split('\n')
   const findLine = (messageId: string | null) =>
     lines.findLastIndex((line) => {
@@ -104,9 +108,10 @@ export function withCharge(
   // The id is not in the line if the provider's response was lost.
   const index = [findLine(message.messageId), findLine(null)].find((found) => found >= 0)
   const attempt = index === undefined ? undefined : parseTry(lines[index] ?? '', createdAt)
-  if (index === undefined || !attempt) return history
+  if (index === undefined || !attempt) return undefined
   const cost = { estimatedPrice: null, ...attempt.cost, chargedPrice }
-  return lines.with(index, formatTry({ createdAt }, { ...attempt, cost }).trimEnd()).join('\n')
+  const line = formatTry({ createdAt }, { ...attempt, cost }).trimEnd()
+  return { history: lines.with(index, line).join('\n'), sentAt: attempt.at + attempt.latencyMs }
 }
 
 /** Removes the providers' ids of messages, which lead to a phone number, and what providers said. */

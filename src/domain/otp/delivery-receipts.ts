@@ -205,13 +205,17 @@ function applyCharge(
   const channel = onlyChannel !== undefined && others.length === 0 ? onlyChannel : request.channel
   const counts = chargeCounts(message, charge)
   const { messageId } = message
-  const charged = { ...request, history: withCharge(request, { provider, messageId }, charge) }
+  const { history, sentAt } = withCharge(request, { provider, messageId }, charge) ?? {
+    history: request.history,
+    sentAt: message.updatedAt,
+  }
+  const charged = { ...request, history }
   const priced = { ...message, chargedPrice: charge }
   return {
     request: charged,
     message: priced,
     changes: [
-      breakdownChange({ ...request, channel, provider }, counts, message.updatedAt),
+      breakdownChange({ ...request, channel, provider }, counts, sentAt),
       { kind: 'request', request: charged, isNew: false },
       { kind: 'message', message: priced, isNew: false },
     ],

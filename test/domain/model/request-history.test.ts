@@ -67,7 +67,7 @@ test('replaces the estimated price of the message that the provider names, and k
     format(lost) +
     format({ ...accepted, messageId: 'SM2' })
   const charge = (messageId: string | null, price: number) => (text: string) =>
-    withCharge({ history: text, createdAt: 900 }, { provider: 'main', messageId }, price)
+    withCharge({ history: text, createdAt: 900 }, { provider: 'main', messageId }, price)?.history ?? ''
   const costs = (text: string) => parse(text).map((entry) => ('cost' in entry ? entry.cost : null))
   expect(costs(history)).toEqual([estimated, null, lost.cost, estimated])
   const charged = charge('SM3', 9_000)(charge('SM1', 8_100)(history))
@@ -80,7 +80,7 @@ test('replaces the estimated price of the message that the provider names, and k
   expect(costs(charged)).toEqual(known)
   expect(costs(withoutMessageIds(charged))).toEqual(known)
   expect(withoutMessageIds(charged)).not.toMatch(/SM|ERR/)
-  expect(withCharge({ history, createdAt: 900 }, { provider: 'spare', messageId: 'SM1' }, 1)).toBe(history)
+  expect(withCharge({ history, createdAt: 900 }, { provider: 'spare', messageId: 'SM1' }, 1)).toBeUndefined()
 })
 
 test('keeps the sends refused since the last message in one line', () => {

@@ -127,6 +127,17 @@ describeEachDatabase('costs', (database) => {
     expect(message).toMatchObject({ provider: 'main', estimatedPrice: 7_900, chargedPrice: 20_000 })
   })
 
+  test('belong to the day on which the message was sent, when the price is named later', async () => {
+    const sentOn = Math.floor(service.clock.now() / 86_400_000)
+    const requestId = await send(usPhone(1))
+    service.clock.advance(86_400_000)
+    await receive(requestId, 3)
+    await receive(requestId, 3, { price: { pricePerMessage: 0.01, currency: 'EUR' } })
+    const rows = await service.database.read.select().from(service.database.tables.breakdownCounts)
+    const costs = rows.flatMap(({ day, cost }) => (Number(cost) === 0 ? [] : [[day, Number(cost)]]))
+    expect(costs.at(-1)).toEqual([sentOn, 10_000])
+  })
+
   test('are in the timeline of the code, with what is only estimated', async () => {
     const requestId = await send(usPhone(1))
     const attempts = async () => {
