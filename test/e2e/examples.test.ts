@@ -51,7 +51,14 @@ afterAll(async () => {
 const runInShell = (line: string, env: Record<string, string> = {}) =>
   runToEnd(['sh', '-c', line], { env: { ...environment, ...env }, cwd: server.home })
 
-const readHelp = async (command: string) =>
+const helps = new Map<string, Promise<string>>()
+/** Reads the help of a command, which is printed once. */
+function readHelp(command: string): Promise<string> {
+  const printed = helps.get(command) ?? printHelp(command)
+  helps.set(command, printed)
+  return printed
+}
+const printHelp = async (command: string) =>
   (await runBinary(server.home, [...command.split(' '), '--help'])).stdout
 
 const examplesIn = (help: string) =>
