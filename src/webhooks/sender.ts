@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js'
 import type { Clock } from '../domain/model/clock.ts'
 import {
   maskedValue,
+  notSent,
   type SendWebhook,
   type WebhookError,
   type WebhookMessage,
@@ -87,34 +88,19 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     const startedAt = world.monotonic()
     const elapsedMs = () => Math.round(world.monotonic() - startedAt)
     const checked = checkUrl(message.url)
-    const addresses = typeof checked === 'string' ? checked : await findAddresses(checked)
-    if (typeof checked === 'string' || typeof addresses === 'string') {
-      const error = typeof addresses === 'string' ? addresses : 'blocked_address'
-      return {
-        request: null,
-        statusCode: null,
-        error,
-        body: null,
-        retryAfterMs: null,
-        durationMs: elapsedMs(),
-      }
-    }
+    if (typeof checked === 'string') return notSent(checked, elapsedMs())
+    const addresses = await findAddresses(checked)
+    if (typeof addresses === 'string') return notSent(addresses, elapsedMs())
     // A slow look-up, or a process that was paused in it: the lease of the delivery may be over.
-    if (elapsedMs() >= exchangeTimeoutMs)
-      return {
-        request: null,
-        statusCode: null,
-        error: 'timeout',
-        body: null,
-        retryAfterMs: null,
-        durationMs: elapsedMs(),
-      }
+    if (elapsedMs() >= exchangeTimeoutMs) return notSent('timeout', elapsedMs())
     const headers = buildHeaders(checked, message, `otpd/${version}`, clock.now())
+    const encoded = encodeRequest(checked, headers, message.body)
+    if (!encoded) return notSent('unreadable', elapsedMs())
     const { retryAfter, ...response } = await exchange({
       world,
       connections,
       target: { ...checked, addresses },
-      request: encodeRequest(checked, headers, message.body),
+      request: encoded,
       connectTimeoutMs,
       timeoutMs: exchangeTimeoutMs - elapsedMs(),
       abort,
@@ -178,13 +164,17 @@ const maskValues = (headers: Record<string, string>) =>
 /**
  * Encodes the POST of a webhook. The URL parser has encoded line breaks and spaces of the path.
  *
- * @throws TypeError a header has a character that could end it
+ * @returns undefined if a header has a character that could end it
  */
-function encodeRequest({ path }: CheckedUrl, headers: Record<string, string>, body: string): Buffer {
+function encodeRequest(
+  { path }: CheckedUrl,
+  headers: Record<string, string>,
+  body: string,
+): Buffer | undefined {
   let head = `POST ${path} HTTP/1.1\r\n`
   for (const name in headers) {
     const line = `${name}: ${headers[name]}`
-    if (!headerLine.test(line)) throw new TypeError(`the webhook header ${name} has an invalid character`)
+    if (!headerLine.test(line)) return undefined
     head += `${line}\r\n`
   }
   return Buffer.from(`${head}\r\n${body}`)

@@ -51,6 +51,16 @@ async function listen(onSocket: (socket: Socket) => void): Promise<string> {
 }
 
 describe('an attempt', () => {
+  test('with a stored header that could begin another one sends nothing', async () => {
+    const receiver = await startTestReceiver()
+    const headers = { 'x-key': 'a\r\nx-other: b' }
+    expect(await senderWith()({ ...messageTo(receiver.url), headers })).toMatchObject({
+      request: null,
+      error: 'unreadable',
+    })
+    expect(receiver.received).toHaveLength(0)
+  })
+
   test('posts the body unchanged, with a signature that the stock library verifies', async () => {
     const receiver = await startTestReceiver()
     const body = '{"text": "Grüße ✓" }'

@@ -13,7 +13,7 @@ export const webhookErrors = [
   'reset',
   'redirect',
   'bad_status',
-  /** The stored event, headers or signing secret cannot be decrypted, so nothing was sent. */
+  /** The stored event, headers or signing secret cannot be decrypted or sent, so nothing was. */
   'unreadable',
 ] as const
 
@@ -51,8 +51,18 @@ export type WebhookAttemptResult = {
   retryAfterMs: number | null
 }
 
+/** Builds the result of an attempt that sent nothing. */
+export const notSent = (error: WebhookError, durationMs: number): WebhookAttemptResult => ({
+  request: null,
+  statusCode: null,
+  error,
+  durationMs,
+  body: null,
+  retryAfterMs: null,
+})
+
 /**
- * Makes one attempt. Every fault of the network and the receiver is a result.
+ * Makes one attempt. Never rejects: every fault is a result.
  *
  * @param signal aborts the attempt; its result is then meaningless
  */

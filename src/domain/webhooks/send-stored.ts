@@ -1,4 +1,9 @@
-import type { SendWebhook, WebhookAttemptResult, WebhookMessage } from '../model/webhook-delivery.ts'
+import {
+  notSent,
+  type SendWebhook,
+  type WebhookAttemptResult,
+  type WebhookMessage,
+} from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
 
 type StoredParts = { secret: string | null; headers: EndpointHeaders | null; body: string | null }
@@ -10,14 +15,6 @@ export async function sendStored(
   signal?: AbortSignal,
 ): Promise<WebhookAttemptResult> {
   const { secret, headers, body } = message
-  if (secret === null || headers === null || body === null)
-    return {
-      request: null,
-      statusCode: null,
-      error: 'unreadable',
-      durationMs: 0,
-      body: null,
-      retryAfterMs: null,
-    }
+  if (secret === null || headers === null || body === null) return notSent('unreadable', 0)
   return send({ ...message, secret, headers: { ...headers }, body }, signal)
 }
