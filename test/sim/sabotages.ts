@@ -240,6 +240,32 @@ export const sabotages: readonly Sabotage[] = [
       ['the worker wakes although nothing was released', 'if (isReleased) wake()', 'wake()'],
     ],
   ),
+  ...inFile(
+    'domain/model/due-timer.ts',
+    ['domain/model/due-timer', 'server/idle'],
+    [
+      [
+        'a change during a round is missed',
+        'withinMs = Math.min(withinMs, isForeign ? 0 : pollMs)',
+        'isForeign && (withinMs = 0)',
+      ],
+      ['a commit wakes no worker that sleeps', 'if (isForeign || !isSoon) arm(withinMs)', ''],
+      ['the changes of other processes wait', 'if (isForeign || !isSoon)', 'if (!isSoon)'],
+      ['a worker whose read failed sleeps on', 'let dueInMs = pollMs', 'let dueInMs = Infinity'],
+      ['a worker sleeps without an end', 'withinMs = changes ? sleepMsMax : pollMs', 'withinMs = Infinity'],
+    ],
+  ),
+  ...inFile(
+    'store/otp-deliveries.ts',
+    ['store/otp-deliveries'],
+    [
+      [
+        'a worker sleeps through leases that end',
+        ".select({ nextAttemptAt: messages.nextAttemptAt, leaseUntil: messages.leaseUntil })\n      .from(messages)\n      .where(sql`${messages.status} = 'pending'`)",
+        ".select({ nextAttemptAt: messages.nextAttemptAt, leaseUntil: messages.leaseUntil })\n      .from(messages)\n      .where(sql`${messages.status} = 'pending' and ${messages.leaseUntil} is null`)",
+      ],
+    ],
+  ),
   // Storage and crash points.
   ...inFile(
     'store/engine/sqlite-commit-flusher.ts',
@@ -251,6 +277,11 @@ export const sabotages: readonly Sabotage[] = [
         '      try {\n        settle(jobs)\n        await flush()',
       ],
       ['a failed flush is ignored', 'fail([...jobs, ...unflushed.splice(0)], error)', 'settle(jobs)'],
+      [
+        'a read does not wait for the changes that it saw',
+        '(!hasChanged && !flushing && !failure)',
+        '!hasChanged',
+      ],
       ['no bound of what waits for the disk', 'unflushed.length >= unflushedMax', 'false'],
       ['streams do not wait for the flush', 'if (!flushing) return', 'return'],
     ],
@@ -282,6 +313,7 @@ export const sabotages: readonly Sabotage[] = [
       'webhooks/disk-fault',
     ],
     [
+      ['commits wake no worker', 'hooks.onChanged?.()', ''],
       ['writes go on after a disk fault', 'isPoisoned = true\n', ''],
       ['no bound of the writes that wait', 'waiting.length >= waitingMax', 'false'],
       ['a body may wait for anything', 'if (hasTurnEnded) failBatch', 'if (false) failBatch'],

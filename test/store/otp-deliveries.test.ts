@@ -50,6 +50,24 @@ describeEachDatabase('the outbox of messages', (database) => {
       .claimDue(unsharedPlaces())
       .then((claimed) => claimed.find(({ requestId }) => requestId === key.requestId))
 
+  test('says when a message may next be leased: once it is due, and its lease has ended', async () => {
+    const nextDueAt = () => store.read.otpDeliveries.nextDueAt()
+    expect(await nextDueAt()).toBeUndefined()
+    const leased = await send()
+    expect(await nextDueAt()).toBe(service.clock.now() + messageLeaseMs)
+    const waiting = await send()
+    await otp.attempt(waiting, deferred)
+    const dueAt = (await find(waiting))?.nextAttemptAt ?? 0
+    expect(await nextDueAt()).toBe(dueAt)
+    service.clock.advance(dueAt - service.clock.now())
+    const again = await claim('me', waiting)
+    if (!again) throw new Error('it was not due')
+    await otp.attempt(again, accepted('second'))
+    expect(await nextDueAt()).toBe((await find(leased))?.leaseUntil ?? 0)
+    await otp.attempt(leased, accepted('first'))
+    expect(await nextDueAt()).toBeUndefined()
+  })
+
   test('leases a pending message to exactly one of many workers, and no leased one', async () => {
     const leased = await send()
     const waiting = await send()
