@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { isLoopbackListen } from '../config/values.ts'
-import type { RowChanges } from '../domain/model/due-timer.ts'
+import { onlyForeign, type RowChanges } from '../domain/model/due-timer.ts'
 import { createApp } from '../http/app.ts'
 import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listenHttp } from '../http/http-listener.ts'
@@ -62,7 +62,11 @@ export function startListener(needs: {
   } else warnOfPlainHttp(config, log)
   cleanups.push(() => listener.stop(requestsDrainMs))
   cleanups.push(() => listener.beginDrain(hasFailed() ? 0 : config.drainSeconds * secondMs))
-  cleanups.push(startPeriodicTask(streamsPollMs, world, log, async () => logStreams.wake(), { changes }))
+  cleanups.push(
+    startPeriodicTask(streamsPollMs, world, log, async () => logStreams.wake(), {
+      changes: changes && onlyForeign(changes),
+    }),
+  )
   // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
   cleanups.push(() => logStreams.drain())
   return listener

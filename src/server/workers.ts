@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { RowChanges } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
@@ -98,23 +99,20 @@ export async function startWorkers(needs: {
     createPurgeThrottle(world, () => isStopping() || !leadership.isLeader())
   const { changes } = store
   let areWalksLeft = true
-  // Only other processes replace keys, and on SQLite each of their commits is noticed.
-  let mayBeReplaced = true
-  const noteForeign = (isForeign: boolean) => void (mayBeReplaced ||= isForeign)
-  if (changes) cleanups.push(changes.subscribe(noteForeign))
+  // Only other processes replace keys. Not at once: the command that did cancels codes too, and reports how many.
+  const foreignChanges: RowChanges | undefined = changes && {
+    subscribe: (listener) => changes.subscribe((isForeign) => isForeign && listener(false)),
+  }
   cleanups.push(
     startPeriodicTask(
       keyWalksMs,
       world,
       log,
       async (isStopping) => {
-        if (changes && !mayBeReplaced && !areWalksLeft) return
-        mayBeReplaced = false
-        areWalksLeft = true
         await keyring.refresh()
         await leadership.run(async () => (areWalksLeft = !(await runWalks(createThrottle(isStopping)))))
       },
-      { changes, untilDueMs: async () => (areWalksLeft ? 0 : Infinity) },
+      { changes: foreignChanges, untilDueMs: async () => (areWalksLeft ? 0 : Infinity) },
     ),
     startPeriodicTask(
       expirySweepMs,

@@ -116,3 +116,34 @@ export function makePlan(seed: number, untilMs = 20 * minute): Plan {
   }
   return { seed, steps, untilMs }
 }
+
+const hour = 60 * minute
+const day = 24 * hour
+
+/**
+ * Makes the plan of a small shop: 100 calls an hour by day and night, a restart each week, a kill and a power cut each month,
+ * and a day of its provider's errors each quarter.
+ */
+export function makeShopPlan(seed: number, untilMs: number): Plan {
+  const chance = createChance(seed, 'shop')
+  const steps: Step[] = []
+  const app = () => chance.between(0, 3)
+  const makeCall = (at: number): Step => {
+    const draw = chance.next()
+    if (draw < 0.5) return { at, kind: 'send', app: app(), phone: chance.between(0, 4_000), payment: null }
+    const guess = chance.happens(0.85) ? 'right' : 'wrong'
+    const byPhone = chance.happens(0.3)
+    if (draw < 0.95) return { at, kind: 'verify', request: 0, guess, times: 1, byPhone, payment: 'same' }
+    return draw < 0.98 ? { at, kind: 'list', app: app() } : { at, kind: 'resend', request: 0 }
+  }
+  // The mean of `around` is 1.09 times its median.
+  for (let at = 0; at < untilMs; at += Math.ceil(chance.around(33_000))) steps.push(makeCall(at))
+  const repeat = (everyMs: number, make: (at: number) => Step) => {
+    for (let at = everyMs / 2; at < untilMs; at += everyMs) steps.push(make(at))
+  }
+  repeat(7 * day, (at) => ({ at, kind: 'stop' }))
+  repeat(30 * day, (at) => ({ at, kind: 'kill' }))
+  repeat(31 * day, (at) => ({ at, kind: 'power-cut' }))
+  repeat(91 * day, (at) => ({ at, kind: 'provider', forMs: day, fault: 'errors' }))
+  return { seed, steps: steps.toSorted((a, b) => a.at - b.at), untilMs }
+}

@@ -1,11 +1,11 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { makePlan, type Plan } from './plan.ts'
+import { makePlan, makeShopPlan, type Plan } from './plan.ts'
 import { shrink } from './shrink.ts'
 import { simulate, type SimulationResult } from './simulate.ts'
 
-const usage = `npm run sim -- [--seed N] [--until T] [--seconds S] [--trace FILE] [--repeat N]
+const usage = `npm run sim -- [--seed N] [--until T] [--seconds S] [--trace FILE] [--repeat N] [--shop DAYS]
 
 Runs the whole server on simulated time, network and disk. A seed decides everything, so it repeats a finding exactly.
 
@@ -14,6 +14,7 @@ Runs the whole server on simulated time, network and disk. A seed decides everyt
   --seconds  how long to run new plans, in real seconds; default: 120
   --trace    writes what happened, one line each
   --repeat   runs a seed that often, and compares the traces
+  --shop     days of a small shop, with 100 calls an hour and hardly a fault; its seed is 1 by default
   --plain    leaves a failing plan as it is: shrinking runs it up to a hundred times
 `
 
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '120' },
     trace: { type: 'string' },
     repeat: { type: 'string', default: '1' },
+    shop: { type: 'string' },
     plain: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -38,7 +40,10 @@ if (values.help) {
   process.exit(0)
 }
 
-const untilMs = Number.parseFloat(values.until) * 1000
+const untilMs =
+  values.shop === undefined ? Number.parseFloat(values.until) * 1000 : Number(values.shop) * 86_400_000
+const seedGiven = values.seed ?? (values.shop === undefined ? undefined : '1')
+const planOf = (seed: number) => (values.shop === undefined ? makePlan : makeShopPlan)(seed, untilMs)
 let simulatedMs = 0
 let plans = 0
 
@@ -56,16 +61,17 @@ const describe = ({ hash, requests, restarts, simulatedMs: ms }: SimulationResul
 
 /** Runs the plan of a seed. @returns whether all rules held */
 async function runSeed(seed: number): Promise<boolean> {
-  const plan = makePlan(seed, untilMs)
+  const plan = planOf(seed)
   const result = await run(plan)
   if (result.violations.length === 0) {
-    if (values.seed !== undefined) print(`seed ${seed}: every rule held (${describe(result)})`)
+    if (seedGiven !== undefined) print(`seed ${seed}: every rule held (${describe(result)})`)
     return true
   }
   const [first] = result.violations
   print(`seed ${seed}: ${first?.rule}: ${first?.detail}`)
-  print(`repeat it: npm run sim -- --seed ${seed} --until ${untilMs / 1000}s --trace FILE`)
-  if (!values.plain && first) {
+  const length = values.shop === undefined ? `--until ${untilMs / 1000}s` : `--shop ${values.shop}`
+  print(`repeat it: npm run sim -- --seed ${seed} ${length} --trace FILE`)
+  if (!values.plain && values.shop === undefined && first) {
     const smaller = await shrink(plan, first.rule, (candidate) => run(candidate))
     print(`the same rule fails after ${smaller.steps.length} of ${plan.steps.length} steps:`)
     for (const step of smaller.steps) print(`  ${JSON.stringify(step)}`)
@@ -76,7 +82,7 @@ async function runSeed(seed: number): Promise<boolean> {
 /** Runs a seed several times. @returns whether all traces are equal */
 async function compareRuns(seed: number, times: number): Promise<boolean> {
   const hashes = new Set<string>()
-  for (let time = 0; time < times; time++) hashes.add((await run(makePlan(seed, untilMs))).hash)
+  for (let time = 0; time < times; time++) hashes.add((await run(planOf(seed))).hash)
   print(`seed ${seed}: ${times} runs, ${hashes.size === 1 ? 'equal traces' : 'traces differ'}`)
   return hashes.size === 1
 }
@@ -85,8 +91,8 @@ const startedAt = realNow()
 const cpuAtStart = process.cpuUsage()
 let isHeld = true
 const repeat = Number(values.repeat)
-if (values.seed !== undefined) {
-  const seed = Number(values.seed)
+if (seedGiven !== undefined) {
+  const seed = Number(seedGiven)
   isHeld = repeat > 1 ? await compareRuns(seed, repeat) : await runSeed(seed)
 } else {
   const failed = readFileSync(join(import.meta.dir, 'failed-seeds.txt'), 'utf8').matchAll(/^(\d+)\s/gm)

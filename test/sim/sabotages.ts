@@ -1,4 +1,5 @@
 import { inFile, type Sabotage } from './in-file.ts'
+import { storageSabotages } from './storage-sabotages.ts'
 
 /** Changes that take a guarantee away, one each. */
 export const sabotages: readonly Sabotage[] = [
@@ -266,107 +267,7 @@ export const sabotages: readonly Sabotage[] = [
       ],
     ],
   ),
-  // Storage and crash points.
-  ...inFile(
-    'store/engine/sqlite-commit-flusher.ts',
-    ['store/engine/sqlite-disk-sync'],
-    [
-      [
-        'callers are told before the flush',
-        '      try {\n        await flush()',
-        '      try {\n        settle(jobs)\n        await flush()',
-      ],
-      ['a failed flush is ignored', 'fail([...jobs, ...unflushed.splice(0)], error)', 'settle(jobs)'],
-      [
-        'a read does not wait for the changes that it saw',
-        '(!hasChanged && !flushing && !failure)',
-        '!hasChanged',
-      ],
-      ['no bound of what waits for the disk', 'unflushed.length >= unflushedMax', 'false'],
-      ['streams do not wait for the flush', 'if (!flushing) return', 'return'],
-    ],
-  ),
-  ...inFile(
-    'store/engine/sqlite-disk-sync.ts',
-    ['store/engine/sqlite-disk-sync', 'faults/replay'],
-    [
-      [
-        'commits are not flushed',
-        'flush: () => syncData(world, logFile),',
-        'flush: () => Promise.resolve(),',
-      ],
-      ['a checkpoint does not flush the file', 'await syncData(world, file)\n', ''],
-      ['a checkpoint does not hold the log', 'checkpointer.hold()\n', ''],
-      [
-        'a failed flush of the file is ignored',
-        'hasFailed = true\n      onDiskFault(error)',
-        'checkpointer?.release()',
-      ],
-    ],
-  ),
-  ...inFile(
-    'store/engine/sqlite-write-queue.ts',
-    [
-      'store/engine/sqlite-disk-sync',
-      'store/engine/sqlite-admission-log',
-      'store/engine/sqlite-write-queue',
-      'webhooks/disk-fault',
-    ],
-    [
-      ['commits wake no worker', 'hooks.onChanged?.()', ''],
-      ['writes go on after a disk fault', 'isPoisoned = true\n', ''],
-      ['no bound of the writes that wait', 'waiting.length >= waitingMax', 'false'],
-      ['a body may wait for anything', 'if (hasTurnEnded) failBatch', 'if (false) failBatch'],
-      [
-        'a failed body leaves its writes',
-        'if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)',
-        'if (!connection.inTransaction) return undoAll(error)',
-      ],
-      ['memory is not rolled back', 'for (const participant of participants) participant.onRollback?.()', ''],
-      [
-        'notices are given before the flush',
-        'job.onFlushed = group?.end(tx, isCommitted)',
-        'group?.end(tx, isCommitted)?.()',
-      ],
-    ],
-  ),
-  ...inFile(
-    'store/engine/sqlite-lists.ts',
-    ['store/engine/bulk-lists', 'store/lists', 'store/invariants'],
-    [
-      [
-        'changes of lists are not written',
-        'if (entries.length === 0) return\n      ownSeq',
-        'if (entries.length >= 0) return\n      ownSeq',
-      ],
-      ['moved entries are not inserted', '        [added, insert],\n', ''],
-      ['removals miss the table', '        [removed, remove],\n', ''],
-      [
-        'changes are deleted before they are moved',
-        "deleteChanges: connection.prepare('delete from list_changes where seq < ?')",
-        "deleteChanges: connection.prepare('delete from list_changes where seq < ? + 9')",
-      ],
-      ['lists are not undone', 'onRollback: undo', 'onRollback: () => {}'],
-    ],
-  ),
-  ...inFile(
-    'domain/log/stream.ts',
-    ['http/routes/log-stream'],
-    [
-      ['a stream sends what is not on disk', '          await store.whenDurable()\n', ''],
-      [
-        'a stream skips entries after a full page',
-        'cursor = last && (hasMore || last.seq > newest.seq) ? last : newest',
-        'cursor = newest',
-      ],
-      ['no bound of streams', 'members.size >= streamsPerDeveloperMax', 'false'],
-      [
-        'a revoked token keeps its stream',
-        "if (code === 'UNAUTHENTICATED') return 'token_revoked'",
-        "if (code === 'UNAUTHENTICATED') return null",
-      ],
-    ],
-  ),
+  ...storageSabotages,
   // The guard: a bound each.
   ...inFile(
     'domain/guard/allowances.ts',

@@ -32,7 +32,7 @@ export async function simulate(plan: Plan, onTrace?: (line: string) => void): Pr
     schedulePlan(simulation, plan)
     const end = scheduler.now() + plan.untilMs
     while (scheduler.now() < end && simulation.violations.length === 0)
-      await scheduler.runUntil(Math.min(end, scheduler.now() + 1_000))
+      await scheduler.runUntil(Math.min(end, scheduler.now() + 10_000))
     if (simulation.violations.length === 0) await checkAtRest(simulation)
     return {
       violations: simulation.violations,

@@ -8,8 +8,13 @@ export type RowChanges = {
    * @param listener `isForeign`: another process committed, perhaps a while ago
    * @returns ends the calls
    */
-  subscribe(listener: (isForeign: boolean) => void): () => void
+  subscribe(listener: (isForeign: boolean) => unknown): () => void
 }
+
+/** Leaves out the commits of this process, for what it does at once by itself. */
+export const onlyForeign = (changes: RowChanges): RowChanges => ({
+  subscribe: (listener) => changes.subscribe((isForeign) => isForeign && listener(isForeign)),
+})
 
 /** Calls a function once, after that many milliseconds. @returns cancels it */
 export type After = (ms: number, call: () => void) => () => void

@@ -7,7 +7,7 @@ import type { TransactionParticipant } from './sqlite-transaction-participant.ts
  * @param lookForForeign notifies the participants of commits of other processes
  */
 export function createRowChanges(lookForForeign: () => void) {
-  const listeners = new Set<(isForeign: boolean) => void>()
+  const listeners = new Set<(isForeign: boolean) => unknown>()
 
   function notify(isForeign: boolean) {
     for (const listener of listeners) listener(isForeign)

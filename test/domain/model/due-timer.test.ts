@@ -10,7 +10,7 @@ afterEach(() => stop())
 /** A worker on simulated time. `due` is the time at which a row is due. */
 function startWorker({ hasChanges = true, pauseMs = 0 } = {}) {
   const scheduler = createScheduler(0)
-  const listeners = new Set<(isForeign: boolean) => void>()
+  const listeners = new Set<(isForeign: boolean) => unknown>()
   const changes: RowChanges = {
     subscribe(listener) {
       listeners.add(listener)
@@ -94,6 +94,7 @@ test('looks again after a commit during the round, which its read may have misse
 test('wakes at once for a commit of another process', async () => {
   const { worker, run, commit } = startWorker()
   await run(10_000)
+  commit()
   commit(true)
   await run(10_000)
   expect(worker.woken).toEqual([1_000, 10_000])
