@@ -74,7 +74,7 @@ export function createGuardCalls(store: Pick<Store, 'decide'>, guard: Guard) {
       call(
         () => guard.keysToJudge(message, sender, now),
         (rows, keys) => {
-          const { verdict, changes } = guard.judge(rows, keys, message, now)
+          const { verdict, changes } = guard.judge(rows, keys, message, sender, now)
           return { result: verdict, changes }
         },
         now,
@@ -172,6 +172,7 @@ export function createGuardFixture(
 export const stranger: Sender = {
   isKnownPhone: false,
   contexts: [],
+  sentAt: 0,
   verifiedAt: 0,
   verifiedFrom: [],
 }

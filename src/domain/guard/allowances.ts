@@ -26,9 +26,9 @@ export const allowances = {
 /**
  * From this share of a country's allowance on, messages go to the networks (devices) that sent least: once so much is spent, or
  * would be in a day at the pace of the last hour, if that had `hour` messages. Networks get up to `few` at first, from `to` on
- * one; one in flight does not count, since people correct a number that they mistyped, or ask again. Each phone that was
- * verified from there adds one. The last part is for those from which a phone was verified. Two refused messages of a network
- * count as one that it sent.
+ * one; one in flight does not count, since people correct a number that they mistyped. Each phone that was verified from there
+ * adds one, and so does a message to the same phone on that day, since people ask again. The last part is for those from which a
+ * phone was verified. Two refused messages of a network count as one that it sent.
  */
 export const scarcity = {
   from: 0.5,
@@ -60,6 +60,8 @@ export type Usages = {
   prefix: Usage
   network: Usage | undefined
   device: Usage | undefined
+  /** Whether this phone had a message in the last 24 hours. */
+  isRepeat: boolean
 }
 
 /** Own allowance of a subject. */
@@ -113,7 +115,7 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
  * Tells whether a message comes from a network or device that sent least, if its country is scarce. If the application tells
  * neither, it does.
  */
-function isFair({ network, device }: Usages, spent: number, pace: number): boolean {
+function isFair({ network, device, isRepeat }: Usages, spent: number, pace: number): boolean {
   const { from, few, to, last } = scarcity
   if (pace < from || !(network ?? device)) return true
   const base = Math.max(1, few - ((few - 1) * (pace - from)) / (to - from))
@@ -122,6 +124,6 @@ function isFair({ network, device }: Usages, spent: number, pace: number): boole
     if (!usage || (spent >= last && usage.evidence === 0)) return false
     // Customers of a network that verifies phones share it with those who do not.
     const sent = usage.evidence > 0 ? usage.unverified : usage.earlier - Math.min(usage.inFlight, 1)
-    return sent < base + usage.evidence
+    return sent < base + usage.evidence + Number(isRepeat)
   })
 }

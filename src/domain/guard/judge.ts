@@ -3,6 +3,7 @@ import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
+import { dayMs } from '../../shared/durations.ts'
 import {
   allowanceOf,
   findExceeded,
@@ -52,6 +53,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     keys: SubjectKeys,
     challengeKey: string | undefined,
     message: GuardedMessage,
+    isRepeat: boolean,
   ): GuardVerdict {
     const subjects = openSubjects(ledger, keys)
     const { country, prefix, network, device, pool } = subjects
@@ -62,6 +64,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       prefix: prefix.usage(),
       network: network?.usage(),
       device: device?.usage(),
+      isRepeat,
     }
     noteHours(ledger, country)
     if (isFromPool(usages)) usages.pool = pool().usage().unverified
@@ -133,6 +136,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       rows: GuardRows,
       keys: GuardKeys | undefined,
       message: GuardedMessage,
+      sender: Sender,
       now: number,
     ): { verdict: GuardVerdict; changes: GuardChanges } {
       if (!keys) return passUncounted()
@@ -147,7 +151,10 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       // When enforcing, lists and caps decide alone, and nothing is counted; monitor mode evaluates every rule.
       const isStopped = isEnforced && violatedRules.length > 0
       if (relay && !isStopped) judged = judgeRelayed(ledger, relay, message)
-      else if (subjects && !isStopped) judged = judgeStranger(ledger, subjects, keys.challenge, message)
+      else if (subjects && !isStopped) {
+        const isRepeat = sender.sentAt > now - dayMs
+        judged = judgeStranger(ledger, subjects, keys.challenge, message, isRepeat)
+      }
       if (judged) violatedRules.push(...judged.violatedRules)
       const blocked = isStopped || judged?.blocked === true
       if (!blocked) for (const { key, amount } of caps) ledger.open(key).add('unverified', now, amount)

@@ -79,6 +79,8 @@ export type Sender = {
   isKnownPhone: boolean
   /** Hashed contexts of the send: of its network, then of its device. */
   contexts: readonly string[]
+  /** Time of the last message to this phone; 0 if there was none. */
+  sentAt: number
   /** Time of the last verification of this phone; 0 if there was none. */
   verifiedAt: number
   /** Contexts and networks that verified this phone, with their times. */

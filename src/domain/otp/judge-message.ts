@@ -25,6 +25,7 @@ export const senderOf = (
   isKnownPhone:
     isKnownPhone(record, createdAt) && (record.identity?.firstVerifiedAt ?? createdAt) < createdAt,
   contexts,
+  sentAt: record.lastSentAt,
   verifiedAt: record.identity?.lastVerifiedAt ?? 0,
   verifiedFrom: record.contexts,
 })
@@ -64,7 +65,7 @@ export function judgeMessage(
   now: number,
 ): { verdict: GuardVerdict; guardChanges: Change[] } {
   const keys = guard.keysToJudge(message, sender, now)
-  const { verdict, changes } = guard.judge(rows.guard, keys, message, now)
+  const { verdict, changes } = guard.judge(rows.guard, keys, message, sender, now)
   const guardChanges: Change[] = [{ kind: 'guard', changes }]
   const { developerId } = message
   // An alert goes to the endpoints of all applications.

@@ -15,6 +15,7 @@ const usages = (changes: Partial<Usages>): Usages => ({
   prefix: usage(),
   network: undefined,
   device: undefined,
+  isRepeat: false,
   ...changes,
 })
 
@@ -80,6 +81,8 @@ describe('once half of the allowance of a country is spent', () => {
     const end = { country: usage(2000, 120) }
     expect(findExceeded(usages({ ...end, network: usage(0) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(1) }))).toEqual(['FAIR_SHARE'])
+    expect(findExceeded(usages({ ...end, network: usage(1), isRepeat: true }))).toEqual([])
+    expect(findExceeded(usages({ ...end, network: usage(2), isRepeat: true }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(20, 20) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0, 1) }))).toEqual([])

@@ -47,6 +47,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
       sender: fc.record({
         isKnownPhone: fc.constantFrom(false, false, false, true),
         contexts: fc.constantFrom([], ['home'], ['home', 'device']),
+        sentAt: fc.constant(0),
         verifiedAt: fc.constantFrom(0, 0, Date.parse('2026-12-31T12:00:00Z')),
         verifiedFrom: fc.constant([]),
       }),
@@ -128,7 +129,7 @@ async function run(
     const message = { ...base, ...unset, ...one.message, createdAt: now }
     for (let time = 0; time < one.times; time++) {
       const keys = judge.keysToJudge(message, sender, now)
-      const { verdict, changes } = judge.judge(load(keys, message, sender), keys, message, now)
+      const { verdict, changes } = judge.judge(load(keys, message, sender), keys, message, sender, now)
       await apply(changes)
       verdicts.push(verdict)
       if (!verdict.blocked) sent.push({ message, sender })
@@ -230,7 +231,7 @@ test('without keys every message passes, and nothing is counted', () => {
   }
   const sender = { ...stranger, contexts: ['home'] }
   const rows: GuardRows = { row: () => undefined }
-  const { verdict, changes } = judge.judge(rows, undefined, message, 0)
+  const { verdict, changes } = judge.judge(rows, undefined, message, sender, 0)
   expect(verdict).toEqual({ blocked: false, violatedRules: [] })
   for (const each of [
     changes,
@@ -260,7 +261,7 @@ test('a guard that fails lets the message pass, and reports it', () => {
     },
   })
   const damaged = new Error('a damaged row')
-  const judge = (rows: GuardRows) => guard.judge(rows, keys, message, 0).verdict.blocked
+  const judge = (rows: GuardRows) => guard.judge(rows, keys, message, stranger, 0).verdict.blocked
   expect(judge(failing(damaged))).toBe(false)
   expect(faults).toEqual([damaged])
   // The store runs the operation again, and tells why.

@@ -47,6 +47,7 @@ export function createSimulation(
   })
   /** Verifications, as the records of phones keep them. */
   const phones = new Map<string, Pick<Sender, 'verifiedAt' | 'verifiedFrom'>>()
+  const sentAt = new Map<string, number>()
   const alerts: Array<GuardAlert & { at: number }> = []
   const tasks = createTaskQueue()
   let now = startAt
@@ -59,6 +60,7 @@ export function createSimulation(
     const record = phones.get(phone) ?? unknown
     return {
       ...record,
+      sentAt: sentAt.get(phone) ?? 0,
       isKnownPhone: record.verifiedAt > now - knownLifetimeMs,
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
@@ -95,15 +97,16 @@ export function createSimulation(
             resends: 0,
             sender: senderOf(told),
           }
-      const { sender } = request
+      const sender = { ...request.sender, sentAt: sentAt.get(request.phone) ?? 0 }
       const judge = (challenge: ChallengeAnswer) => {
         const keysToJudge = guard.keysToJudge(request, sender, now)
-        const { verdict, changes } = guard.judge(stored, keysToJudge, { ...request, challenge }, now)
+        const { verdict, changes } = guard.judge(stored, keysToJudge, { ...request, challenge }, sender, now)
         apply(changes)
         return verdict
       }
       let verdict = judge(noToken)
       if (verdict.challenge === 'needed' && isPerson) verdict = judge({ outcome: 'passed', once: undefined })
+      if (!verdict.blocked) sentAt.set(request.phone, now)
       if (verdict.alert) alerts.push({ ...verdict.alert, at: now })
       return verdict.blocked ? undefined : request
     },
