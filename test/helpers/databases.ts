@@ -52,7 +52,7 @@ export const migratedTemplate = (url: string): Promise<string> =>
 
 async function makePostgresTemplate(url: string): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
-  for (const migration of postgresMigrations) digest.update(migration.sql)
+  for (const { name, sql } of postgresMigrations) digest.update(`${name}\n${sql}\n`)
   const name = `otpd_test_migrated_${digest.digest('hex').slice(0, 16)}`
   const admin = new Client(url)
   await admin.connect()
