@@ -3,8 +3,11 @@ import { secondMs } from '../../shared/durations.ts'
 /** By then, most of the codes that will be verified have been. */
 const verifiedWithinMs = 45 * secondMs
 const verifiedWithinShare = 0.6
-/** Probability at which a run of unverified codes is no longer taken for chance. */
-const chance = 1e-4
+/**
+ * Probability at which a run of unverified codes is no longer taken for chance. A false alarm costs little, as the next verified
+ * code ends it; a late one costs a code for each that is waited for, which is most where few are sent.
+ */
+const chance = 5e-4
 /** Codes kept of a run; also the longest run that is waited for. */
 const runMax = 64
 /** Unverified codes that a request for another message counts as: people ask for one when none has come. */

@@ -67,6 +67,18 @@ describe('silence', () => {
     expect(statistics.estimate(key, now + 61 * secondMs).isSilent).toBe(true)
   })
 
+  test('takes 11 codes in a row where 85 of 100 are usually verified', () => {
+    for (const [count, isSilent] of [
+      [10, false],
+      [11, true],
+    ] as const) {
+      const statistics = createRouteStatistics()
+      record(statistics, key, 300, 0.85)
+      for (let index = 1; index <= count; index++) statistics.recordSent(key, now + index * secondMs)
+      expect(statistics.estimate(key, now + 60 * secondMs).isSilent).toBe(isSilent)
+    }
+  })
+
   test('ends with a verified code, one of its own or of a later probe', () => {
     for (const sentAt of [now + 2 * secondMs, now + 600 * secondMs]) {
       const statistics = fallSilent()
