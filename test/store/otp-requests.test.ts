@@ -108,7 +108,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
       expect(tooSoon).toBeLessThanOrEqual(resends)
       expect(outcomes.filter((outcome) => outcome === closed)).toHaveLength(5 - resends - tooSoon)
       const messages = await rowsOf('otpDeliveries')
-      expect(messages.map(({ message }) => message)).toEqual(resends === 1 ? [0, 1] : [0])
+      expect(messages.map(({ messageNumber }) => messageNumber)).toEqual(resends === 1 ? [0, 1] : [0])
       const sent = Array.from({ length: 1 + resends }, () => 'otp.sent')
       expect(await eventTypes()).toEqual([...sent, `otp.${request?.status}`].toSorted())
     }
@@ -122,7 +122,10 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
     )
     expect(outcomes.toSorted()).toEqual(['ok', ...Array(9).fill('RATE_LIMITED RESEND_TOO_SOON')].toSorted())
     expect(await find()).toMatchObject({ resends: 1, sentAt: service.clock.now() })
-    const messages = (await rowsOf('otpDeliveries')).map(({ message, status }) => [message, status])
+    const messages = (await rowsOf('otpDeliveries')).map(({ messageNumber, status }) => [
+      messageNumber,
+      status,
+    ])
     expect(messages.toSorted()).toEqual([
       [0, 'void'],
       [1, 'pending'],
