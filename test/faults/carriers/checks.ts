@@ -96,10 +96,11 @@ function findUnexplained({ id, resends, entries }: Story, vendors: readonly Vend
   const lost = items.filter(({ isReportedLost }) => isReportedLost).length
   const interrupted = new Set(attempts.filter((entry) => entry.interrupted).map(({ at }) => at)).size
   const found: string[] = []
-  // A code whose only attempt was killed may have ended before another one: it was sent once.
-  if (items.length > Math.max(1, handed.length + interrupted))
+  // The attempt of a message may have been killed, and the code may have ended, or been resent, before another one.
+  const sent = 1 + Math.max(0, resends)
+  if (items.length > Math.max(sent, handed.length + interrupted))
     found.push(
-      `${id} was sent ${items.length} times; its timeline names ${handed.length} and ${interrupted} interrupted attempts`,
+      `${id} was sent ${items.length} times; its timeline names ${sent} messages, ${handed.length} attempts and ${interrupted} interrupted ones`,
     )
   if (handed.length > 1 + Math.max(0, resends) + lost + interrupted)
     found.push(`${id} was handed over ${handed.length} times, with ${resends} resends and ${lost} failovers`)
