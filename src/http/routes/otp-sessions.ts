@@ -55,7 +55,15 @@ const session = object(
     template: nullable(
       Type.String({ description: 'Template of its messages; null for the built-in texts.' }),
     ),
-    variables: nullable(object({ amount: Type.String(), payee: Type.String() })),
+    variables: {
+      ...nullable(
+        object({
+          amount: Type.String({ description: 'Amount of the payment, as it was given.' }),
+          payee: Type.String({ description: 'Name of the payee, as it was given.' }),
+        }),
+      ),
+      description: 'Amount and payee of the payment that the user confirms; null without one.',
+    },
     createdAt: timestamp,
     expiresAt: { ...timestamp, description: 'Time after which the link no longer works.' },
     verifiedAt: nullable(timestamp),
