@@ -232,6 +232,22 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await findRequest(message)).toMatchObject({ deliveryStatus: 'delivered', provider: 'spare' })
   })
 
+  test('names an attempt that did not end until a provider is asked again', async () => {
+    const message = await send()
+    await store.write((tx) => tx.otpDeliveries.releaseAll())
+    for (let attempt = 2; attempt < 4; attempt++) {
+      const claimed = await claim('other', message)
+      expect(claimed).toMatchObject({ attempt, isInterrupted: true })
+      // Every circuit is open.
+      if (claimed) await worker('other').attempt(claimed, deferred)
+      service.clock.advance(((await find(message))?.nextAttemptAt ?? 0) - service.clock.now())
+    }
+    const asked = await claim('other', message)
+    if (!asked) throw new Error('it was not due')
+    await worker('other').attempt(asked, accepted('late'))
+    expect((await find(message))?.leaseOwner).toBeNull()
+  })
+
   test('releases the leases of a former process, and deletes old messages', async () => {
     const message = await send()
     await store.write((tx) => tx.otpDeliveries.releaseAll())

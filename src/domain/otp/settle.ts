@@ -63,7 +63,10 @@ export function settle(
   // By then the request has ended; a call that ends it has it reported at once.
   const reportDueAt = isReported(base, takesReports) ? request.expiresAt : null
   const outcome = { ...base, reportDueAt }
-  const finished = { ...message, ...outcome, leaseOwner: null, leaseUntil: null, updatedAt: now }
+  // An attempt that asked no provider cannot name the one before it that did not end: the next one does.
+  const isUnnamed = claim.isInterrupted && attempts.length === 0 && outcome.status === 'pending'
+  const leaseOwner = isUnnamed ? message.leaseOwner : null
+  const finished = { ...message, ...outcome, leaseOwner, leaseUntil: null, updatedAt: now }
   const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
     const { candidate } = dispatchResult
