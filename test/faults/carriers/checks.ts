@@ -89,23 +89,31 @@ async function readStory(client: WebhookClient, id: string): Promise<Story> {
 }
 
 /** A code may be sent again for a resend, after a receipt that it did not arrive, and after an attempt that was interrupted. */
-function findUnexplained({ id, resends, entries }: Story, vendors: readonly Vendor[]): string[] {
+function findUnexplained({ id, status, resends, entries }: Story, vendors: readonly Vendor[]): string[] {
   const items = vendors.flatMap(({ bill }) => [...bill.values()].filter(({ requestId }) => requestId === id))
   const attempts = entries.filter(({ type }) => type === 'delivery.attempted')
   const handed = attempts.filter(({ outcome }) => outcome !== 'refused')
   const lost = items.filter(({ isReportedLost }) => isReportedLost).length
   const interrupted = new Set(attempts.filter((entry) => entry.interrupted).map(({ at }) => at)).size
   const found: string[] = []
-  // The attempt of a message may have been killed, and the code may have ended, or been resent, before another one.
-  const sent = 1 + Math.max(0, resends)
-  if (items.length > Math.max(sent, handed.length + interrupted))
+  // The attempt that followed a resend or such a receipt may have been killed, and the code may have ended before another one.
+  const expected = 1 + Math.max(0, resends) + lost
+  if (items.length > Math.max(expected, handed.length + interrupted))
     found.push(
-      `${id} was sent ${items.length} times; its timeline names ${sent} messages, ${handed.length} attempts and ${interrupted} interrupted ones`,
+      `${id} (${status}) was sent ${items.length} times: ${items.map(describeItem).join(', ')}; its timeline has ${entries.map(describeEntry).join(', ')}`,
     )
-  if (handed.length > 1 + Math.max(0, resends) + lost + interrupted)
+  if (handed.length > expected + interrupted)
     found.push(`${id} was handed over ${handed.length} times, with ${resends} resends and ${lost} failovers`)
   return found
 }
+
+const describeItem = ({ messageId, isArrived, isReportedLost }: BillItem) =>
+  [messageId.slice(0, 6), isArrived && 'arrived', isReportedLost && 'reported lost'].filter(Boolean).join(' ')
+
+const describeEntry = ({ type, provider, outcome, interrupted, providerMessageId }: Entry) =>
+  [type, provider, outcome, providerMessageId?.slice(0, 6), interrupted && 'interrupted']
+    .filter(Boolean)
+    .join(' ')
 
 /** Compares the cost report with the bills, without the messages of attempts that were killed. */
 async function compareBills(
