@@ -56,7 +56,7 @@ export const carriers: FaultFamily = {
           await nodes.kill(trial.random())
         }
         await busy
-        await nodes.pass(phaseMs)
+        await nodes.pass(phaseMs, () => vendors.every((vendor) => vendor.isIdle()))
       }
       for (const vendor of vendors) vendor.recover()
       await people.askAgain()
@@ -77,7 +77,7 @@ export const carriers: FaultFamily = {
     async function settle(): Promise<Findings> {
       for (const vendor of vendors) await vendor.settled()
       for (let round = 1; ; round++) {
-        await nodes.pass(phaseMs)
+        await nodes.pass(phaseMs, () => vendors.every((vendor) => vendor.isIdle()))
         const ids = new Set(
           vendors.flatMap(({ bill }) => [...bill.values()].flatMap((item) => item.requestId ?? [])),
         )
@@ -110,8 +110,8 @@ type Nodes = {
   url(): string
   /** Kills a node, and starts it again. @param choice in [0, 1) */
   kill(choice: number): Promise<void>
-  /** Lets time pass for all of them. */
-  pass(ms: number): Promise<void>
+  /** Lets time pass for all of them, once no message is on its way to a vendor. */
+  pass(ms: number, isIdle: () => boolean): Promise<void>
   stop(): Promise<void>
 }
 
@@ -137,11 +137,13 @@ function createLoneNode(trial: Trial): Nodes {
       await server?.stop('SIGKILL')
       await start()
     },
-    async pass(ms) {
-      // Attempts under way end before, so that none loses its lease.
+    async pass(ms, isIdle) {
+      // Attempts under way end before, so that none loses its lease or times out.
       await Bun.sleep(1_000)
+      for (let idle = 0; idle < 3; idle = isIdle() ? idle + 1 : 0) await Bun.sleep(10)
       clock.advance(ms)
-      // Its timers fire when it next wakes up; then it needs a moment for what was due.
+      // Its timers fire when it next wakes up, so it is called. Then it needs a moment for what was due.
+      await fetch(`${server?.url}/v1/health/live`)
       await Bun.sleep(1_000)
     },
     async stop() {

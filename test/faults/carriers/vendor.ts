@@ -81,6 +81,7 @@ export function startVendor(
   let mode: VendorMode = 'works'
   let price = 20_000 + Math.floor(random() * 60_000)
   let refused = 0
+  let inFlight = 0
 
   server.setHandler(async (call) => {
     const taken = protocol.readMessage(call)
@@ -103,7 +104,9 @@ export function startVendor(
     bill.set(item.messageId, item)
     const sending = sendReceipts(item).finally(() => receipts.delete(sending))
     receipts.add(sending)
+    inFlight++
     await Bun.sleep(random() * responseMsMax)
+    inFlight--
     // A response that no client can read, as behind a broken proxy.
     return item.isResponseCut ? new Response('cut', { status: 200 }) : protocol.accept(item)
   })
@@ -131,6 +134,8 @@ export function startVendor(
     bill,
     lostReceipts,
     refusedCount: () => refused,
+    /** Whether it answers no message at the moment. */
+    isIdle: () => inFlight === 0,
     toml: () =>
       [
         '[[providers]]',
