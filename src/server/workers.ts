@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import type { RowChanges } from '../domain/model/due-timer.ts'
+import { onlyForeign } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
@@ -100,9 +100,7 @@ export async function startWorkers(needs: {
   const { changes } = store
   let areWalksLeft = true
   // Only other processes replace keys. Not at once: the command that did cancels codes too, and reports how many.
-  const foreignChanges: RowChanges | undefined = changes && {
-    subscribe: (listener) => changes.subscribe((isForeign) => isForeign && listener(false)),
-  }
+  const foreignChanges = changes && onlyForeign(changes, false)
   cleanups.push(
     startPeriodicTask(
       keyWalksMs,

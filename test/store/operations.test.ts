@@ -211,7 +211,7 @@ describeEachDatabase('a decision', (database) => {
   })
 })
 
-describe('a transaction that fails, on SQLite', () => {
+describe('a transaction of several calls, on SQLite', () => {
   const clock = testClock()
   let opened: Awaited<ReturnType<typeof openTestSqlite>>
   let store: Store
@@ -241,7 +241,7 @@ describe('a transaction that fails, on SQLite', () => {
   const count = async () =>
     (await opened.database.read.select().from(opened.database.tables.otpRequests)).length
 
-  test('leaves none of its changes to the calls that follow', async () => {
+  test('that fails leaves none of its changes to the calls that follow', async () => {
     const lost = createRequest('app_unknown')
     const change = { kind: 'request', request: lost, isNew: true } as const
     const failed = store.write((tx) => tx.changes.apply([change])).catch(() => 'failed')
@@ -254,7 +254,7 @@ describe('a transaction that fails, on SQLite', () => {
     expect(await count()).toBe(2)
   })
 
-  test('because a call could not be decided takes no other call with it', async () => {
+  test('that fails because a call could not be decided takes no other call with it', async () => {
     const failing = store.decide<never>({
       preload: { first: () => ({}) },
       decide() {
@@ -271,7 +271,7 @@ describe('a transaction that fails, on SQLite', () => {
     expect(await count()).toBe(before + 2)
   })
 
-  test('because the limit cannot be charged leaves nothing of its call', async () => {
+  test('that fails because the limit cannot be charged leaves nothing of its call', async () => {
     const before = await count()
     const request = createRequest(application.id)
     const admission = { subject: 'app_unknown', policy: 'otp-send', at: 1, seq: 1 } as const
@@ -292,7 +292,7 @@ describe('a transaction that fails, on SQLite', () => {
     expect(await store.read.otpRequests.find(request.id)).toBeUndefined()
   })
 
-  test("because the guard's counts cannot be written is made again without the guard", async () => {
+  test("that fails because the guard's counts cannot be written is made again without the guard", async () => {
     runOnFile(
       `create trigger broken_guard before insert on guard_usage begin select raise(abort, 'broken'); end`,
     )
@@ -305,7 +305,7 @@ describe('a transaction that fails, on SQLite', () => {
     expect(await count()).toBe(before + 3)
   })
 
-  test('does not see the trace of another call of its batch', async () => {
+  test('keeps the trace of one call from the others', async () => {
     const request = {
       ...createRequest(application.id),
       traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
@@ -323,7 +323,7 @@ describe('a transaction that fails, on SQLite', () => {
     expect((await read)?.traceparent).toBeUndefined()
   })
 
-  test('is none if a call changes the request that another one of its batch makes', async () => {
+  test('does not fail if a call changes the request that another one makes', async () => {
     const request = createRequest(application.id)
     const change = (find: (rows: Rows) => typeof request | undefined, isNew: boolean) =>
       store.decide<void>({

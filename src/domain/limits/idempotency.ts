@@ -129,8 +129,8 @@ export function readEarlierResult<T>(
 }
 
 /**
- * Saves the result of a call with a key. A refusal that made no OTP request is not
- * saved, so that a retry is judged again: its reason may be gone, and refused calls must not fill the disk.
+ * Saves the result of a call with a key. A refusal that made no OTP request is not saved, so that a retry is judged again: its
+ * reason may be gone, and refused calls must not fill the disk.
  *
  * @param options.isPending the work goes on after this transaction; a later save replaces this result
  */

@@ -11,9 +11,13 @@ export type RowChanges = {
   subscribe(listener: (isForeign: boolean) => unknown): () => void
 }
 
-/** Leaves out the commits of this process, for what it does at once by itself. */
-export const onlyForeign = (changes: RowChanges): RowChanges => ({
-  subscribe: (listener) => changes.subscribe((isForeign) => isForeign && listener(isForeign)),
+/**
+ * Leaves out the commits of this process, for what it does at once by itself.
+ *
+ * @param isUrgent false: a worker wakes for them as for commits of this process, so within its interval
+ */
+export const onlyForeign = (changes: RowChanges, isUrgent = true): RowChanges => ({
+  subscribe: (listener) => changes.subscribe((isForeign) => isForeign && listener(isUrgent)),
 })
 
 /** Calls a function once, after that many milliseconds. @returns cancels it */

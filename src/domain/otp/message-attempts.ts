@@ -109,10 +109,10 @@ export function createMessageAttempts(needs: DeliveryNeeds) {
         return { result, changes: [...changes, ...resultChanges(pendingResult.scope, answer, facts.now)] }
       },
     })
-    const { rejected, failedRequest, handedTo: accepted } = settled
+    const { rejected, failedRequest, handedTo } = settled
     const lastTry = dispatchResult?.tries.at(-1)
-    if (accepted && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
-    if (accepted) await needs.applyEarlyReceipt(claim, accepted.provider, accepted.messageId)
+    if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
+    if (handedTo) await needs.applyEarlyReceipt(claim, handedTo.provider, handedTo.messageId)
     if (failedRequest) await onUndeliverable(failedRequest)
     return rejected
   }

@@ -25,7 +25,7 @@ export type BreakdownKey = {
 
 /**
  * Counts of the breakdown. `blocked` messages are those that the fraud filter of a provider stopped. `relayed` ones have a code
- * of another system, and are in no other count but `cost`, as otpd never learns for sure whether it was entered.
+ * of another system, and are in no other count but `cost`: the other system may not report whether it was entered.
  */
 export type BreakdownCount =
   | 'requests'
