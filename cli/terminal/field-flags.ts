@@ -47,7 +47,9 @@ export function nameFlags(error: CliError, command: Command): CliError {
   if (error.fields.length === 0) return error
   const lines = error.fields.map(({ field, fault }) => {
     const [first = '', ...rest] = field.split('.')
-    const place = [flagForField(command, first) ?? first, ...rest].filter(Boolean).join(' ')
+    // The API counts the items of a list from 0; people, and the settings, count from 1.
+    const items = rest.map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name))
+    const place = [flagForField(command, first) ?? first, ...items].filter(Boolean).join(' ')
     return place === '' ? fault : `${place}: ${fault}`
   })
   const isUsage =

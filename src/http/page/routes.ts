@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { Clock } from '../../domain/model/clock.ts'
+import { codePattern } from '../../domain/model/code.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
@@ -43,6 +44,8 @@ type Call = {
   path: string
   now: number
 }
+
+const isCode = new RegExp(codePattern)
 
 type Context = IncomingRequest & { params: { token: string } }
 
@@ -134,11 +137,16 @@ export function pageRoutes(services: PageServices) {
     // Refused here, because the operations charge calls for a code that has ended.
     const living = livingRequest(opened, call.now)
     if (!living) return redirectTo(call, '?error=ended')
-    if (action === 'verify')
-      return run(call, () => sessions.verify(call.visit, readDigits(fields.get('code'))))
+    if (action === 'verify') return verify(call, readDigits(fields.get('code')))
     if (action !== 'resend' || living.resends >= resendsMax) return redirectTo(call, '?error=failed')
     const input = { requestId: living.id, channel: channels.find((one) => one === channel) }
     return run(call, () => resend(call.visit.application, input))
+  }
+
+  /** Checks a code. One that is not complete costs no attempt, as in the API. */
+  function verify(call: Call, code: string): Promise<Response> | Response {
+    if (!isCode.test(code)) return redirectTo(call, '?error=wrong')
+    return run(call, () => sessions.verify(call.visit, code))
   }
 
   /** Sends a code. A phone that is refused is shown again, so that it can be corrected. */

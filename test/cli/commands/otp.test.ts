@@ -215,6 +215,20 @@ describe('otp send', () => {
       'Error: 2 values are not valid.\n  --ttl: Expected 60 to 600.\n  <phone>: Expected a phone number.\n',
     )
   })
+
+  test('counts the items of a list from 1, as the settings do', async () => {
+    const details = [{ in: 'body', path: 'returnOrigins.0', code: 'INVALID', message: 'Expected https://.' }]
+    const error = { code: 'INVALID_ARGUMENT', message: 'No.', traceId: 'r', details }
+    cli.respond = () => Response.json({ error }, { status: 400 })
+    const { stderr } = await cli.home.otpd([
+      'app',
+      'page',
+      'app_01arz3ndektsv4rrffq69g5fav',
+      '--return-origin',
+      'x',
+    ])
+    expect(stderr).toBe('Error: --return-origin 1: Expected https://.\n')
+  })
 })
 
 describe('otp resend', () => {

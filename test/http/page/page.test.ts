@@ -77,6 +77,8 @@ describeEachDatabase('the ready page', (open) => {
       code: await otp.getWrongCode((await get(id)).requestId ?? ''),
     })
     expect(wrong.notice).toBe('This code is wrong. Attempts left: 4')
+    for (const code of ['', '12345', '1234567', '12345a', '      '])
+      expect((await visitor.submit({ action: 'verify', code })).notice).toBe(wrong.notice)
     const code = await readCode(id)
     const verified = await visitor.post({ action: 'verify', code: `${code.slice(0, 3)} ${code.slice(3)}` })
     expect(verified.status).toBe(303)
