@@ -7,11 +7,11 @@ import { lockDataDir } from '../store/files/server-record.ts'
 import { requireDatabase } from '../store/files/missing-database.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
 import {
-  finishRotation,
+  finishMasterKey,
   rotateMasterKey as rotate,
-  type Rotation,
   type rotationSteps,
 } from '../store/files/rotate-master-key.ts'
+import type { Rotation } from '../store/files/rotation.ts'
 import { completeRotation, type HostRotation } from './complete-rotation.ts'
 import { readMasterKeyFile, requireDataDir } from './data.ts'
 import { inspectKeptKeys } from './kept-keys.ts'
@@ -32,8 +32,8 @@ type RotationOptions = {
  * Replaces the master key, while a server runs or not. After a compromise also replaces the data keys and cancels pending
  * codes; the server, or its next start, brings old rows to the new keys.
  *
- * @throws OperationRefused NO_DATABASE, NOT_MIGRATED, KEY_FILE_INVALID, or as rotateMasterKey and finishRotation, or
- *   beginRotation and finishSharedRotation do; StartRefused
+ * @throws OperationRefused NO_DATABASE, NOT_MIGRATED, KEY_FILE_INVALID, or as beginRotation and finishSharedRotation do;
+ *   StartRefused
  */
 export async function rotateMasterKey(
   { config, onStep = () => {} }: { config: Config; onStep?: OnStep },
@@ -57,7 +57,7 @@ export async function rotateMasterKey(
   }
   let rotation: Rotation
   try {
-    rotation = finish ? finishRotation(dataDir, options) : rotate(dataDir, { ...options, newKey })
+    rotation = finish ? finishMasterKey(dataDir, options) : rotate(dataDir, { ...options, newKey })
   } catch (error) {
     throw error instanceof OperationRefused ? error : toStartError(error, dataDir)
   }

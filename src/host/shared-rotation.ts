@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { OperationRefused } from '../store/files/data-dir.ts'
 import { withPostgres } from '../store/postgres/connect.ts'
-import { beginRotation, finishSharedRotation } from '../store/postgres/rotate-master-key.ts'
+import { beginRotation } from '../store/files/rotation.ts'
+import { finishSharedRotation, rotateShared as rotate } from '../store/postgres/rotate-master-key.ts'
 import { completeRotation, type HostRotation } from './complete-rotation.ts'
 import { openSharedStore, requireSharedKey, type SharedConfig } from './shared.ts'
 
@@ -15,8 +16,10 @@ export async function rotateShared(
   const before = await openSharedStore(config, 'read')
   await before.close()
   const rotation = await withPostgres(config.database.url, async (client) => {
-    if (finish) return finishSharedRotation(client, masterKey, { compromised })
-    if (newKey !== null) return beginRotation(client, masterKey, { newKey, compromised })
+    const options = { compromised, now: Date.now() }
+    if (finish) return rotate(client, masterKey, (opened) => finishSharedRotation(opened, options))
+    if (newKey !== null)
+      return rotate(client, masterKey, (opened) => beginRotation(opened, { ...options, newKey }))
     throw new OperationRefused(
       'NEW_KEY_NEEDED',
       'nodes share one master key, so the new one cannot be made here',

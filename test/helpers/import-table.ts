@@ -101,7 +101,7 @@ export const importRules: readonly ImportRule[] = [
       'src/store/engine',
       'src/store/files/audit-verification.ts',
       'src/store/files/data-dir.ts',
-      'src/store/files/data-keys.ts',
+      'src/store/files/rotation.ts',
     ],
     packages: storagePackages,
   },

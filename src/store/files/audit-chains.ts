@@ -4,20 +4,18 @@ import {
   firstHash,
   hashEntry,
   hostChain,
-  isAuthenticHead,
   signHead,
   type ChainedEntry,
   type ChainHead,
 } from '../../domain/model/audit-chain.ts'
+import { runOnSqlite } from '../engine/sql-steps.ts'
 import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import {
   listEntries,
-  listHeads,
   listOwners,
   pageRows,
   verifyChains,
-  type AuditSteps,
   type AuditVerification,
 } from './audit-verification.ts'
 
@@ -37,7 +35,7 @@ export function startAuditChains(connection: SqliteConnection, keys: AuditKeys, 
   const update = connection.prepare('update audit_entries set position = ?, hash = ? where id = ?')
   const ends = new Map<string, ChainEnd>()
   for (let after = ''; ;) {
-    const page = runSteps(connection, listEntries(after))
+    const page = runOnSqlite(connection, listEntries(after))
     for (const entry of page) {
       const chain = chainName(entry)
       const end = ends.get(chain) ?? chainStart
@@ -51,25 +49,12 @@ export function startAuditChains(connection: SqliteConnection, keys: AuditKeys, 
     after = last.id
   }
   update.finalize()
-  const chains = new Set([...runSteps(connection, listOwners()), hostChain])
+  const chains = new Set([...runOnSqlite(connection, listOwners()), hostChain])
   for (const chain of chains) {
     const { position, hash } = ends.get(chain) ?? chainStart
     const start = { chain, entries: position, lastHash: hash, deleted: 0, deletedHash: firstHash }
     const count = chain === hostChain ? chains.size : 0
     insertHead(connection, signHead(keys, { ...start, chains: count, startedAt: now }))
-  }
-}
-
-/** Authenticates the heads with a new key, in the transaction that replaces the old one; a broken head stays broken. */
-export function resignHeads(connection: SqliteConnection, before: AuditKeys, after: AuditKeys): void {
-  for (const head of runSteps(connection, listHeads())) {
-    if (!isAuthenticHead(before, head)) continue
-    const { keyVersion, mac } = signHead(after, head)
-    connection.run('update audit_chains set key_version = ?, mac = ? where chain = ?', [
-      keyVersion,
-      mac,
-      head.chain,
-    ])
   }
 }
 
@@ -81,19 +66,10 @@ export function verifyAuditTrail(
 ): AuditVerification {
   connection.run('BEGIN')
   try {
-    return runSteps(connection, verifyChains(keys, onStep))
+    return runOnSqlite(connection, verifyChains(keys, onStep))
   } finally {
     connection.run('ROLLBACK')
   }
-}
-
-function runSteps<T>(connection: SqliteConnection, steps: AuditSteps<T>): T {
-  let step = steps.next()
-  while (!step.done) {
-    const { sql, values } = step.value
-    step = steps.next(connection.query<unknown, (string | number | null)[]>(sql).all(...values))
-  }
-  return step.value
 }
 
 function insertHead(connection: SqliteConnection, head: ChainHead): void {

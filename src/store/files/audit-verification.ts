@@ -9,6 +9,7 @@ import {
   type ChainedEntry,
   type ChainHead,
 } from '../../domain/model/audit-chain.ts'
+import { query, type SqlSteps } from '../engine/sql-steps.ts'
 import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 
@@ -54,20 +55,6 @@ export type AuditVerification = {
   heads: Array<Pick<ChainHead, 'chain' | 'entries' | 'lastHash'>>
 }
 
-/** One statement of a verification, in SQL that both databases understand. Placeholders are `?`. */
-export type AuditQuery = { sql: string; values: ReadonlyArray<string | number | null> }
-
-/**
- * A verification in steps: each yields a statement and receives its rows, so that it runs on the synchronous driver of
- * SQLite and on PostgreSQL's.
- */
-export type AuditSteps<T> = Generator<AuditQuery, T, unknown[]>
-
-/** Asks for the rows of a statement. The caller names their type, which the columns of the statement give. */
-function* ask<Row>(sql: string, ...values: AuditQuery['values']): AuditSteps<Row[]> {
-  return (yield { sql, values }) as Row[]
-}
-
 const headColumns = `chain, entries, last_hash as "lastHash", deleted, deleted_hash as "deletedHash", chains,
   started_at as "startedAt", key_version as "keyVersion", mac`
 const entryColumns = `id, developer_id as "developerId", action, actor_id as "actorId", target_id as "targetId",
@@ -75,7 +62,7 @@ const entryColumns = `id, developer_id as "developerId", action, actor_id as "ac
   token_id as "tokenId", at, position, hash, witness`
 
 /** Verifies all chains of a migrated database. The caller runs the steps in one snapshot. */
-export function* verifyChains(keys: AuditKeys, onStep: OnStep = () => {}): AuditSteps<AuditVerification> {
+export function* verifyChains(keys: AuditKeys, onStep: OnStep = () => {}): SqlSteps<AuditVerification> {
   const heads = new Map((yield* listHeads()).map((head) => [head.chain, head]))
   const ends = new Map<string, ChainEnd>(
     [...heads].map(([chain, { deleted, deletedHash }]) => [chain, { position: deleted, hash: deletedHash }]),
@@ -133,7 +120,7 @@ function openWitnessCheck(heads: ReadonlyMap<string, ChainHead>) {
   return {
     found,
     /** @param entry called for each entry in the order of ids, in which most follow the one that they have seen */
-    *check(entry: ChainedEntry): AuditSteps<void> {
+    *check(entry: ChainedEntry): SqlSteps<void> {
       const isKnown = entry.witness === null || entry.witness === previous
       previous = formatWitness({ ...entry, chain: chainName(entry) })
       // A text that is no witness was changed, which the hash of the entry tells.
@@ -141,7 +128,7 @@ function openWitnessCheck(heads: ReadonlyMap<string, ChainHead>) {
       if (!witness) return
       const { chain, position, hash } = witness
       if (position <= (heads.get(chain)?.deleted ?? 0)) return
-      const [seen] = yield* ask<{ hash: string }>(
+      const [seen] = yield* query<{ hash: string }>(
         `select hash from audit_entries where ${isOwner(chain)} and position = ?`,
         ...ownerValues(chain),
         position,
@@ -157,11 +144,11 @@ const isOwner = (chain: string) => (chain === hostChain ? 'developer_id is null'
 const ownerValues = (chain: string) => (chain === hostChain ? [] : [chain])
 
 /** Finds the first break of a chain in the order of its positions. */
-function* findBreak(head: ChainHead, keys: AuditKeys): AuditSteps<AuditBreak | undefined> {
+function* findBreak(head: ChainHead, keys: AuditKeys): SqlSteps<AuditBreak | undefined> {
   let end: ChainEnd = { position: head.deleted, hash: head.deletedHash }
   let after = { position: positionMin, id: '' }
   for (;;) {
-    const page = yield* ask<ChainedEntry>(
+    const page = yield* query<ChainedEntry>(
       `select ${entryColumns} from audit_entries
        where ${isOwner(head.chain)} and (position, id) > (?, ?) order by position, id limit ${pageRows}`,
       ...ownerValues(head.chain),
@@ -200,7 +187,7 @@ function findBreakAtEnd(end: ChainEnd, head: ChainHead, keys: AuditKeys): AuditB
 }
 
 /** Every developer has a chain, every entry is in one, and the installation's head counts all of them. */
-function* findMissingChains(heads: ReadonlyMap<string, ChainHead>): AuditSteps<AuditBreak[]> {
+function* findMissingChains(heads: ReadonlyMap<string, ChainHead>): SqlSteps<AuditBreak[]> {
   const expected = new Set([...(yield* listOwners()), hostChain])
   const missing = [...expected.difference(heads)].map(missingChain)
   const counted = heads.get(hostChain)?.chains
@@ -215,15 +202,15 @@ const missingChain = (chain: string | null): AuditBreak => ({
 })
 
 /** Lists the names of the chains that must exist: those of all developers and of all entries. */
-export function* listOwners(): AuditSteps<string[]> {
-  const owners = yield* ask<{ chain: string }>(
+export function* listOwners(): SqlSteps<string[]> {
+  const owners = yield* query<{ chain: string }>(
     'select id as chain from developers union select coalesce(developer_id, ?) from audit_entries',
     hostChain,
   )
   return owners.map(({ chain }) => chain)
 }
 
-export const listHeads = () => ask<ChainHead>(`select ${headColumns} from audit_chains order by chain`)
+export const listHeads = () => query<ChainHead>(`select ${headColumns} from audit_chains order by chain`)
 
 export const pageRows = 1000
 /** Smallest integer of both databases. */
@@ -231,7 +218,7 @@ const positionMin = -2_147_483_648
 
 /** Lists the next entries in the order of their ids. */
 export const listEntries = (after: string) =>
-  ask<ChainedEntry>(
+  query<ChainedEntry>(
     `select ${entryColumns} from audit_entries where id > ? order by id limit ${pageRows}`,
     after,
   )

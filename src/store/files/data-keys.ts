@@ -10,6 +10,7 @@ import {
   type Purpose,
 } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
+import { query, runOnSqlite, type SqlSteps } from '../engine/sql-steps.ts'
 import { StartRefused } from './data-dir.ts'
 
 /** Data keys of a database, opened with a master key that it has. */
@@ -21,10 +22,21 @@ const hasTable = (connection: SqliteConnection, name: string) =>
   connection.query(`select 1 from sqlite_schema where type = 'table' and name = ?`).get(name) !== null
 
 /** Reads a fact about the installation; null if it is not there. */
-export function readMeta(connection: SqliteConnection, name: string): string | null {
-  const query = connection.query<{ value: string }, [string]>('select value from meta where name = ?')
-  return query.get(name)?.value ?? null
+export function* selectMeta(name: string): SqlSteps<string | null> {
+  const [row] = yield* query<{ value: string }>('select value from meta where name = ?', name)
+  return row?.value ?? null
 }
+
+export const readMeta = (connection: SqliteConnection, name: string): string | null =>
+  runOnSqlite(connection, selectMeta(name))
+
+/** Stores a fact about the installation. */
+export const upsertMeta = (name: string, value: string) =>
+  query(
+    'insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
+    name,
+    value,
+  )
 
 /**
  * Lists the check values of the master keys that open a database: two while one replaces the other, one for a database of
@@ -69,15 +81,16 @@ export function openDataKeys(
 ): OpenDataKeys | undefined {
   const masterKey = findMasterKey(connection, candidates)
   if (masterKey === undefined) return undefined
-  const rows = connection
-    .query<{ purpose: Purpose; version: number; wrapped: string }, [string]>(
-      'select purpose, version, wrapped from data_keys where master_key = ? order by purpose, version',
-    )
-    .all(masterKeyCheck(masterKey))
-  const dataKeys = rows.map(({ purpose, version, wrapped }) =>
-    unwrapDataKey(masterKey, { purpose, version }, wrapped),
+  return { masterKey, dataKeys: runOnSqlite(connection, readDataKeys(masterKey)) }
+}
+
+/** Reads the data keys that a master key wraps. */
+export function* readDataKeys(masterKey: Uint8Array): SqlSteps<DataKey[]> {
+  const rows = yield* query<{ purpose: Purpose; version: number; wrapped: string }>(
+    'select purpose, version, wrapped from data_keys where master_key = ? order by purpose, version',
+    masterKeyCheck(masterKey),
   )
-  return { masterKey, dataKeys }
+  return rows.map(({ wrapped, ...id }) => unwrapDataKey(masterKey, id, wrapped))
 }
 
 /**
@@ -90,40 +103,35 @@ export function createDataKeys(connection: SqliteConnection, masterKey: Uint8Arr
   const dataKeys = isNew
     ? purposes.map((purpose) => newDataKey(purpose, 1, random))
     : dataKeysOf010(masterKey, random)
-  replaceDataKeys(connection, { masterKey, keepOthers: false }, dataKeys, now)
+  runOnSqlite(connection, storeDataKeys(masterKey, dataKeys, { keepOthers: false, now }))
 }
 
 /**
  * Stores data keys under a master key, which becomes the current one, inside the caller's transaction. Running servers
  * notice the new epoch before their next write.
  *
- * @param wrapping.keepOthers keep what other master keys wrap
+ * @param options.keepOthers keeps what other master keys wrap
  */
-export function replaceDataKeys(
-  connection: SqliteConnection,
-  { masterKey, keepOthers }: { masterKey: Uint8Array; keepOthers: boolean },
+export function* storeDataKeys(
+  masterKey: Uint8Array,
   dataKeys: readonly DataKey[],
-  now: number,
-): void {
+  { keepOthers, now }: { keepOthers: boolean; now: number },
+): SqlSteps<void> {
   const check = masterKeyCheck(masterKey)
-  if (keepOthers) connection.run('delete from data_keys where master_key = ?', [check])
-  else connection.run('delete from data_keys')
+  if (keepOthers) yield* query('delete from data_keys where master_key = ?', check)
+  else yield* query('delete from data_keys')
   for (const dataKey of dataKeys) {
-    connection.run(
+    yield* query(
       'insert into data_keys (master_key, purpose, version, wrapped, created_at) values (?, ?, ?, ?, ?)',
-      [check, dataKey.purpose, dataKey.version, wrapDataKey(masterKey, dataKey, random), now],
+      check,
+      dataKey.purpose,
+      dataKey.version,
+      wrapDataKey(masterKey, dataKey, random),
+      now,
     )
   }
-  writeMeta(connection, 'master_key_check', check)
-  writeMeta(connection, 'key_epoch', crypto.randomUUID())
-}
-
-/** Stores a fact about the installation. */
-export function writeMeta(connection: SqliteConnection, name: string, value: string): void {
-  connection.run(
-    'insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
-    [name, value],
-  )
+  yield* upsertMeta('master_key_check', check)
+  yield* upsertMeta('key_epoch', crypto.randomUUID())
 }
 
 /** Reads what changes with every change of the data keys. */

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import type { OnStep } from '../../shared/progress.ts'
 import { computeFileMac, copyAndCheckMac, macFile, writeMacFile } from './backup-mac.ts'
-import { createDataKeys, findMasterKey, openDataKeys, replaceDataKeys } from './data-keys.ts'
+import { createDataKeys, findMasterKey, openDataKeys, storeDataKeys } from './data-keys.ts'
 import { requireOwnSchema, SchemaError } from './schema.ts'
+import { runOnSqlite } from '../engine/sql-steps.ts'
 import { connect } from '../engine/sqlite.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
 import { dataFiles, systemErrorCode, OperationRefused } from './data-dir.ts'
@@ -159,7 +160,7 @@ function adoptMasterKey(draft: string, options: RestoreOptions): boolean {
     migrateSqlite(connection, now, sqliteMigrations, () => createDataKeys(connection, ownKey, now))
     const opened = openDataKeys(connection, [ownKey])
     connection.run('BEGIN IMMEDIATE')
-    replaceDataKeys(connection, { masterKey, keepOthers: false }, opened?.dataKeys ?? [], now)
+    runOnSqlite(connection, storeDataKeys(masterKey, opened?.dataKeys ?? [], { keepOthers: false, now }))
     connection.run('COMMIT')
     return true
   } finally {

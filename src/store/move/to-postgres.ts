@@ -7,9 +7,10 @@ import {
   type MigrateOptions,
 } from '../engine/postgres-migrate.ts'
 import { pendingMigrations, readAppliedMigrations, sqliteMigrations } from '../engine/migrate.ts'
+import { runOnPostgres, runOnSqlite } from '../engine/sql-steps.ts'
 import { OperationRefused, StartRefused } from '../files/data-dir.ts'
 import { movedToKey, readMovedTo } from '../files/moved.ts'
-import { readMeta, writeMeta } from '../files/data-keys.ts'
+import { readMeta, selectMeta, upsertMeta } from '../files/data-keys.ts'
 import { requireOwnSchema } from '../files/schema.ts'
 import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
 import { listMovedTables, type MovedTable } from './moved-tables.ts'
@@ -114,7 +115,7 @@ async function moveFrozen(
     await analyzeTables(client)
   })
   onStep({ step: 'mark' })
-  writeMeta(source, movedToKey, JSON.stringify({ id, target, at: now }))
+  runOnSqlite(source, upsertMeta(movedToKey, JSON.stringify({ id, target, at: now })))
   return { outcome: 'moved', tables: counts }
 }
 
@@ -143,8 +144,7 @@ const alreadyMovedError = (target: string) =>
 async function readMoving(client: Client): Promise<string | undefined> {
   const { rows } = await client.query<{ name: string | null }>(`select to_regclass('meta')::text as name`)
   if (!rows[0]?.name) return undefined
-  const found = await client.query<{ value: string }>('select value from meta where name = $1', [movingKey])
-  return found.rows[0]?.value
+  return (await runOnPostgres(client, selectMeta(movingKey))) ?? undefined
 }
 
 /** Requires a database without a schema, or one that no node has served. @throws OperationRefused NOT_EMPTY */
@@ -182,10 +182,7 @@ async function requireOwner(client: Client): Promise<void> {
 async function prepareTarget(client: Client, id: string): Promise<void> {
   const options: MigrateOptions = { migrate: true, isMove: true }
   await migratePostgres(client, options)
-  await client.query(
-    'insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
-    [movingKey, id],
-  )
+  await runOnPostgres(client, upsertMeta(movingKey, id))
 }
 
 async function inTransaction(

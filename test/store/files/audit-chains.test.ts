@@ -9,7 +9,9 @@ import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
-import { resignHeads, verifyAuditTrail } from '../../../src/store/files/audit-chains.ts'
+import { runOnSqlite } from '../../../src/store/engine/sql-steps.ts'
+import { verifyAuditTrail } from '../../../src/store/files/audit-chains.ts'
+import { resignHeads } from '../../../src/store/files/rotation.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
@@ -274,7 +276,7 @@ describe('an attacker who can write to the file, but has no key, is noticed afte
     const keys = { audit: { ...otherKeys.audit, version: 1 } }
     run('update audit_chains set key_version = 2 where chain = ?', ada)
     expect(firstBreak()).toMatchObject({ chain: ada, kind: 'head_changed' })
-    resignHeads(attacker, testKeys, keys)
+    runOnSqlite(attacker, resignHeads(testKeys, keys))
     expect(verify().breaks.every(({ kind }) => kind === 'head_changed')).toBe(true)
   })
 })
@@ -303,7 +305,7 @@ describe('a new key', () => {
 
   test('takes over the heads, and a forged one stays broken', async () => {
     run('update audit_chains set entries = 1 where chain = ?', eve)
-    resignHeads(attacker, testKeys, newKeys)
+    runOnSqlite(attacker, resignHeads(testKeys, newKeys))
     expect(verifyAuditTrail(attacker, newKeys).breaks.map(({ chain }) => chain)).toEqual([eve])
     store = createStore(opened.database, { keys: newKeys })
     await record(ada, 'project.created')
@@ -311,7 +313,7 @@ describe('a new key', () => {
   })
 
   test('makes the old one worthless, and a process with the old one writes nothing', async () => {
-    resignHeads(attacker, testKeys, newKeys)
+    runOnSqlite(attacker, resignHeads(testKeys, newKeys))
     await expect(record(ada, 'project.created')).rejects.toMatchObject({ code: 'UNAVAILABLE' })
     run('update audit_chains set key_version = 1')
     expect(verifyAuditTrail(attacker, newKeys).isUnbroken).toBe(false)

@@ -10,7 +10,11 @@ import { listKeptKeys, readMasterKey, readMasterKeyCandidates } from '../../../s
 import { createDatabase } from '../../../src/store/files/create-database.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
-import { finishRotation, rotateMasterKey, rotationSteps } from '../../../src/store/files/rotate-master-key.ts'
+import {
+  finishMasterKey,
+  rotateMasterKey,
+  rotationSteps,
+} from '../../../src/store/files/rotate-master-key.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
 const now = 0
@@ -153,7 +157,7 @@ describe('a master key from elsewhere', () => {
   const rotate = (configured = old, newKey: Uint8Array | null = fresh, compromised = false) =>
     rotateMasterKey(dataDir, { configured, newKey, compromised, now })
   const finish = (configured = fresh, compromised = false) =>
-    finishRotation(dataDir, { configured, compromised, now })
+    finishMasterKey(dataDir, { configured, compromised, now })
   const reason = (code: string) => expect.objectContaining({ reason: code })
 
   test('opens the database besides the old one until the rotation is finished', () => {
