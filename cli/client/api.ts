@@ -206,6 +206,8 @@ function notFoundHints(
     ]
   if (method === 'GET' && path.startsWith('/v1/users/'))
     return ['Look for its codes with: otpd otp list --phone PHONE']
+  // Sessions of the ready page have no list.
+  if (path.startsWith('/v1/otp/sessions/')) return []
   if (/^\/v1\/applications\/[^/]+\/templates\/./.test(path))
     return ['List them with: otpd template list --app APP']
   const [, , resource = '', id] = path.replace(/\?.*/, '').split('/')

@@ -6,7 +6,7 @@ import type { AlertCause, AlertKind } from '../domain/model/alert.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { CountryDay } from '../domain/store/analytics.ts'
 import type { Store } from '../domain/store/store.ts'
-import { findHalvedConversions, usualDays } from '../domain/upkeep/conversion.ts'
+import { findHalvedConversions, usualDays, type HalvedConversion } from '../domain/upkeep/conversion.ts'
 import { inspectBackups } from '../host/backups.ts'
 import { inspectCertificate } from '../host/certificate.ts'
 import { certificateChecks } from '../shared/certificate-checks.ts'
@@ -66,7 +66,8 @@ export function createSharedObservers(needs: {
     {
       kind: 'conversion',
       observe: atMostEvery(conversionMs, clock, async () => {
-        const today = Math.floor(clock.now() / dayMs)
+        // In its first minutes the codes of a day are not entered yet.
+        const today = Math.floor((clock.now() - conversionMs) / dayMs)
         return findHalvedConversions(await readCountryDays(today), today).flatMap((halved) =>
           toCauses('conversion', halved.country, conversionCheck(halved)),
         )
@@ -174,12 +175,13 @@ function toCauses(kind: AlertKind, subject: string, ...checks: readonly Check[])
 /** Kinds whose subject is the node, which the checks do not name. */
 const nodeKinds: readonly AlertKind[] = ['backup', 'disk', 'certificate', 'clock']
 
+const formatDay = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 const percent = (share: number) => `${Math.round(100 * share)} %`
 
-const conversionCheck = (halved: { country: string; share: number; usualShare: number }) =>
+const conversionCheck = ({ country, day, share, usualShare }: HalvedConversion) =>
   warning(
     'conversion',
-    `${halved.country}: ${percent(halved.share)} of the codes were verified today, ${percent(halved.usualShare)} in the week before`,
+    `${country}: ${percent(share)} of the codes of ${formatDay(day)} were verified, ${percent(usualShare)} in the week before`,
     'Compare providers and channels: otpd analytics --by provider; then test one: otpd provider test',
   )
 

@@ -267,4 +267,43 @@ describeEachDatabase('a day with every fault', (database) => {
     },
     240_000,
   )
+
+  test('does not judge a day before its codes can be entered', async () => {
+    const { store } = service
+    const owner = await service.createDeveloper()
+    const { id: appId } = await service.createApplication(owner)
+    const today = 20_000
+    const key = {
+      developerId: owner.developer.id,
+      appId,
+      country: 'BE',
+      channel: 'sms',
+      provider: 'main',
+    } as const
+    await store.write((tx) =>
+      tx.analytics.addBreakdown(
+        Array.from({ length: 8 }, (_, index) => ({
+          key: { ...key, day: today - index },
+          counts: { sent: 60, verified: index === 0 ? 0 : 50 },
+        })),
+      ),
+    )
+    const observe = async (minute: number) => {
+      const observers = createSharedObservers({
+        store,
+        clock: testClock(today * dayMs + minute * minuteMs),
+        guardSettings: service.services.guard.settings,
+        providers: () => [],
+        listNodes: async () => [],
+        nextTurn: async () => {},
+      })
+      return observers.find(({ kind }) => kind === 'conversion')?.observe()
+    }
+    expect(await observe(1)).toEqual([])
+    expect(await observe(9)).toEqual([])
+    const [cause] = (await observe(10)) ?? []
+    expect(cause?.message).toBe(
+      'conversion: BE: 0 % of the codes of 2024-10-04 were verified, 83 % in the week before',
+    )
+  })
 })

@@ -5,8 +5,8 @@ const sentMin = 50
 /** Days before the compared one, which tell the usual share. */
 export const usualDays = 7
 
-/** A country where fewer codes are verified than usual, in shares of the messages that were sent. */
-export type HalvedConversion = { country: string; share: number; usualShare: number }
+/** A country where fewer codes of a day were verified than usual, in shares of the messages that were sent. */
+export type HalvedConversion = { country: string; day: number; share: number; usualShare: number }
 
 /**
  * Finds the countries where the share of verified codes is less than half of that of the week before. The compared day is
@@ -25,7 +25,7 @@ export function findHalvedConversions(rows: readonly CountryDay[], today: number
     const usual = sum(days.filter(({ day }) => day < comparedDay && day >= comparedDay - usualDays))
     if (compared.sent < sentMin || usual.sent < sentMin) return []
     const [share, usualShare] = [compared.verified / compared.sent, usual.verified / usual.sent]
-    return share < usualShare / 2 ? [{ country, share, usualShare }] : []
+    return share < usualShare / 2 ? [{ country, day: comparedDay, share, usualShare }] : []
   })
 }
 

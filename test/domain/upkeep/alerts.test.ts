@@ -244,7 +244,7 @@ describe('a halved conversion', () => {
   test('is less than half of the week before, with enough messages', () => {
     const find = (sent: number, verified: number) =>
       findHalvedConversions([...week(60), { country: 'NL', day: today, sent, verified }], today)
-    expect(find(100, 29)).toEqual([{ country: 'NL', share: 0.29, usualShare: 0.6 }])
+    expect(find(100, 29)).toEqual([{ country: 'NL', day: today, share: 0.29, usualShare: 0.6 }])
     expect(find(100, 30)).toEqual([])
     expect(find(49, 0)).toEqual([])
     expect(findHalvedConversions([{ country: 'NL', day: today, sent: 100, verified: 0 }], today)).toEqual([])
