@@ -50,7 +50,7 @@ if (values.help || values.list) {
 }
 const roundCount = Number(values.rounds ?? (values.quick ? 2 : 5))
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
-// Three seconds each of sends and verifications: after about 15,000 of each the JIT compiler has finished. Servers run for
+// Three seconds each of sends and verifications, and again on a slow machine (`measureFlow`). Servers run for
 // months; with half of the warm-up, compilation would be a sixth of the measured cost of a call.
 const loadSettings = { connections: 64, seconds, warmUpSeconds: 3 }
 
