@@ -55,7 +55,11 @@ export async function compare(
       if (item.outcomes.size > 1) violations.push(`${vendor.name} heard two outcomes of ${story.id}`)
     }
   }
-  for (const story of stories.values()) violations.push(...findUnexplained(story, vendors))
+  const items = Map.groupBy(
+    vendors.flatMap(({ bill }) => [...bill.values()]),
+    ({ requestId }) => requestId,
+  )
+  for (const story of stories.values()) violations.push(...findUnexplained(story, items.get(story.id) ?? []))
   const orphans = vendors.flatMap(({ bill }) => [...bill.values()].filter(unrecorded))
   violations.push(...(await compareBills(client, vendors, unrecorded)))
   return {
@@ -89,8 +93,7 @@ async function readStory(client: WebhookClient, id: string): Promise<Story> {
 }
 
 /** A code may be sent again for a resend, after a receipt that it did not arrive, and after an attempt that was interrupted. */
-function findUnexplained({ id, status, resends, entries }: Story, vendors: readonly Vendor[]): string[] {
-  const items = vendors.flatMap(({ bill }) => [...bill.values()].filter(({ requestId }) => requestId === id))
+function findUnexplained({ id, status, resends, entries }: Story, items: readonly BillItem[]): string[] {
   const attempts = entries.filter(({ type }) => type === 'delivery.attempted')
   const handed = attempts.filter(({ outcome }) => outcome !== 'refused')
   const lost = items.filter(({ isReportedLost }) => isReportedLost).length

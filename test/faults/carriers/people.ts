@@ -3,7 +3,7 @@ import { callApi, waitUntil, type CallResult } from '../calls.ts'
 import type { Vendor } from './vendor.ts'
 
 /** Countries of the people, by the first digits of their numbers. */
-const prefixes = ['+31612', '+4915112', '+1415555'] as const
+const prefixes = ['+31612', '+4915112', '+14152'] as const
 
 const arrivalMsMax = 1_500
 const answerMsMax = 30_000
@@ -40,17 +40,14 @@ export function createPeople(
 
   /** Waits for a code on a phone. @returns the newest that arrived; undefined if none came in time */
   async function waitForCode(phone: string): Promise<string | undefined> {
-    const find = () =>
-      vendors
-        .flatMap(({ bill }) => [...bill.values()])
-        .findLast(({ to, isArrived }) => to === phone && isArrived)?.code
+    const find = () => vendors.flatMap(({ arrivedCodes }) => arrivedCodes.get(phone) ?? []).at(-1)
     await waitUntil(arrivalMsMax, () => find() !== undefined)
     return find()
   }
 
   async function ask(): Promise<void> {
     const prefix = prefixes[count % prefixes.length] ?? ''
-    const phone = `${prefix}${String(1_000_000 + count++).slice(prefix.length - 5)}`
+    const phone = `${prefix}${String(count++).padStart(6, '0')}`
     const { status, data } = await post('send', { phone })
     // Every vendor refused, or a killed node has left the key without an answer.
     if (status === 502 || status === 409) return

@@ -76,6 +76,8 @@ export function startVendor(
 ) {
   const server = startProviderServer()
   const bill = new Map<string, BillItem>()
+  /** Newest code by phone. */
+  const arrivedCodes = new Map<string, string>()
   const receipts = new Set<Promise<void>>()
   const lostReceipts: string[] = []
   let mode: VendorMode = 'works'
@@ -102,6 +104,7 @@ export function startVendor(
       outcomes: new Set(),
     }
     bill.set(item.messageId, item)
+    if (isArrived) arrivedCodes.set(item.to, item.code)
     const sending = sendReceipts(item).finally(() => receipts.delete(sending))
     receipts.add(sending)
     inFlight++
@@ -132,6 +135,7 @@ export function startVendor(
     name,
     protocol,
     bill,
+    arrivedCodes,
     lostReceipts,
     refusedCount: () => refused,
     /** Whether it answers no message at the moment. */
