@@ -38,7 +38,7 @@ export async function openSharedDatabase(
     migrate: config.migrate,
     waitMs: awayMaxMs,
     now: nodeClock.now,
-    onWaiting: (cause) => log.warn('the database cannot be reached; trying again for 30 seconds', { cause }),
+    onWaiting: (cause) => log.warn('the database is unavailable; trying again for 30 seconds', { cause }),
   })
   if (migrated.length > 0) log.info('database migrated', { migrations: migrated })
   if (clockWarning !== undefined) log.warn(clockWarning)

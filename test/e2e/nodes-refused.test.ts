@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { runBinary } from '../helpers/binary.ts'
 import { startFakePostgres } from '../helpers/fake-postgres.ts'
@@ -180,13 +182,29 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
       }
     })
 
+    test('does not answer', async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      try {
+        const address = server.address()
+        const port = typeof address === 'object' ? address?.port : undefined
+        const { exitCode, stderr } = await runBinary(shared.folder, ['migrate', 'status'], {
+          env: { ...shared.env, OTPD_DATABASE_URL: withPassword(`localhost:${port}/otpd?sslmode=disable`) },
+        })
+        expect(stderr).toContain('The database did not answer within 5 s (ETIMEDOUT).')
+        expect(exitCode).toBe(3)
+      } finally {
+        server.close()
+      }
+    })
+
     test('stays away for 30 seconds', async () => {
       const server = await startFakePostgres({ code: '57P03' })
       try {
         const { exitCode, output } = await serve({
           OTPD_DATABASE_URL: withPassword(`localhost:${server.port}/otpd`),
         })
-        const lines = output.split('the database cannot be reached; trying again').length - 1
+        const lines = output.split('the database is unavailable; trying again').length - 1
         expect(lines).toBeGreaterThanOrEqual(25)
         expect(lines).toBeLessThanOrEqual(30)
         expect(output).toContain('The database cannot be reached (57P03).')

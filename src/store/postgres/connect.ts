@@ -1,5 +1,6 @@
 import { Client, types, type ClientConfig } from 'pg'
 import { splitHosts } from '../../shared/database-hosts.ts'
+import { secondMs } from '../../shared/durations.ts'
 import { driverCode } from '../engine/errors.ts'
 import { MigrationError } from '../engine/migrate.ts'
 import { sessionSettings, toOptions } from '../engine/postgres-connections.ts'
@@ -41,7 +42,7 @@ export async function connectClient(
     } catch (error) {
       const refused = toConnectRefusal(error)
       if (!(refused instanceof DatabaseUnreachable) || performance.now() + retryMs > endsAt) throw refused
-      onWaiting(awayCause(error) ?? refused.message)
+      onWaiting(refused.message)
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }
@@ -205,8 +206,13 @@ const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: s
   ],
 ]
 
-/** Outages by SQLSTATE of a server that can be reached, each with what to do. */
+/** Outages by SQLSTATE of a server that can be reached, or by the error of its socket, each with what to do. */
 const outages: ReadonlyArray<readonly [code: string, message: string, remedy: string]> = [
+  [
+    'ETIMEDOUT',
+    `the database did not answer within ${attemptMs / secondMs} s`,
+    'It may be busy, or a firewall drops the connection: check its load, and host and port in the URL.',
+  ],
   ['53100', 'the disk of the database is full', 'Make room on it.'],
   [
     '53300',
