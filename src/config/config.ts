@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { readAlerts } from './alerts.ts'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
@@ -47,6 +47,7 @@ import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
 import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
+import { readRegularFile } from '../shared/regular-file.ts'
 
 export type { OidcConfig } from './auth.ts'
 export type { BackupConfig, BackupTarget } from './backup.ts'
@@ -138,7 +139,7 @@ export function processInput(flags: Flags): ConfigInput {
   return {
     flags,
     env: process.env,
-    readFile: (path) => readFileSync(path),
+    readFile: readRegularFile,
     readMode: (path) => statSync(path).mode,
     cwd: process.cwd(),
     isRoot: process.getuid?.() === 0,

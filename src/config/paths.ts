@@ -126,6 +126,7 @@ export function tryReadFile(
     if (code === 'ENOENT' || code === 'ENOTDIR') return { fault: `There is no file ${path}.`, missing: true }
     if (code === 'EACCES' || code === 'EPERM') return { fault: `No permission to read ${path}.` }
     if (code === 'EISDIR') return { fault: `${path} is a folder, not a file.` }
+    if (code === 'ENOTREG') return { fault: `${path} is a pipe or a device, not a file.` }
     return { fault: `${path} could not be read.` }
   }
 }

@@ -38,7 +38,7 @@ export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 export type ConfigInput = {
   flags: Flags
   env: EnvironmentVariables
-  /** @throws the errors of `readFileSync` */
+  /** @throws the errors of `readRegularFile` */
   readFile(path: string): Uint8Array
   /** Type and permissions of a file, as `stat` returns them. @throws the errors of `statSync` */
   readMode(path: string): number

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Config } from '../config/config.ts'
 import type { CertificateInspection } from '../shared/certificate-checks.ts'
+import { readRegularFile } from '../shared/regular-file.ts'
 import { coversHost, readCertificate } from '../tls/pair.ts'
 import { readFailure, readSaved, tlsFolder, type SavedFailure } from '../tls/saved.ts'
 
@@ -22,7 +22,7 @@ export function inspectCertificate({
     if (pem === undefined) return { state: 'none', failure }
   } else {
     try {
-      pem = readFileSync(certificate.certFile, 'utf8')
+      pem = readRegularFile(certificate.certFile).toString()
     } catch {
       return { state: 'unreadable', path: certificate.certFile }
     }

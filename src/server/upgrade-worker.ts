@@ -1,6 +1,7 @@
-import { readFileSync, statSync, writeSync } from 'node:fs'
+import { statSync, writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { secondMs } from '../shared/durations.ts'
+import { readRegularFile } from '../shared/regular-file.ts'
 import type { ProgressStep } from '../shared/progress.ts'
 import { createEstimate, type ProgressEstimate } from '../shared/progress-estimate.ts'
 import { writeUpgradeProgress } from '../store/files/server-record.ts'
@@ -56,8 +57,8 @@ async function readPair(tls: UpgradeNoticeInput['tls'], dataDir: string): Promis
   const { certificate } = tls
   if (certificate.kind === 'files')
     return {
-      certificate: readFileSync(certificate.certFile, 'utf8'),
-      key: readFileSync(certificate.keyFile, 'utf8'),
+      certificate: readRegularFile(certificate.certFile).toString(),
+      key: readRegularFile(certificate.keyFile).toString(),
     }
   const { readSaved, tlsFolder } = await import('../tls/tls.ts')
   return readSaved(tlsFolder(dataDir))?.pair

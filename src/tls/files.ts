@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { minuteMs, secondMs } from '../shared/durations.ts'
 import { isRecord } from '../shared/json.ts'
+import { readRegularFile } from '../shared/regular-file.ts'
 import { endedGraceMs, inspectPair, type InspectedPair, type PairFault } from './pair.ts'
 import type { CertificateSource, SourceNeeds } from './source.ts'
 
@@ -83,7 +83,7 @@ export function openFiles(
 
 function readFile(path: string): { path: string; bytes: Uint8Array } | PairFault {
   try {
-    return { path, bytes: readFileSync(path) }
+    return { path, bytes: readRegularFile(path) }
   } catch (error) {
     return readFault(path, isRecord(error) && typeof error.code === 'string' ? error.code : 'unknown error')
   }
