@@ -112,10 +112,11 @@ function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: Pr
         const type = textAt(event, 'event_type')
         if (messageId === undefined || type === undefined) return unreadable
         const ids = { messageId, requestId: null }
-        if (type === 'verify.sent') return receiptResult(ids, 'sent')
-        if (type === 'verify.delivered') return receiptResult(ids, 'delivered')
-        if (type !== 'verify.failed') return noReceipt
         const status = textAt(event, 'payload', 'delivery_status') ?? type
+        if (type === 'verify.delivered') return receiptResult(ids, 'delivered')
+        // Unconfirmed: nothing says whether it arrived, so no other message is sent for it.
+        if (type === 'verify.sent' || status === 'delivery_unconfirmed') return receiptResult(ids, 'sent')
+        if (type !== 'verify.failed') return noReceipt
         return receiptResult(ids, 'undelivered', createFailure('unknown', status))
       },
     }),
@@ -124,7 +125,7 @@ function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: Pr
 
 const readCode = ({ text }: HttpResponse) => textAt(parseJson(text), 'errors', 0, 'code')
 
-/** Refusals by the profile's limits, which the documents name without their codes. */
+/** Refusals by the profile's limits, which the documents name without their codes. That of messages for spending is answered 429. */
 function readLimit(response: HttpResponse): SendOutcome | undefined {
   const error = valueAt(parseJson(response.text), 'errors', 0)
   const words = `${textAt(error, 'title') ?? ''} ${textAt(error, 'detail') ?? ''}`
@@ -140,6 +141,6 @@ function readResponse(response: HttpResponse): SendOutcome {
     const id = textAt(parseJson(response.text), 'data', 'id')
     return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
   }
-  const limit = response.status < 500 && response.status !== 429 ? readLimit(response) : undefined
+  const limit = response.status < 500 ? readLimit(response) : undefined
   return limit ?? outcomeFromErrorCode(response, readCode(response), codes)
 }

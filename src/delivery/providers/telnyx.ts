@@ -26,10 +26,10 @@ import {
   type SettingValues,
 } from '../kit/provider-kinds.ts'
 import { omitNullish } from '../kit/message-fields.ts'
-import { accepted, uncertain } from '../kit/provider.ts'
+import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 
-/** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes */
+/** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes and https://developers.telnyx.com/docs/messaging/messages/error-codes */
 const codes: CodeTable = {
   10001: 'invalid_number',
   10002: 'invalid_number',
@@ -154,7 +154,10 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   if (response.status < 200 || response.status > 299) {
-    return outcomeFromErrorCode(response, textAt(body, 'errors', 0, 'code'), codes)
+    const code = textAt(body, 'errors', 0, 'code')
+    // A spend limit is answered 429 too, and lasts until midnight.
+    if (code === '40333') return refused(createFailure('no_credit', code))
+    return outcomeFromErrorCode(response, code, codes)
   }
   const id = textAt(body, 'data', 'id')
   // Not a documented response: it is not from Telnyx, or its format has changed and the message was accepted.

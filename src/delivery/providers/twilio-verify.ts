@@ -62,7 +62,9 @@ const codes: CodeTable = {
   60223: 'sender_invalid', // the channel is disabled
   60238: 'geo_blocked', // a review of the account, or a sanctioned country
   60410: 'blocked_by_carrier', // Fraud Guard
+  60412: 'blocked_by_carrier', // Fraudulent Signup Prevention
   60413: 'blocked_by_carrier', // Device Intelligence
+  60436: 'invalid_number',
   60605: 'geo_blocked', // Verify Geo-Permissions
 }
 

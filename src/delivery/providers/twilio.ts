@@ -100,13 +100,17 @@ const codes: CodeTable = {
   30007: 'content_blocked',
   30008: 'unknown',
   30022: 'throttled',
+  30032: 'sender_invalid', // a toll-free number that is not verified
   30034: 'sender_invalid', // not registered for A2P 10DLC
   30036: 'unreachable', // the validity period ended
-  30450: 'blocked_by_carrier', // fraud protection; not observed on a live account
+  // SMS Pumping Protection; neither was observed on a live account.
+  30450: 'blocked_by_carrier',
+  30453: 'blocked_by_carrier',
   63003: ['invalid_number', { at: 'route' }], // not on WhatsApp
   63016: 'content_blocked', // free-form text outside the 24-hour window
   63018: 'throttled',
   63024: ['invalid_number', { at: 'route' }], // not on WhatsApp
+  63038: 'throttled', // messages of the account in 24 hours
 }
 
 /**

@@ -4,6 +4,7 @@ import { telnyxVerify } from '../../../src/delivery/providers/telnyx-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startTelnyxVerify, verifyProfileId } from '../../helpers/carriers/telnyx-verify-server.ts'
 import { testClock } from '../../helpers/clock.ts'
+import { startProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
@@ -28,6 +29,14 @@ const send = async () => {
   const outcome = await sendTo(provider)
   return outcome.kind === 'accepted' ? (outcome.messageId ?? '') : ''
 }
+
+test.each([400, 429])('a spend limit with HTTP %i is taken for missing credit', async (status) => {
+  const api = startProviderApi(telnyxVerify, settings)
+  const detail = 'The daily spend limit configured on this profile has been reached'
+  api.setResponse(status, { errors: [{ code: '40333', title: 'Spend limit reached', detail }] })
+  expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: 'no_credit' } })
+  await api.stop()
+})
 
 describe('a message', () => {
   test.each([
@@ -104,8 +113,10 @@ describe('a receipt', () => {
   test.each([
     ['verify.sent', 'sent', 'sent'],
     ['verify.delivered', 'delivered', 'delivered'],
-    ['verify.failed', 'failed', 'undelivered'],
-  ])('of %s is %s', async (type, deliveryStatus, status) => {
+    ['verify.failed', 'delivery_failed', 'undelivered'],
+    ['verify.failed', 'sending_failed', 'undelivered'],
+    ['verify.failed', 'delivery_unconfirmed', 'sent'],
+  ])('of %s, %s is %s', async (type, deliveryStatus, status) => {
     expect(await readCallback(provider, callback(type, deliveryStatus))).toMatchObject({
       kind: 'receipts',
       receipts: [{ messageId: 'v1', status }],

@@ -60,6 +60,7 @@ describe('sending by Telnyx', () => {
     [400, '40305', 'sender_invalid', 'route', true],
     [401, '10009', 'auth_failed', 'account', true],
     [403, '20100', 'no_credit', 'account', true],
+    [429, '40333', 'no_credit', 'account', true],
     [400, '40318', 'throttled', 'route', false],
     [500, '10007', 'provider_down', 'route', false],
     [503, '40310', 'provider_down', 'route', false],

@@ -3,6 +3,7 @@ import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { twilioVerify } from '../../../src/delivery/providers/twilio-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startTwilioVerify, verifyServiceSid } from '../../helpers/carriers/twilio-verify-server.ts'
+import { startProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { createOutcomeReport, longTimeout, makeProvider, sendTo } from '../../helpers/provider-server.ts'
 
@@ -25,6 +26,17 @@ const send = async (code = '482913') => {
   const outcome = await sendTo(provider, { code })
   return outcome.kind === 'accepted' ? (outcome.messageId ?? '') : ''
 }
+
+test.each([
+  [403, 60410, 'blocked_by_carrier'],
+  [403, 60412, 'blocked_by_carrier'],
+  [400, 60436, 'invalid_number'],
+])('HTTP %i with code %i is %s', async (status, code, failureClass) => {
+  const api = startProviderApi(twilioVerify, settings)
+  api.setResponse(status, { code })
+  expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: failureClass } })
+  await api.stop()
+})
 
 describe('a message', () => {
   test('is posted as the OpenAPI document has it, with the own code and the language', async () => {

@@ -217,6 +217,9 @@ describe('a receipt', () => {
     ['undelivered', '30005', 'unreachable', 'number', true],
     ['failed', '30007', 'content_blocked', 'route', true],
     ['failed', '30002', 'auth_failed', 'account', true],
+    ['undelivered', '30032', 'sender_invalid', 'route', true],
+    ['undelivered', '30450', 'blocked_by_carrier', 'message', true],
+    ['undelivered', '30453', 'blocked_by_carrier', 'message', true],
     ['failed', '77777', 'unknown', 'route', false],
   ])('of %s with %s says %s', async (MessageStatus, ErrorCode, failureClass, at, permanent) => {
     const result = await readCallback(provider, signed({ ...fields, MessageStatus, ErrorCode }))
