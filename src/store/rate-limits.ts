@@ -7,12 +7,10 @@ import { createRateLimitRows } from './rate-limit-rows.ts'
 export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
   if (!database.memory) return createRateLimitRows(database, executor, database.admissionTable)
   const { admissions, refresh } = database.memory
-  const isReader = executor === database.read
-  const view = isReader ? admissions.committed : admissions.uncommitted
   return {
     usage(limit, now) {
-      if (isReader) refresh()
-      return measure(view(limit.subject, limit.policy), limit, now)
+      if (executor === database.read) refresh()
+      return measure(admissions.find(limit.subject, limit.policy), limit, now)
     },
     insert(list) {
       for (const admission of list) admissions.insert(admission)

@@ -141,7 +141,8 @@ export const sabotages: readonly Sabotage[] = [
         'if (changes.length === 0) return\n      let base',
         'if (changes.length >= 0) return\n      let base',
       ],
-      ['admissions of a rolled back batch stay', 'changes = []\n      pending = new Map()', 'changes = []'],
+      ['admissions of a rolled back batch stay', 'if (at !== undefined) times.pop()', ''],
+      ['admissions that a rolled back batch replaced are lost', 'times.push(...replaced)', ''],
       ['admissions are not read at a start', 'if (isCurrent) return', 'return'],
       [
         'the newest row is deleted too',

@@ -1,17 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { Admissions } from '../../domain/model/rate-limit.ts'
-import { storedPolicies, type NewAdmission, type StoredPolicy } from '../../domain/model/rate-limit.ts'
-import {
-  admissionAt,
-  count,
-  countUntil,
-  dropExpired,
-  emptyWindow,
-  timeAt,
-  total,
-  type PendingWindow,
-  type Window,
-} from './sqlite-admission-window.ts'
+import type { Admission, Admissions, NewAdmission, StoredPolicy } from '../../domain/model/rate-limit.ts'
+import { storedPolicies } from '../../domain/model/rate-limit.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import type { World } from '../../world/world.ts'
@@ -19,19 +8,19 @@ import type { World } from '../../world/world.ts'
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
 const pruneEvery = 32
 const prunedRows = 64
+/** Expired admissions that a limiter keeps at least, so that few arrays are moved. */
+const expiredKept = 64
 
 /** A change of the running batch. `at` is undefined if all admissions are forgotten. */
-type Change = { key: number; at: number | undefined; expiredUntil: number }
-
-/** Finds the admissions of a limiter: with the changes of the running batch, or only what is committed. */
-export type AdmissionView = (subject: string, policy: StoredPolicy) => Admissions
+type Change = { key: number; at: number | undefined; expiredUntil: number; replaced: readonly number[] }
 
 export type AdmissionLog = ReturnType<typeof createAdmissionLog>
 
 /**
  * Creates the sliding-window log of admissions on SQLite: in memory, because one row per call would be half of what a
  * call writes. The table `admission_batches` is the redo log from which the memory is rebuilt: one row for each batch
- * of transactions, replayed at the first use and after another process has committed.
+ * of transactions, replayed at the first use and after another process has committed. Changes of the running batch are in
+ * the memory at once, also for readers, and are undone if it is rolled back.
  *
  * `entries` is a JSON array: a base time, then a pair of numbers for each change. The first is the short id of the
  * subject × 4 + the place of the policy in `storedPolicies`, the second the time of the admission less the base. It
@@ -44,15 +33,14 @@ export function createAdmissionLog(
   toNumber: (subject: string) => number,
   { onBroken }: Pick<World, 'onBroken'>,
 ) {
-  const windows = new Map<number, Window>()
-  let pending = new Map<number, PendingWindow>()
+  /** Times of the admissions by limiter, oldest first. Some of them have expired. */
+  const windows = new Map<number, number[]>()
   let changes: Change[] = []
   /** Newest row that `windows` contains, and the one that the running batch has written. */
   let replayedSeq = 0
   let writtenSeq = 0
   let isCurrent = false
   let batches = 0
-  let sweepUntil = -Infinity
 
   // Prepared at the first use: a host command may open the database for something else.
   const statements = lazy(() => ({
@@ -78,10 +66,8 @@ export function createAdmissionLog(
       const [base = 0, ...numbers]: number[] = JSON.parse(entries)
       for (let i = 0; i + 1 < numbers.length; i += 2) {
         const key = numbers[i] ?? 0
-        const at = key < 0 ? undefined : base + (numbers[i + 1] ?? 0)
-        applyChange({ key: Math.abs(key), at, expiredUntil: -Infinity })
+        apply(Math.abs(key), key < 0 ? undefined : base + (numbers[i + 1] ?? 0))
       }
-      applyPending()
       replayedSeq = seq
     }
     isCurrent = true
@@ -90,54 +76,29 @@ export function createAdmissionLog(
   const toKey = (subject: string, policy: StoredPolicy) =>
     toNumber(subject) * 4 + storedPolicies.indexOf(policy)
 
-  function note(change: Change) {
-    changes.push(change)
-    applyChange(change)
+  function timesOf(key: number): number[] {
+    let times = windows.get(key)
+    if (!times) windows.set(key, (times = []))
+    return times
   }
 
-  function applyChange({ key, at, expiredUntil }: Change) {
-    let window = pending.get(key)
-    if (!window) pending.set(key, (window = { kept: count(windows.get(key)), added: [], expiredUntil }))
-    const { added } = window
-    if (at === undefined) {
-      window.kept = 0
-      window.added = []
-      return
-    }
-    while ((added.at(-1) ?? at) > at) added.pop()
-    if (added.length === 0) {
-      const committed = windows.get(key) ?? emptyWindow
-      while (window.kept > 0 && timeAt(committed, window.kept - 1) > at) window.kept--
-    }
-    added.push(at)
-    window.expiredUntil = expiredUntil
+  /** Adds an admission, which replaces later ones; without a time, forgets all. @returns the times of those that go */
+  function apply(key: number, at: number | undefined): number[] {
+    const times = timesOf(key)
+    const replaced = times.splice(at === undefined ? 0 : countUntil(times, at))
+    if (at !== undefined) times.push(at)
+    return replaced
   }
 
-  /** Takes the pending changes over into `windows`. */
-  function applyPending() {
-    for (const [key, { kept, added, expiredUntil }] of pending) {
-      let window = windows.get(key)
-      if (!window) windows.set(key, (window = { times: [], head: 0, firstSeq: 1 }))
-      window.times.length = window.head + kept
-      for (const at of added) window.times.push(at)
-      dropExpired(window, expiredUntil)
-      if (count(window) === 0) windows.delete(key)
-    }
-    pending.clear()
-  }
+  const change = (key: number, at: number | undefined, expiredUntil = -Infinity) =>
+    void changes.push({ key, at, expiredUntil, replaced: apply(key, at) })
 
-  const view =
-    (changesOf: (key: number) => PendingWindow | undefined): AdmissionView =>
-    (subject, policy) => {
-      catchUp()
-      const key = toKey(subject, policy)
-      const window = windows.get(key) ?? emptyWindow
-      const changes = changesOf(key)
-      return {
-        newest: (until) => admissionAt(window, changes, countUntil(window, changes, until) - 1),
-        oldestAfter: (after, skip) => admissionAt(window, changes, countUntil(window, changes, after) + skip),
-      }
-    }
+  function dropExpired(key: number, until: number) {
+    const times = timesOf(key)
+    const expired = countUntil(times, until)
+    if (expired === times.length) windows.delete(key)
+    else if (expired >= expiredKept && expired * 2 >= times.length) times.splice(0, expired)
+  }
 
   const participant: TransactionParticipant = {
     countPending: () => changes.length,
@@ -160,23 +121,19 @@ export function createAdmissionLog(
     },
 
     onCommit() {
-      if (changes.length > 0) {
-        changes = []
-        applyPending()
-        replayedSeq = writtenSeq
-      }
-      if (sweepUntil === -Infinity) return
-      for (const [key, window] of windows) {
-        dropExpired(window, sweepUntil)
-        if (count(window) === 0) windows.delete(key)
-      }
-      sweepUntil = -Infinity
+      if (changes.length === 0) return
+      for (const { key, expiredUntil } of changes) dropExpired(key, expiredUntil)
+      changes = []
+      replayedSeq = writtenSeq
     },
 
     onRollback() {
+      for (const { key, at, replaced } of changes.toReversed()) {
+        const times = timesOf(key)
+        if (at !== undefined) times.pop()
+        times.push(...replaced)
+      }
       changes = []
-      pending = new Map()
-      sweepUntil = -Infinity
     },
 
     onForeignCommit() {
@@ -186,26 +143,28 @@ export function createAdmissionLog(
 
   return {
     participant,
-    committed: view(() => undefined),
-    /** For the running batch. */
-    uncommitted: view((key) => pending.get(key)),
+
+    /** Finds the admissions of a limiter. Valid until they change. */
+    find(subject: string, policy: StoredPolicy): Admissions {
+      catchUp()
+      const times = windows.get(toKey(subject, policy)) ?? []
+      return {
+        newest: (until) => admissionAt(times, countUntil(times, until) - 1),
+        oldestAfter: (after, skip) => admissionAt(times, countUntil(times, after) + skip),
+      }
+    },
 
     insert({ subject, policy, at, expiredUntil }: NewAdmission) {
       catchUp()
       if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
-      note({ key: toKey(subject, policy), at, expiredUntil })
+      change(toKey(subject, policy), at, expiredUntil)
     },
 
-    /** Lists all committed admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
-    listCommitted(): Array<{ subject: number; policy: number; at: number; seq: number }> {
+    /** Lists all admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
+    list(): Array<{ subject: number; policy: number; at: number; seq: number }> {
       catchUp()
-      return [...windows].flatMap(([key, { times, head, firstSeq }]) =>
-        times.slice(head).map((at, index) => ({
-          subject: Math.floor(key / 4),
-          policy: key % 4,
-          at,
-          seq: firstSeq + head + index,
-        })),
+      return [...windows].flatMap(([key, times]) =>
+        times.map((at, index) => ({ subject: Math.floor(key / 4), policy: key % 4, at, seq: index + 1 })),
       )
     },
 
@@ -214,9 +173,9 @@ export function createAdmissionLog(
       let forgotten = 0
       for (const policy of storedPolicies) {
         const key = toKey(subject, policy)
-        const admissions = total(windows.get(key), pending.get(key))
-        if (admissions > 0) note({ key, at: undefined, expiredUntil: -Infinity })
-        forgotten += admissions
+        const count = windows.get(key)?.length ?? 0
+        if (count > 0) change(key, undefined)
+        forgotten += count
       }
       return forgotten
     },
@@ -224,25 +183,41 @@ export function createAdmissionLog(
     latestTimestamp(): number | undefined {
       catchUp()
       let latest: number | undefined
-      for (const { times } of windows.values()) latest = Math.max(latest ?? 0, times.at(-1) ?? 0)
+      for (const times of windows.values()) latest = Math.max(latest ?? 0, times.at(-1) ?? 0)
       return latest
     },
 
     /** As many admissions at `now` replace the later ones of each window. */
     clampToNow(now: number) {
       catchUp()
-      for (const key of new Set([...windows.keys(), ...pending.keys()])) {
-        const [window, changes] = [windows.get(key) ?? emptyWindow, pending.get(key)]
-        const later = total(window, changes) - countUntil(window, changes, now)
-        for (let i = 0; i < later; i++) note({ key, at: now, expiredUntil: -Infinity })
+      for (const [key, times] of windows) {
+        const later = times.length - countUntil(times, now)
+        for (let i = 0; i < later; i++) change(key, now)
       }
       statements().clamp.run(now)
     },
 
     deleteOldest(until: number, batchSize: number): boolean {
       catchUp()
-      sweepUntil = until
+      for (const key of windows.keys()) dropExpired(key, until)
       return statements().prune.run(until, batchSize).changes === batchSize
     },
   }
+}
+
+/** Counts the times up to one, by binary search. */
+function countUntil(times: readonly number[], until: number): number {
+  let low = 0
+  let high = times.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((times[middle] ?? 0) > until) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function admissionAt(times: readonly number[], index: number): Admission | undefined {
+  const at = times[index]
+  return at === undefined ? undefined : { at, seq: index + 1 }
 }

@@ -101,7 +101,7 @@ function describeAdmissions(
   const log = createAdmissionLog(connection, ids.toNumber, systemWorld)
   const rows = () =>
     log
-      .listCommitted()
+      .list()
       .map(({ subject, policy, at, seq }): Value[] => [
         ids.toId(subject),
         storedPolicies[policy] ?? '',

@@ -17,7 +17,7 @@ const insert = (database: Database, at: number, expiredUntil = 0) =>
   database.memory?.admissions.insert({ subject, policy, at, seq: 0, replacesLater: false, expiredUntil })
 const admit = (at: number, expiredUntil = 0) =>
   opened.database.write(async () => insert(opened.database, at, expiredUntil))
-const times = (database: Database) => database.memory?.admissions.listCommitted().map(({ at }) => at)
+const times = (database: Database) => database.memory?.admissions.list().map(({ at }) => at)
 
 test('admissions of a transaction that is rolled back are forgotten, and of the next one are not', async () => {
   const { database } = opened
@@ -29,6 +29,29 @@ test('admissions of a transaction that is rolled back are forgotten, and of the 
   await expect(failed).rejects.toThrow()
   await admit(start + 2)
   expect(times(database)).toEqual([start, start + 2])
+})
+
+test('admissions that a rolled back transaction replaced or forgot stay', async () => {
+  const { database } = opened
+  for (const later of [0, 10, 20]) await admit(start + later)
+  const changes: ReadonlyArray<() => void> = [
+    () => insert(database, start + 10),
+    () => insert(database, start + 5),
+    () => void database.memory?.admissions.forget(subject),
+  ]
+  const failed = database.write(async () => {
+    for (const change of changes) change()
+    throw new Error('fails after it wrote')
+  })
+  await expect(failed).rejects.toThrow()
+  expect(times(database)).toEqual([start, start + 10, start + 20])
+})
+
+test('expired admissions are dropped in memory, and those of the window are not', async () => {
+  const { database } = opened
+  for (let count = 1; count <= 200; count++) await admit(start + count, start + count - 10)
+  expect(times(database)?.length).toBeLessThan(100)
+  expect(times(database)?.slice(-10)).toEqual(Array.from({ length: 10 }, (_, index) => start + 191 + index))
 })
 
 test('a process reads the admissions of the one before it, and those of another one', async () => {
