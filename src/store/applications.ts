@@ -1,4 +1,4 @@
-import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import {
   listedFields,
   type Application,
@@ -11,6 +11,7 @@ import type { Developer } from '../domain/model/developer.ts'
 import { messageFields } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
+import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
@@ -34,6 +35,7 @@ export function createApplicationStore(
   sealing: Sealing,
 ): ApplicationStore {
   const { applications, deletedApplications, developers } = database.tables
+  const rows = onTable(executor, applications)
   const moveEpoch = () => database.memory?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
@@ -118,7 +120,7 @@ export function createApplicationStore(
 
   return {
     async find(developerId, id) {
-      const [application] = await executor.select().from(applications).where(byOwnerAndId(developerId, id))
+      const application = await rows.find(byOwnerAndId(developerId, id))
       return application && toApplication(application)
     },
 
@@ -129,13 +131,7 @@ export function createApplicationStore(
       return false
     },
 
-    async count(developerId) {
-      const [row] = await executor
-        .select({ count: count() })
-        .from(applications)
-        .where(eq(applications.developerId, developerId))
-      return row?.count ?? 0
-    },
+    count: (developerId) => rows.count(eq(applications.developerId, developerId)),
 
     async insert(application) {
       // Typed as a row that was read, so that the compiler finds a column without a field.
@@ -143,7 +139,7 @@ export function createApplicationStore(
         ...application,
         webhookSecret: sealing.sealText(webhookSecretColumn, application.id, application.webhookSecret),
       }
-      await executor.insert(applications).values(row)
+      await rows.insert(row)
       moveEpoch()
     },
 
@@ -161,29 +157,24 @@ export function createApplicationStore(
       // Requests do not authenticate with the webhook secret, so replacing it must not reject those in progress.
       const version = applications.credentialsVersion
       const nextVersion = replacement.type === 'webhook_secret' ? undefined : sql`${version} + 1`
-      const rotated = await executor
-        .update(applications)
-        .set({
-          ...credentialColumns(sealing, id, replacement, now),
-          credentialsVersion: nextVersion,
-          updatedAt: now,
-        })
-        .where(byOwnerAndId(developerId, id))
-        .returning({ id: applications.id })
+      const columns = credentialColumns(sealing, id, replacement, now)
+      const isRotated = await rows.updateOne(
+        { ...columns, credentialsVersion: nextVersion, updatedAt: now },
+        byOwnerAndId(developerId, id),
+      )
       moveEpoch()
-      return rotated.length === 1
+      return isRotated
     },
 
     async delete(developerId, id) {
-      const deleted = await executor.delete(applications).where(byOwnerAndId(developerId, id)).returning({
-        id: applications.id,
-        developerId: applications.developerId,
-        environment: applications.environment,
-      })
+      const [deleted] = await rows.take(byOwnerAndId(developerId, id))
       // Its requests and log entries stay listed.
-      for (const row of deleted) await executor.insert(deletedApplications).values(row)
+      if (deleted)
+        await executor
+          .insert(deletedApplications)
+          .values({ id, developerId, environment: deleted.environment })
       moveEpoch()
-      return deleted.length === 1
+      return deleted !== undefined
     },
 
     async findOwner(id) {

@@ -8,6 +8,7 @@ import type {
 } from '../domain/store/analytics.ts'
 import { keysOf } from '../shared/fields.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
 import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
 
@@ -199,10 +200,10 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
 
     async setCostCurrency({ currency, since }) {
       const value = `${currency} ${since}`
-      await executor
-        .insert(meta)
-        .values({ name: costCurrencyName, value })
-        .onConflictDoUpdate({ target: meta.name, set: { value } })
+      await onTable(executor, meta).put(
+        { name: costCurrencyName, value },
+        { target: meta.name, set: { value } },
+      )
     },
 
     async breakdown(developerId, by, { filter, ...range }) {

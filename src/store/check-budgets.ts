@@ -3,10 +3,12 @@ import type { CheckBudgetStore, OldBudgets } from '../domain/store/check-budgets
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Reads and deletes the budgets of failed checks that 0.1.0 kept per application and phone hash. */
 export function createCheckBudgetStore(database: Database, executor: QueryExecutor): CheckBudgetStore {
   const { phoneCheckBudgets: budgets, applications } = database.tables
+  const rows = onTable(executor, budgets)
   const p = sql.placeholder
   const ownedBy = (developerId: string | Placeholder) =>
     executor
@@ -36,27 +38,15 @@ export function createCheckBudgetStore(database: Database, executor: QueryExecut
     list: (old) => list({ ...ofPhone(old), developerId: old.developerId }),
 
     async delete({ developerId, phoneHashes }) {
-      const owned = ownedBy(developerId)
-      const deleted = await executor
-        .delete(budgets)
-        .where(and(inArray(budgets.appId, owned), inArray(budgets.phoneHash, [...phoneHashes])))
-        .returning({ phoneHash: budgets.phoneHash })
-      return deleted.length
+      const isOwned = inArray(budgets.appId, ownedBy(developerId))
+      return (await rows.take(and(isOwned, inArray(budgets.phoneHash, [...phoneHashes])))).length
     },
 
     isEmpty: () => andThen(findAny(), (found) => found.length === 0),
 
-    async deleteByPhone(phoneHashes) {
-      await executor.delete(budgets).where(inArray(budgets.phoneHash, [...phoneHashes]))
-    },
+    deleteByPhone: (phoneHashes) => rows.delete(inArray(budgets.phoneHash, [...phoneHashes])),
 
-    async deleteByApplication(appId) {
-      const deleted = await executor
-        .delete(budgets)
-        .where(eq(budgets.appId, appId))
-        .returning({ phoneHash: budgets.phoneHash })
-      return deleted.length
-    },
+    deleteByApplication: async (appId) => (await rows.take(eq(budgets.appId, appId))).length,
 
     deleteOldest: (until, batchSize) =>
       deleteOldestByTime(executor, budgets, budgets.refilledAt, until, batchSize),

@@ -10,7 +10,7 @@ import {
   textParam,
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { addToCounters, insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
@@ -18,7 +18,6 @@ import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
-import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { logLists, typeLists } from './engine/sqlite-list-numbers.ts'
 import { entryAdded, entryDeleted, changeOwnedLists } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
@@ -212,11 +211,10 @@ export function createEventStore(
       const filter = types && [...new Set(types)].map((type) => typeLists[type])
       const sources = await findSources({ developerId, appId, environment }, filter)
       const range = afterSeq === undefined ? { before: beforeSeq } : { after: afterSeq }
-      const page = (next: ListRange, count: number) => lists.page(sources, next, count)
       const load = (seqs: readonly number[]) => loadEntries(seqs, ids)
       // The newest entries are read again and again, older ones seldom.
       const kept = beforeSeq === undefined ? openedEntries : undefined
-      return loadListed(page, range, limit, async (seqs: number[]) => {
+      return loadListed(lists, sources, range, limit, async (seqs: number[]) => {
         const entries = kept ? await kept.get(seqs, load) : inOrder(seqs, await load(seqs), ({ seq }) => seq)
         const isOwn = entries.every((entry) => entry === undefined || entry.developerId === developerId)
         return isOwn ? entries : undefined
@@ -253,11 +251,9 @@ export function createEventStore(
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'events', until)) return true
-      const { seq, developerId, appId } = events
-      const deleted = await executor
-        .delete(events)
-        .where(areOldestByKey(executor, events, seq, events.at, until, batchSize))
-        .returning({ seq, type: columns.type, developerId, appId })
+      const { seq, developerId, appId, at } = events
+      const returned = { seq, type: columns.type, developerId, appId }
+      const deleted = await deleteOldestByKey(executor, events, { key: seq, at }, until, batchSize, returned)
       for (const row of deleted) await changeEntryLists(entryDeleted, row, row.seq)
       database.memory?.log.move()
       return deleted.length > 0

@@ -2,6 +2,7 @@ import { asc, lte } from 'drizzle-orm'
 import type { OldIdentity, OldIdentityStore } from '../domain/store/identities.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Reads and deletes the identities of 0.1.0. */
 export function createOldIdentityStore(database: Database, executor: QueryExecutor): OldIdentityStore {
@@ -9,9 +10,7 @@ export function createOldIdentityStore(database: Database, executor: QueryExecut
   const findEnvironment = createEnvironmentLookup(database, executor)
 
   return {
-    async hasAny() {
-      return (await executor.select({ id: identities.id }).from(identities).limit(1)).length > 0
-    },
+    hasAny: async () => (await onTable(executor, identities).find()) !== undefined,
 
     async take(limit) {
       const rows = await executor.select().from(identities).orderBy(asc(identities.id)).limit(limit)

@@ -4,7 +4,7 @@ import type { InboxMessage, InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
@@ -62,16 +62,12 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
     const { lists } = database
     if (!lists) return listPage(filter)
     const { developerId, since, limit, before } = filter
-    return loadListed(
-      (range, count) => lists.page({ owners: [developerId], lists: [inboxList] }, range, count),
-      { before },
-      limit,
-      async (seqs: number[]) => {
-        const rows = await listSeqs({ seqs: JSON.stringify(seqs), since })
-        // The rest is older still.
-        return rows.length === 0 ? undefined : inOrder(seqs, rows, ({ message }) => message.seq)
-      },
-    )
+    const sources = { owners: [developerId], lists: [inboxList] }
+    return loadListed(lists, sources, { before }, limit, async (seqs: number[]) => {
+      const rows = await listSeqs({ seqs: JSON.stringify(seqs), since })
+      // The rest is older still.
+      return rows.length === 0 ? undefined : inOrder(seqs, rows, ({ message }) => message.seq)
+    })
   }
 
   return {
@@ -93,10 +89,9 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
     },
 
     async deleteOldest(until, batchSize) {
-      const deleted = await executor
-        .delete(inbox)
-        .where(areOldestByKey(executor, inbox, inbox.seq, inbox.sentAt, until, batchSize))
-        .returning({ seq: inbox.seq, developerId: inbox.developerId })
+      const { seq, sentAt: at, developerId } = inbox
+      const returned = { seq, developerId }
+      const deleted = await deleteOldestByKey(executor, inbox, { key: seq, at }, until, batchSize, returned)
       noteDeletedMessages(database, deleted)
       return deleted.length > 0
     },

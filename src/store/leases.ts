@@ -2,6 +2,7 @@ import { and, eq, like, lte, sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
 import type { LeaseStore } from '../domain/store/leases.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import { transactionTime } from './transaction-time.ts'
 
 /** The lease of a node. Its owner is the node, so a process that takes the place of a lost one need not wait. */
@@ -16,6 +17,7 @@ export function createLeaseStore(
   clock: Clock | undefined,
 ): LeaseStore {
   const { leases } = database.tables
+  const rows = onTable(executor, leases)
   const now = () => transactionTime(database, executor, clock)
   const isLease = ({ name, owner, epoch }: { name: string; owner: string; epoch: number }) =>
     and(eq(leases.name, name), eq(leases.owner, owner), eq(leases.epoch, epoch))
@@ -46,11 +48,11 @@ export function createLeaseStore(
 
     async isHeld(lease) {
       await database.lock(executor, leases, leases.name, lease.name)
-      return (await executor.select({ name: leases.name }).from(leases).where(isLease(lease))).length > 0
+      return (await rows.find(isLease(lease))) !== undefined
     },
 
     async release(lease) {
-      await executor.update(leases).set({ until: 0 }).where(isLease(lease))
+      await rows.update({ until: 0 }, isLease(lease))
     },
 
     async renewNode(node, durationMs) {
@@ -61,15 +63,14 @@ export function createLeaseStore(
       const name = `pages/${node}`
       // Random, since a text that can be compressed would fit into one page.
       const owner = database.world.random(Buffer.alloc(pagesBytes)).toString('base64')
-      await executor.insert(leases).values({ name, owner, until: 0, epoch: 0 })
-      await executor.delete(leases).where(eq(leases.name, name))
+      await rows.insert({ name, owner, until: 0, epoch: 0 })
+      await rows.delete(eq(leases.name, name))
     },
 
     async deleteLostNodes() {
       const isNode = like(leases.name, `${nodePrefix}%`)
-      await executor.delete(leases).where(and(isNode, lte(leases.until, await now())))
-      const rows = await executor.select({ node: leases.owner }).from(leases).where(isNode)
-      return rows.map(({ node }) => node)
+      await rows.delete(and(isNode, lte(leases.until, await now())))
+      return (await rows.list(isNode)).map(({ owner }) => owner)
     },
   }
 }

@@ -3,6 +3,7 @@ import type { ListRule } from '../domain/model/list-rule.ts'
 import type { ListRuleStore } from '../domain/store/list-rules.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { rememberForEpoch } from './remember.ts'
 
@@ -57,13 +58,10 @@ export function createListRuleStore(
         rules: sealing.sealText('guard_rules.rules', developerId, JSON.stringify(rules)),
         nextExpiryAt: ends.length === 0 ? null : Math.min(...ends),
       }
-      await executor
-        .insert(table)
-        .values({ developerId, version: 1, ...row })
-        .onConflictDoUpdate({
-          target: table.developerId,
-          set: { ...row, version: sql`${table.version} + 1` },
-        })
+      await onTable(executor, table).put(
+        { developerId, version: 1, ...row },
+        { target: table.developerId, set: { ...row, version: sql`${table.version} + 1` } },
+      )
       database.memory?.configuration.move()
     },
 

@@ -18,7 +18,7 @@ import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
@@ -244,12 +244,8 @@ export function createOtpDeliveryStore(
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'otp_deliveries', until)) return true
-      const { requestId, createdAt } = messages
-      const deleted = await executor
-        .delete(messages)
-        .where(areOldestByKey(executor, messages, requestId, createdAt, until, batchSize))
-        .returning({ requestId })
-      return deleted.length > 0
+      const { requestId: key, createdAt: at } = messages
+      return (await deleteOldestByKey(executor, messages, { key, at }, until, batchSize, { key })).length > 0
     },
   }
 }

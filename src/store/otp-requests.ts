@@ -10,9 +10,8 @@ import {
   prepareFiltered,
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
-import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { requestsLists, statusLists } from './engine/sqlite-list-numbers.ts'
 import { changeOwnedLists, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
@@ -167,8 +166,7 @@ export function createOtpRequestStore(
       return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
     }
     const sources = await findSources({ ...owner, environment }, status && [statusLists[status]])
-    const page = (range: ListRange, count: number) => lists.page(sources, range, count)
-    return loadListed(page, { before }, limit, async (ids: string[]) => {
+    return loadListed(lists, sources, { before }, limit, async (ids: string[]) => {
       const rows = await listIds({ ...filter, ids: JSON.stringify(ids) })
       return onlyOwn(rows, owner) && inOrder(ids, rows, ({ id }) => id)
     })
@@ -250,11 +248,9 @@ export function createOtpRequestStore(
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'otp_requests', until)) return true
-      const { id, status, environment, developerId, appId } = otp
-      const deleted = await executor
-        .delete(otp)
-        .where(areOldestByKey(executor, otp, id, otp.createdAt, until, batchSize))
-        .returning({ id, status, environment, developerId, appId })
+      const { id, status, environment, developerId, appId, createdAt: at } = otp
+      const returned = { id, status, environment, developerId, appId }
+      const deleted = await deleteOldestByKey(executor, otp, { key: id, at }, until, batchSize, returned)
       for (const row of deleted) changeRequestLists(requestDeleted, row)
       return deleted.length > 0
     },

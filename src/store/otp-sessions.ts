@@ -3,7 +3,8 @@ import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -28,6 +29,7 @@ export function createOtpSessionStore(
   sealing: Sealing,
 ): OtpSessionStore {
   const { otpSessions: sessions } = database.tables
+  const rows = onTable(executor, sessions)
   const find = database.prepare(() =>
     executor
       .select()
@@ -39,48 +41,38 @@ export function createOtpSessionStore(
     async insert({ returnUrl, state, phone, locale, template, variables, ...row }) {
       const details: Details = { returnUrl, state, phone, locale, template, variables }
       const sealed = sealing.sealText(detailsColumn, row.id, JSON.stringify(details))
-      await executor.insert(sessions).values({ ...row, details: sealed })
+      await rows.insert({ ...row, details: sealed })
     },
 
     find: (id) => andThen(find({ id }), ([row]) => row && toSession(sealing, row)),
 
     async findByToken(tokenHash) {
-      const [row] = await executor.select().from(sessions).where(eq(sessions.tokenHash, tokenHash))
+      const row = await rows.find(eq(sessions.tokenHash, tokenHash))
       return row && toSession(sealing, row)
     },
 
-    async update({ id, status, requestId, sends }) {
-      await executor.update(sessions).set({ status, requestId, sends }).where(eq(sessions.id, id))
-    },
+    update: ({ id, status, requestId, sends }) =>
+      rows.update({ status, requestId, sends }, eq(sessions.id, id)),
 
     async listPhones(after, limit) {
-      const rows = await executor
+      const found = await executor
         .select()
         .from(sessions)
         .where(gt(sessions.id, after))
         .orderBy(asc(sessions.id))
         .limit(limit)
-      return rows.map((row) => {
+      return found.map((row) => {
         const { id, developerId } = row
         return { id, developerId, phone: toSession(sealing, row)?.phone ?? null }
       })
     },
 
-    async delete(id) {
-      await executor.delete(sessions).where(eq(sessions.id, id))
-    },
-
-    async deleteByRequests(requestIds) {
-      await executor.delete(sessions).where(inArray(sessions.requestId, requestIds))
-    },
+    delete: (id) => rows.delete(eq(sessions.id, id)),
+    deleteByRequests: (requestIds) => rows.delete(inArray(sessions.requestId, requestIds)),
 
     async deleteOldest(until, batchSize) {
-      const { id, createdAt } = sessions
-      const deleted = await executor
-        .delete(sessions)
-        .where(areOldestByKey(executor, sessions, id, createdAt, until, batchSize))
-        .returning({ id })
-      return deleted.length > 0
+      const { id: key, createdAt: at } = sessions
+      return (await deleteOldestByKey(executor, sessions, { key, at }, until, batchSize, { key })).length > 0
     },
   }
 }

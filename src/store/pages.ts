@@ -2,13 +2,15 @@ import { eq } from 'drizzle-orm'
 import { defaultPage } from '../domain/model/application-page.ts'
 import type { PageStore } from '../domain/store/pages.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Stores the ready pages of applications. */
 export function createPageStore(database: Database, executor: QueryExecutor): PageStore {
   const { applicationPages: pages } = database.tables
+  const rows = onTable(executor, pages)
   return {
     async find(appId) {
-      const [row] = await executor.select().from(pages).where(eq(pages.appId, appId))
+      const row = await rows.find(eq(pages.appId, appId))
       if (!row) return defaultPage
       const { enabled, name, logo, colour, returnOrigins } = row
       return { enabled: enabled === 1, name, logo, colour, returnOrigins: returnOrigins ?? [] }
@@ -22,10 +24,7 @@ export function createPageStore(database: Database, executor: QueryExecutor): Pa
         colour,
         returnOrigins: returnOrigins.length === 0 ? null : returnOrigins,
       }
-      await executor
-        .insert(pages)
-        .values({ appId, ...values })
-        .onConflictDoUpdate({ target: pages.appId, set: values })
+      await rows.put({ appId, ...values }, { target: pages.appId, set: values })
     },
   }
 }

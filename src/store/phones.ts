@@ -13,7 +13,6 @@ import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
-import type { ListRange } from './engine/sqlite-list-pages.ts'
 import { userLists } from './engine/sqlite-list-numbers.ts'
 import { changeOwnedLists, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
@@ -93,10 +92,8 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       const byIdentity = (a: PhoneRow, b: PhoneRow) => ((a.identityId ?? '') < (b.identityId ?? '') ? 1 : -1)
       return pages.flat().toSorted(byIdentity).slice(0, limit)
     }
-    const numbers = wanted.map((one) => userLists[one])
-    const page = (range: ListRange, count: number) =>
-      lists.page({ owners: [developerId], lists: numbers }, range, count)
-    return loadListed(page, { before }, limit, async (keys: string[]) => {
+    const sources = { owners: [developerId], lists: wanted.map((one) => userLists[one]) }
+    return loadListed(lists, sources, { before }, limit, async (keys: string[]) => {
       const rows = await listSlots({ slots: JSON.stringify(keys.map(userSlot)) })
       return inOrder(keys, rows, ({ identityId, key }) => userKey(identityId ?? '', key))
     })

@@ -3,7 +3,8 @@ import { andThen } from '../domain/model/awaitable.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -25,22 +26,19 @@ export function createRelayedMessageStore(
   sealing: Sealing,
 ): RelayedMessageStore {
   const { relayedMessages: messages } = database.tables
+  const rows = onTable(executor, messages)
   const find = database.prepare(() =>
     executor
       .select()
       .from(messages)
       .where(eq(messages.id, sql.placeholder('id'))),
   )
-  const open = <T extends { id: string; phone: string }>(row: T): T => ({
-    ...row,
-    phone: sealing.openPhone(phoneColumn, row.id, row.phone),
-  })
 
   return {
     async insert(message) {
       const phone = sealing.sealPhone(phoneColumn, message.id, message.phone)
       const clientIp = sealing.sealText(addressColumn, message.id, message.clientIp)
-      await executor.insert(messages).values({ ...message, phone, clientIp })
+      await rows.insert({ ...message, phone, clientIp })
     },
 
     async findForReceipt(provider, { messageId, requestId }) {
@@ -65,31 +63,24 @@ export function createRelayedMessageStore(
     find: (id) => andThen(find({ id }), ([row]) => row && toRelayedMessage(sealing, row)),
 
     async update({ id, status, messageId, outcome, chargedPrice }) {
-      const changed = { status, messageId, outcome, chargedPrice }
-      await executor.update(messages).set(changed).where(eq(messages.id, id))
+      await rows.update({ status, messageId, outcome, chargedPrice }, eq(messages.id, id))
     },
 
     async listPhones(after, limit) {
-      const rows = await executor
+      const found = await executor
         .select({ id: messages.id, developerId: messages.developerId, phone: messages.phone })
         .from(messages)
         .where(gt(messages.id, after))
         .orderBy(asc(messages.id))
         .limit(limit)
-      return rows.map(open)
+      return found.map((row) => ({ ...row, phone: sealing.openPhone(phoneColumn, row.id, row.phone) }))
     },
 
-    async delete(id) {
-      await executor.delete(messages).where(eq(messages.id, id))
-    },
+    delete: (id) => rows.delete(eq(messages.id, id)),
 
     async deleteOldest(until, batchSize) {
-      const { id, createdAt } = messages
-      const deleted = await executor
-        .delete(messages)
-        .where(areOldestByKey(executor, messages, id, createdAt, until, batchSize))
-        .returning({ id })
-      return deleted.length > 0
+      const { id: key, createdAt: at } = messages
+      return (await deleteOldestByKey(executor, messages, { key, at }, until, batchSize, { key })).length > 0
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { withoutMessageIds } from '../domain/model/attempt-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
@@ -23,6 +24,7 @@ export function createRetentionStore(
     webhookDeliveries: deliveries,
     webhookAttempts: attempts,
   } = database.tables
+  const scans = onTable(executor, checkpoints)
   const p = sql.placeholder
 
   // Prepared because one transaction runs them a hundred times while requests wait.
@@ -63,17 +65,9 @@ export function createRetentionStore(
   return {
     preparePartition: async (now) => (await database.partitions?.prepareNext(executor, now)) ?? false,
 
-    async checkpoint(scan) {
-      const [row] = await executor.select().from(checkpoints).where(eq(checkpoints.scan, scan))
-      return row?.checkpoint
-    },
-
-    async setCheckpoint(scan, checkpoint) {
-      await executor
-        .insert(checkpoints)
-        .values({ scan, checkpoint })
-        .onConflictDoUpdate({ target: checkpoints.scan, set: { checkpoint } })
-    },
+    checkpoint: async (scan) => (await scans.find(eq(checkpoints.scan, scan)))?.checkpoint,
+    setCheckpoint: async (scan, checkpoint) =>
+      void (await scans.put({ scan, checkpoint }, { target: checkpoints.scan, set: { checkpoint } })),
 
     async listRequests(after, before, limit) {
       const rows = await executor
@@ -142,10 +136,8 @@ export function createRetentionStore(
     },
 
     async clearResponses(from, to) {
-      await executor
-        .update(attempts)
-        .set({ body: null })
-        .where(and(between(attempts.deliveryId, from, to), isNotNull(attempts.body)))
+      const hasBody = and(between(attempts.deliveryId, from, to), isNotNull(attempts.body))
+      await onTable(executor, attempts).update({ body: null }, hasBody)
     },
 
     async findResponseBatchEnd(after, before, limit) {
@@ -184,11 +176,10 @@ export function createRetentionStore(
       }))
     },
 
-    async deleteIdempotencyResult({ caller, route, key }) {
+    deleteIdempotencyResult({ caller, route, key }) {
       const keys = idempotencyKeys
-      await executor
-        .delete(keys)
-        .where(and(eq(keys.caller, caller), eq(keys.route, route), eq(keys.key, key)))
+      const isResult = and(eq(keys.caller, caller), eq(keys.route, route), eq(keys.key, key))
+      return onTable(executor, keys).delete(isResult)
     },
   }
 }

@@ -2,10 +2,12 @@ import { and, asc, eq } from 'drizzle-orm'
 import type { MessageTemplate } from '../domain/model/message-template.ts'
 import type { TemplateStore } from '../domain/store/templates.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 
 /** Stores the templates of applications. */
 export function createTemplateStore(database: Database, executor: QueryExecutor): TemplateStore {
   const { applicationTemplates: templates } = database.tables
+  const rows = onTable(executor, templates)
   const byName = (appId: string, name: string) => and(eq(templates.appId, appId), eq(templates.name, name))
 
   const toTemplate = ({
@@ -25,31 +27,20 @@ export function createTemplateStore(database: Database, executor: QueryExecutor)
   })
 
   return {
-    async list(appId) {
-      const rows = await executor
-        .select()
-        .from(templates)
-        .where(eq(templates.appId, appId))
-        .orderBy(asc(templates.name))
-      return rows.map(toTemplate)
-    },
+    list: async (appId) => (await rows.list(eq(templates.appId, appId), asc(templates.name))).map(toTemplate),
 
     async find(appId, name) {
-      const [row] = await executor.select().from(templates).where(byName(appId, name))
+      const row = await rows.find(byName(appId, name))
       return row && toTemplate(row)
     },
 
     async save(appId, { name, texts, createdAt, updatedAt }) {
       const textByLocale = Object.fromEntries(texts.map(({ locale, text }) => [locale, text]))
       const values = { texts: JSON.stringify(textByLocale), updatedAt }
-      await executor
-        .insert(templates)
-        .values({ appId, name, createdAt, ...values })
-        .onConflictDoUpdate({ target: [templates.appId, templates.name], set: values })
+      const target = [templates.appId, templates.name]
+      await rows.put({ appId, name, createdAt, ...values }, { target, set: values })
     },
 
-    async delete(appId, name) {
-      await executor.delete(templates).where(byName(appId, name))
-    },
+    delete: (appId, name) => rows.delete(byName(appId, name)),
   }
 }

@@ -3,12 +3,11 @@ import { lowestId } from '../domain/model/ids.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { webhookDeliveryStatuses, type SentRequest } from '../domain/model/webhook-delivery.ts'
 import { eventKinds } from '../shared/event-kinds.ts'
-import type { ListRange } from './engine/sqlite-list-pages.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
-import { areOldestByKey } from './engine/delete-oldest.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
 import { deliveryList } from './engine/sqlite-list-numbers.ts'
 import { changeDeliveryLists } from './list-changes.ts'
@@ -93,12 +92,16 @@ export function createWebhookDeliveryStore(
     const statuses = status === undefined ? webhookDeliveryStatuses : [status]
     const types = type === undefined ? deliveryTypes : [type]
     const numbers = statuses.flatMap((one) => types.map((other) => deliveryList(one, other)))
-    const page = (range: ListRange, count: number) =>
-      lists.page({ owners: [endpointId], lists: numbers }, range, count)
-    return loadListed(page, { before }, limit, async (ids: string[]) => {
-      const rows = await listIds({ ids: JSON.stringify(ids), status })
-      return inOrder(ids, rows, ({ id }) => id)
-    })
+    return loadListed(
+      lists,
+      { owners: [endpointId], lists: numbers },
+      { before },
+      limit,
+      async (ids: string[]) => {
+        const rows = await listIds({ ids: JSON.stringify(ids), status })
+        return inOrder(ids, rows, ({ id }) => id)
+      },
+    )
   }
 
   return {
@@ -237,11 +240,16 @@ export function createWebhookDeliveryStore(
 
     async deleteOldest(until, batchSize) {
       if (await database.partitions?.dropOldest(executor, 'webhook_deliveries', until)) return true
-      const { id, endpointId, type, status, createdAt } = deliveries
-      const deleted = await executor
-        .delete(deliveries)
-        .where(areOldestByKey(executor, deliveries, id, createdAt, until, batchSize))
-        .returning({ id, endpointId, type, status })
+      const { id, endpointId, type, status, createdAt: at } = deliveries
+      const returned = { id, endpointId, type, status }
+      const deleted = await deleteOldestByKey(
+        executor,
+        deliveries,
+        { key: id, at },
+        until,
+        batchSize,
+        returned,
+      )
       for (const row of deleted) changeDeliveryLists(database, row, { from: [row.status], to: undefined })
       return deleted.length > 0
     },

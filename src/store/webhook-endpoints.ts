@@ -1,7 +1,8 @@
-import { and, count, desc, eq, getTableColumns, isNotNull, lt, lte } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNotNull, lt, lte } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
 import type { Sealing } from './engine/sealing.ts'
+import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { openWebhookSecret } from './applications.ts'
@@ -16,6 +17,7 @@ export function createWebhookEndpointStore(
   onDelivery: () => void,
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
+  const rows = onTable(executor, endpoints)
   const moveEpoch = () => database.memory?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
@@ -88,29 +90,20 @@ export function createWebhookEndpointStore(
     list: async (query) => (await list(query)).map(parseRow),
 
     subscribers: rememberForEpoch(database, executor, (appId) =>
-      andThen(subscribers({ appId }), (rows) => rows.map(parseSubscriber)),
+      andThen(subscribers({ appId }), (found) => found.map(parseSubscriber)),
     ),
 
     subscribersOfDeveloper: rememberForEpoch(database, executor, (developerId) =>
-      andThen(subscribersOfDeveloper({ developerId }), (rows) => rows.map(parseSubscriber)),
+      andThen(subscribersOfDeveloper({ developerId }), (found) => found.map(parseSubscriber)),
     ),
 
     async lockApplication(developerId, appId) {
       await database.lock(executor, applications, applications.id, appId)
-      const rows = await executor
-        .select({ id: applications.id })
-        .from(applications)
-        .where(and(eq(applications.id, appId), eq(applications.developerId, developerId)))
-      return rows.length === 1
+      const isOwn = and(eq(applications.id, appId), eq(applications.developerId, developerId))
+      return (await onTable(executor, applications).find(isOwn)) !== undefined
     },
 
-    async count(appId) {
-      const [row] = await executor
-        .select({ count: count() })
-        .from(endpoints)
-        .where(eq(endpoints.appId, appId))
-      return row?.count ?? 0
-    },
+    count: (appId) => rows.count(eq(endpoints.appId, appId)),
 
     async insert(endpoint) {
       const { id, events, headers } = endpoint
@@ -145,12 +138,12 @@ export function createWebhookEndpointStore(
     },
 
     async listDisabled() {
-      const rows = await executor
+      const found = await executor
         .select({ id: endpoints.id, reason: endpoints.disabledReason })
         .from(endpoints)
         .where(and(eq(endpoints.status, 'disabled'), isNotNull(endpoints.disabledReason)))
         .orderBy(endpoints.id)
-      return rows.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }]))
+      return found.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }]))
     },
 
     async findOwner(id) {
@@ -162,26 +155,20 @@ export function createWebhookEndpointStore(
     },
 
     async disable(id, disabledReason, failingSinceBefore, now) {
-      const disabled = await executor
-        .update(endpoints)
-        .set({ status: 'disabled', disabledReason, updatedAt: now })
-        .where(
-          and(
-            eq(endpoints.id, id),
-            eq(endpoints.status, 'enabled'),
-            failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
-          ),
-        )
-        .returning({ id: endpoints.id })
+      const isDisabled = await rows.updateOne(
+        { status: 'disabled', disabledReason, updatedAt: now },
+        and(
+          eq(endpoints.id, id),
+          eq(endpoints.status, 'enabled'),
+          failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
+        ),
+      )
       moveEpoch()
-      return disabled.length === 1
+      return isDisabled
     },
 
     async delete(developerId, id) {
-      const deleted = await executor
-        .delete(endpoints)
-        .where(byOwnerAndId(developerId, id))
-        .returning({ id: endpoints.id })
+      const deleted = await rows.take(byOwnerAndId(developerId, id))
       moveEpoch()
       return deleted.length === 1
     },

@@ -34,17 +34,25 @@ export async function deleteOldestByTime(
 }
 
 /**
- * Condition of the oldest rows of a table whose keys are in time order, which needs no index on the time: looks at the
- * first `batchSize` keys.
+ * Deletes the oldest rows of a table whose keys are in time order, which needs no index on the time: looks at the first
+ * `batchSize` keys.
+ *
+ * @param columns the table's key and its time in milliseconds
+ * @param until rows after this time stay
+ * @returns the columns `returned` of the deleted rows; none if there are no more to delete
  */
-export function areOldestByKey(
+export async function deleteOldestByKey<C extends Record<string, SQLiteColumn | SQL>>(
   executor: QueryExecutor,
   table: SQLiteTable,
-  key: SQLiteColumn,
-  timeColumn: SQLiteColumn,
+  { key, at }: { key: SQLiteColumn; at: SQLiteColumn },
   until: number,
   batchSize: number,
-): SQL | undefined {
+  returned: C,
+) {
   const oldest = executor.select({ key }).from(table).orderBy(asc(key)).limit(batchSize).as('oldest')
-  return and(inArray(key, executor.select({ key: oldest.key }).from(oldest)), lte(timeColumn, until))
+  const isOldest = inArray(key, executor.select({ key: oldest.key }).from(oldest))
+  return executor
+    .delete(table)
+    .where(and(isOldest, lte(at, until)))
+    .returning(returned)
 }

@@ -1,13 +1,14 @@
-import type { ListKey, ListRange } from './sqlite-list-pages.ts'
+import type { ListKey, ListRange, ListSources } from './sqlite-list-pages.ts'
+import type { Lists } from './sqlite-lists.ts'
 
 /**
- * Loads the first rows of a list that match.
+ * Loads the first rows of lists that match.
  *
- * @param page reads a page of keys
  * @param load loads the rows of keys that exist and match, as `inOrder` returns them; undefined ends the list
  */
 export async function loadListed<K extends ListKey, R>(
-  page: (range: ListRange, limit: number) => ListKey[],
+  lists: Pick<Lists, 'page'>,
+  sources: ListSources,
   range: ListRange,
   limit: number,
   load: (keys: K[]) => Promise<ReadonlyArray<R | undefined> | undefined>,
@@ -16,7 +17,7 @@ export async function loadListed<K extends ListKey, R>(
   let next = range
   for (;;) {
     // A list has numbers or texts.
-    const keys = page(next, limit) as K[]
+    const keys = lists.page(sources, next, limit) as K[]
     const last = keys.at(-1)
     if (last === undefined) return rows
     const found = await load(keys)
