@@ -1,5 +1,5 @@
 import type { Keys } from '../model/keys.ts'
-import { sealedTables } from '../store/sealing.ts'
+import { sealedTables } from '../model/sealed-tables.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyWalk } from './key-walks.ts'
 import type { PurgeThrottle } from './retention.ts'

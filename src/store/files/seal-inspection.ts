@@ -1,9 +1,11 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { sealedTables } from '../../domain/model/sealed-tables.ts'
 import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
 import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
 import { openReadonly } from './open-readonly.ts'
+import { primaryKey } from '../engine/primary-key.ts'
 
 /** How far a database is sealed. */
 export type SealInspection = {
@@ -22,51 +24,30 @@ export type SealInspection = {
 /** Rows per column that are decrypted: enough to find a wrong key at once, and a fraction of a second. */
 const checkedRowsMax = 10_000
 
-type SealedValue = { table: string; column: string; name: SealedColumn; row: string; order: string }
-
-/** Sealed columns, with an expression for the row in the associated data, and the order from new to old. */
-const sealedValues: readonly SealedValue[] = [
-  sealedValue('applications.webhook_secret', 'id', 'id desc'),
-  sealedValue('webhook_endpoints.headers', 'id', 'id desc'),
-  sealedValue('idempotency_keys.answer', `caller || char(10) || route || char(10) || key`, 'created_at desc'),
-  sealedValue('webhook_attempts.body', `delivery_id || ' ' || number`, 'delivery_id desc'),
-  sealedValue('phones.phone', 'phone_hash', 'last_sent_at desc'),
-  sealedValue('relayed_messages.phone', 'id', 'id desc'),
-  sealedValue('relayed_messages.client_ip', 'id', 'id desc'),
-  sealedValue('guard_rules.rules', 'developer_id', 'developer_id desc'),
-  sealedValue('otp_requests.phone', 'id', 'id desc'),
-  sealedValue('otp_requests.client_ip', 'id', 'id desc'),
-  sealedValue('otp_requests.metadata', 'id', 'id desc'),
-  sealedValue('otp_requests.own_text', 'id', 'id desc'),
-  sealedValue('events.payload', `coalesce(request_id, '') || ' ' || type || ' ' || at`, 'seq desc'),
-  // An entry without a request: see `phoneRow`.
-  {
-    ...sealedValue('otp_requests.phone', 'coalesce(request_id, cast(at as text))', 'seq desc'),
-    table: 'events',
-  },
-]
-
-function sealedValue(name: SealedColumn, row: string, order: string): SealedValue {
-  const [table = '', column = ''] = name.split('.')
-  return { table, column, name, row, order }
+/** Expressions for the row of each sealed column in the associated data. */
+const rowNames: Readonly<Record<SealedColumn, string>> = {
+  'applications.webhook_secret': 'id',
+  'events.payload': `coalesce(request_id, '') || ' ' || type || ' ' || at`,
+  'guard_rules.rules': 'developer_id',
+  'idempotency_keys.answer': 'caller || char(10) || route || char(10) || key',
+  'otp_requests.client_ip': 'id',
+  'otp_requests.metadata': 'id',
+  'otp_requests.own_text': 'id',
+  'otp_requests.phone': 'id',
+  'otp_requests.template': 'id',
+  'otp_sessions.details': 'id',
+  'phones.phone': 'phone_hash',
+  'relayed_messages.client_ip': 'id',
+  'relayed_messages.phone': 'id',
+  'webhook_attempts.body': `delivery_id || ' ' || number`,
+  'webhook_endpoints.headers': 'id',
 }
 
-/**
- * Walks in their order, with the table and its primary key: requests are linked to their phones before they are sealed, which
- * takes about as long.
- */
-const walks = [
-  ['links.otp_requests', 'otp_requests', 'id'],
-  ['seals.applications', 'applications', 'id'],
-  ['seals.webhook_endpoints', 'webhook_endpoints', 'id'],
-  ['seals.idempotency_keys', 'idempotency_keys', 'caller, route, key'],
-  ['seals.webhook_attempts', 'webhook_attempts', 'delivery_id, number'],
-  ['seals.phones', 'phones', 'key'],
-  ['seals.otp_requests', 'otp_requests', 'id'],
-  ['seals.events', 'events', 'seq'],
-  ['seals.relayed_messages', 'relayed_messages', 'id'],
-  ['seals.guard_rules', 'guard_rules', 'developer_id'],
-] as const
+/** Times of tables whose primary keys are not in the order of time. */
+const timeColumns = new Map([
+  ['idempotency_keys', 'created_at'],
+  ['phones', 'last_sent_at'],
+])
 
 /**
  * Inspects how far a database is sealed. Reads only.
@@ -100,7 +81,10 @@ function sealedPercent(connection: SqliteConnection): number | null {
   if (positions.has('seals.free_space')) return null
   let rows = 0
   let sealedRows = 0
-  for (const [walk, table, key] of walks) {
+  // Requests are linked to their phones before they are sealed, which takes about as long.
+  const walks = ['links.otp_requests', ...sealedTables.map((table) => `seals.${table}`)]
+  for (const walk of walks) {
+    const table = walk.slice(walk.indexOf('.') + 1)
     const tableRows = count(connection, `select count(*) from ${table}`)
     const position = positions.get(walk)
     rows += tableRows
@@ -108,7 +92,8 @@ function sealedPercent(connection: SqliteConnection): number | null {
     else if (position !== undefined) {
       // The walks of seals store the values of a key as a JSON array.
       const last: Array<string | number> = walk.startsWith('seals.') ? JSON.parse(position) : [position]
-      const marks = last.map(() => '?').join(', ')
+      const marks = last.map(() => '?').join()
+      const key = primaryKey(connection, table).join()
       sealedRows += count(connection, `select count(*) from ${table} where (${key}) <= (${marks})`, last)
     }
   }
@@ -120,10 +105,14 @@ function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey
   const onUnreadable = ({ column, row }: UnreadableValue) => void unreadable.add(`${column} ${row}`)
   const { keys } = createKeyring(dataKeys)
   const sealing = createSealing(keys, (bytes) => crypto.getRandomValues(bytes), onUnreadable)
-  for (const { table, column, name, row, order } of sealedValues) {
+  /** Opens the newest values of a column. @param rowName expression for the row in the associated data */
+  const check = (name: SealedColumn, table: string, rowName: string) => {
+    const column = name.slice(name.indexOf('.') + 1)
+    const order = timeColumns.get(table) ?? primaryKey(connection, table)[0]
     const values = connection
       .query<{ row: string; stored: string }, [number]>(
-        `select ${row} as row, ${column} as stored from ${table} where ${column} is not null order by ${order} limit ?`,
+        `select ${rowName} as row, ${column} as stored from ${table} where ${column} is not null
+         order by ${order} desc limit ?`,
       )
       .all(checkedRowsMax)
     for (const { row, stored } of values) {
@@ -131,6 +120,11 @@ function listUnreadable(connection: SqliteConnection, dataKeys: readonly DataKey
       else sealing.openText(name, row, stored)
     }
   }
+  // Its keys are those of the type.
+  for (const [name, rowName] of Object.entries(rowNames) as Array<[SealedColumn, string]>)
+    check(name, name.slice(0, name.indexOf('.')), rowName)
+  // A log entry keeps its phone as its request does: see `phoneRow`.
+  check('otp_requests.phone', 'events', 'coalesce(request_id, cast(at as text))')
   return [...unreadable]
 }
 

@@ -1,6 +1,7 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { primaryKey } from '../engine/primary-key.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
 import { createShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
@@ -85,13 +86,6 @@ function describeTable(connection: SqliteConnection, table: SQLiteTable): MovedT
 }
 
 const toText = (value: unknown): string => (Array.isArray(value) ? value.join(' ') : String(value))
-
-function primaryKey(connection: SqliteConnection, table: string): string[] {
-  const rows = connection
-    .query<{ name: string }, [string]>('select name from pragma_table_info(?) where pk > 0 order by pk')
-    .all(table)
-  return rows.map(({ name }) => name)
-}
 
 /** The admissions of the last minute, which PostgreSQL keeps in rows. */
 function describeAdmissions(

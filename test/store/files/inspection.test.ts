@@ -117,6 +117,16 @@ describe('an inspection', () => {
     })
   })
 
+  test('finds values that its keys do not open, in each table', () => {
+    const text = `s1.${'A'.repeat(60)}`
+    runStatements(
+      `insert into otp_sessions values ('ses_1', 'dev_1', 'app_1', 'hash', '${text}', 'created', null, 0, 0, 0)`,
+    )
+    expect(inspectOpen().database).toMatchObject({
+      seals: { percent: 0, unreadable: ['otp_sessions.details ses_1'] },
+    })
+  })
+
   test('finds damage, and a file that is not a database', () => {
     runStatements('PRAGMA wal_checkpoint(TRUNCATE)')
     const bytes = readFileSync(files.database)
