@@ -120,7 +120,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
 
   /** Finds the record of a slot that was loaded, without a row, before this transaction inserted it. SQLite only. */
   function findAdded(hash: string): PhoneRow | undefined {
-    const key = index?.addedKey(hash)
+    const key = index?.recentKey(hash)
     // SQLite has it at once.
     return key === undefined ? undefined : (findByKey({ key }) as PhoneRow[])[0]
   }

@@ -151,6 +151,14 @@ export const sabotages: readonly Sabotage[] = [
       ],
     ],
   ),
+  ...inFile(
+    'store/engine/sqlite-phone-index.ts',
+    ['store/engine/sqlite-phone-index'],
+    [
+      ['a phone is lost with a rolled back batch', 'else tail.set(hash, replaced)', ''],
+      ['keys of phones are used again', 'writes().noteDeleted.run(key)', ''],
+    ],
+  ),
   // Delivery.
   ...inFile(
     'domain/otp/settle.ts',

@@ -27,8 +27,8 @@ const lastDeleted = 'phone_key_deleted'
 export type PhoneIndex = {
   /** Lists the keys under which the record of a hash may be: almost always one, or none. */
   keys(hash: string): Generator<number, undefined>
-  /** Returns the key under which the running transaction added a record. */
-  addedKey(hash: string): number | undefined
+  /** Returns the key of a record that is not in the table yet, such as one that the running transaction added. */
+  recentKey(hash: string): number | undefined
   /** Adds a record that the running transaction inserts. @returns its key, which no other record had */
   add(hash: string): number
   /** Removes a record that the running transaction deletes. */
@@ -38,7 +38,8 @@ export type PhoneIndex = {
 /** Prepares a query; its rows are arrays. */
 type PrepareRead = (sql: string) => { values(...values: Array<string | number>): unknown[][] }
 
-type Change = { kind: 'add' | 'remove'; hash: string; key: number }
+/** A change of the running transaction, and the key that an addition replaced in memory. */
+type Change = { kind: 'add' | 'remove'; hash: string; key: number; replaced?: number | undefined }
 
 /**
  * First 53 bits of a hash, the most that a JavaScript number holds. With ten million phones the chance that two share
@@ -112,10 +113,8 @@ export function createPhoneIndex(
   let isCurrent = false
   /** A key is never used again: the table, or the memory of another process, may have it. */
   let nextKey: number | undefined
-  /** Additions and removals of the running transaction. */
+  /** Additions, which are in the tail, and removals, which leave it with the commit. */
   let changes: Change[] = []
-  /** Keys that it added, by hash. */
-  let added = new Map<string, number>()
 
   const toKey = (rows: unknown[][]) => Number(rows[0]?.[0] ?? 0)
 
@@ -136,7 +135,7 @@ export function createPhoneIndex(
     await write(async () => {
       catchUp()
       until = toKey(writes().lastKey.values())
-      records = [...tail, ...added]
+      records = [...tail]
     })
     for (const slice of await sortInSlices(records, timers)) {
       if (isClosed()) return
@@ -152,42 +151,40 @@ export function createPhoneIndex(
   const participant: TransactionParticipant = {
     countPending: () => changes.length,
     onCommit() {
-      for (const { kind, hash, key } of changes) {
-        if (kind === 'add') tail.set(hash, key)
-        else if (tail.get(hash) === key) tail.delete(hash)
-      }
-      endTransaction()
+      for (const { kind, hash, key } of changes)
+        if (kind === 'remove' && tail.get(hash) === key) tail.delete(hash)
+      changes = []
       if (tail.size >= limit) fill.start()
     },
-    onRollback: endTransaction,
+    onRollback() {
+      for (const { kind, hash, replaced } of changes.toReversed()) {
+        if (kind === 'remove') continue
+        if (replaced === undefined) tail.delete(hash)
+        else tail.set(hash, replaced)
+      }
+      changes = []
+    },
     onForeignCommit() {
       isCurrent = false
       nextKey = undefined
     },
   }
 
-  function endTransaction() {
-    changes = []
-    added.clear()
-  }
-
-  const index = (
-    stored: (prefix: number) => unknown[][],
-    addedKey: (hash: string) => number | undefined,
-  ): PhoneIndex => ({
+  const index = (stored: (prefix: number) => unknown[][]): PhoneIndex => ({
     *keys(hash) {
       catchUp()
-      for (const key of [addedKey(hash), tail.get(hash)]) if (key !== undefined) yield key
+      const recent = tail.get(hash)
+      if (recent !== undefined) yield recent
       for (const [key] of stored(hashPrefix(hash))) yield Number(key)
       return undefined
     },
-    addedKey,
+    recentKey: (hash) => tail.get(hash),
     add(hash) {
       catchUp()
       nextKey ??= toKey(writes().lastUsedKey.values()) + 1
       const key = nextKey++
-      changes.push({ kind: 'add', hash, key })
-      added.set(hash, key)
+      changes.push({ kind: 'add', hash, key, replaced: tail.get(hash) })
+      tail.set(hash, key)
       return key
     },
     remove(hash, key) {
@@ -198,14 +195,8 @@ export function createPhoneIndex(
   })
 
   return {
-    committed: index(
-      (prefix) => reads().find.values(prefix),
-      () => undefined,
-    ),
-    uncommitted: index(
-      (prefix) => writes().find.values(prefix),
-      (hash) => added.get(hash),
-    ),
+    committed: index((prefix) => reads().find.values(prefix)),
+    uncommitted: index((prefix) => writes().find.values(prefix)),
     participant,
     close: fill.close,
   }
