@@ -113,7 +113,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     let webhookWorker: WebhookWorker | undefined
     let wakeStreams = (_developerId: string) => {}
     let url = ''
-    const isSole = !database.isConcurrent
+    const isSole = !database.postgres
     const node: Node = { name: isSole ? soleNodeName : config.node, isSole }
     const rawStore = createStore(database, {
       keys: keyring.keys,

@@ -79,7 +79,7 @@ export async function startWorkers(needs: {
       ]),
     )
   // Before there are rows: later they would have to be moved into their partitions.
-  if (database.partitions)
+  if (database.postgres)
     await leadership
       .run(async () => {
         while (await store.write((tx) => tx.retention.preparePartition(clock.now())));

@@ -36,7 +36,7 @@ export function createApplicationStore(
 ): ApplicationStore {
   const { applications, deletedApplications, developers } = database.tables
   const rows = onTable(executor, applications)
-  const moveEpoch = () => database.memory?.configuration.move()
+  const moveEpoch = () => database.sqlite?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
@@ -195,15 +195,15 @@ export function createApplicationStore(
     },
 
     findByApiKeyPreview: (preview) =>
-      database.isConcurrent ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
+      database.postgres ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
     credentialEpoch() {
-      if (executor === database.read) database.memory?.refresh()
-      return database.memory?.configuration.current()
+      if (executor === database.read) database.sqlite?.refresh()
+      return database.sqlite?.configuration.current()
     },
 
     lockAndCheckCredentials(id, credentialsVersion, epoch) {
-      if (epoch !== undefined && epoch === database.memory?.configuration.current()) return 'ok'
+      if (epoch !== undefined && epoch === database.sqlite?.configuration.current()) return 'ok'
       const rows = andThen(database.lock(executor, applications, applications.id, id), () =>
         selectCredentialState({ id }),
       )

@@ -137,7 +137,7 @@ export function createAuditChains(database: Database, executor: QueryExecutor, k
     const last = rows.at(-1)
     if (!last) return
     // The role of a node on PostgreSQL need not be allowed to delete entries.
-    if (database.isConcurrent) {
+    if (database.postgres) {
       const developer = chain === hostChain ? null : chain
       const deletion = sql`otpd_delete_audit_entries(${developer}, ${position}) as deleted`
       await executor.select({ deleted: sql`deleted` }).from(deletion)

@@ -133,7 +133,7 @@ export function createDeadlineStore(
         .update(developers)
         .set({ tokensValidFrom: validFrom })
         .where(gt(developers.tokensValidFrom, validFrom))
-      database.memory?.configuration.move()
+      database.sqlite?.configuration.move()
       await executor
         .update(setupTokens)
         .set({

@@ -8,7 +8,7 @@ import { textParam } from './engine/query-params.ts'
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers, refreshTokens } = database.tables
   const rows = onTable(executor, developers)
-  const moveEpoch = () => database.memory?.configuration.move()
+  const moveEpoch = () => database.sqlite?.configuration.move()
   const hasSubject = and(
     eq(developers.issuer, sql.placeholder('issuer')),
     eq(developers.subject, sql.placeholder('subject')),

@@ -72,7 +72,7 @@ export function createEventStore(
    * counter, they are offsets: see `afterLastSeq`.
    */
   async function allocate(count: number): Promise<number> {
-    if (database.isConcurrent) {
+    if (database.postgres) {
       addToCounter([{ name: 'event_seq', value: count }])
       return 1 - count
     }
@@ -148,7 +148,7 @@ export function createEventStore(
     { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },
     seq: number,
   ): Awaitable<void> {
-    if (!database.lists) return
+    if (!database.sqlite) return
     const found = appId === null ? undefined : findEnvironment(appId)
     return andThen(found, (environment = 'live') => {
       changeOwnedLists(database, developer[environment], developerId, seq)
@@ -174,14 +174,14 @@ export function createEventStore(
 
   const isInTransaction = executor !== database.read
   // Only committed entries are kept: the number of one that is rolled back is used again.
-  const openedEntries = isInTransaction || !database.memory ? undefined : createOpenedEntries(database.memory)
+  const openedEntries = isInTransaction || !database.sqlite ? undefined : createOpenedEntries(database.sqlite)
 
   /** Loads entries on SQLite. */
   const loadEntries = async (seqs: readonly number[], ids: EventIds) =>
     toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }), ids)
 
   return {
-    reserve: async (count) => (database.isConcurrent ? undefined : allocate(count)),
+    reserve: async (count) => (database.postgres ? undefined : allocate(count)),
 
     async append(entries, reserved) {
       const first = reserved ?? (await allocate(entries.length))
@@ -191,7 +191,7 @@ export function createEventStore(
         const seq = first + index
         // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
         const id =
-          toPayload && database.isConcurrent
+          toPayload && database.postgres
             ? createIds({ now: () => entry.at }, database.world.random)('evt')
             : null
         const payload = toPayload ? toPayload(id ?? ids.encode(entry.at, seq)) : null
@@ -205,7 +205,7 @@ export function createEventStore(
 
     async list(developerId, query) {
       const ids = await loadEventIds(database, executor)
-      const { lists } = database
+      const lists = database.sqlite?.lists
       if (!lists) return loadPage(developerId, query, ids)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
       const filter = types && [...new Set(types)].map((type) => typeLists[type])
@@ -250,12 +250,12 @@ export function createEventStore(
     },
 
     async deleteOldest(until, batchSize) {
-      if (await database.partitions?.dropOldest(executor, 'events', until)) return true
+      if (await database.postgres?.partitions.dropOldest(executor, 'events', until)) return true
       const { seq, developerId, appId, at } = events
       const returned = { seq, type: columns.type, developerId, appId }
       const deleted = await deleteOldestByKey(executor, events, { key: seq, at }, until, batchSize, returned)
       for (const row of deleted) await changeEntryLists(entryDeleted, row, row.seq)
-      database.memory?.log.move()
+      database.sqlite?.log.move()
       return deleted.length > 0
     },
   }

@@ -54,7 +54,7 @@ const countDecisions = insertInto('guard_decisions', decisionColumns, {
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardUsage: usage, guardDecisions: decisions } = database.tables
-  const cache = executor === database.read ? undefined : database.memory?.guardRows
+  const cache = executor === database.read ? undefined : database.sqlite?.guardRows
   const putRows = database.writeRows(executor, saveUsage)
   const addDecisions = database.writeRows(executor, countDecisions)
   const lockRows = createLockQuery(database, executor)

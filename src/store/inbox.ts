@@ -59,7 +59,7 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   )
 
   async function listRows(filter: PageFilter) {
-    const { lists } = database
+    const lists = database.sqlite?.lists
     if (!lists) return listPage(filter)
     const { developerId, since, limit, before } = filter
     const sources = { owners: [developerId], lists: [inboxList] }

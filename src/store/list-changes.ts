@@ -73,7 +73,7 @@ export function changeDeliveryLists(
   { from, to }: DeliveryChange,
 ): void {
   const remove = from.map((status) => deliveryList(status, type))
-  database.lists?.change({ add: to ? [deliveryList(to, type)] : [], remove }, endpointId, id)
+  database.sqlite?.lists.change({ add: to ? [deliveryList(to, type)] : [], remove }, endpointId, id)
 }
 
 /**
@@ -86,4 +86,4 @@ export const changeOwnedLists = (
   change: ListChange,
   ownerId: string,
   key: string | number,
-): void => database.lists?.change(change, database.shortId(ownerId), key)
+): void => database.sqlite?.lists.change(change, database.shortId(ownerId), key)

@@ -62,7 +62,7 @@ export function createListRuleStore(
         { developerId, version: 1, ...row },
         { target: table.developerId, set: { ...row, version: sql`${table.version} + 1` } },
       )
-      database.memory?.configuration.move()
+      database.sqlite?.configuration.move()
     },
 
     async listExpired(now, limit) {

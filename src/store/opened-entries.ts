@@ -1,7 +1,7 @@
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
-import type { DatabaseMemory } from './engine/database.ts'
+import type { SqliteState } from './engine/database.ts'
 import { inOrder } from './engine/sqlite-load-listed.ts'
 
 /** About one megabyte. */
@@ -11,7 +11,7 @@ const entriesMax = 2_000
  * Keeps log entries that were read, with their phones opened, in memory only: the newest page is read again and again.
  * The caller gets the same object each time. All are dropped when any process deletes entries or replaces a phone.
  */
-export function createOpenedEntries({ log, refresh }: Pick<DatabaseMemory, 'log' | 'refresh'>) {
+export function createOpenedEntries({ log, refresh }: Pick<SqliteState, 'log' | 'refresh'>) {
   const entries = createEpochCache<LogEntry>(entriesMax)
 
   return {

@@ -243,7 +243,7 @@ export function createOtpDeliveryStore(
     },
 
     async deleteOldest(until, batchSize) {
-      if (await database.partitions?.dropOldest(executor, 'otp_deliveries', until)) return true
+      if (await database.postgres?.partitions.dropOldest(executor, 'otp_deliveries', until)) return true
       const { requestId: key, createdAt: at } = messages
       return (await deleteOldestByKey(executor, messages, { key, at }, until, batchSize, { key })).length > 0
     },

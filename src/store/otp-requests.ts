@@ -159,7 +159,7 @@ export function createOtpRequestStore(
 
   async function listByStatus({ status, now, limit, before, environment, ...owner }: OtpListQuery) {
     const filter = { status, pendingAt: status === 'pending' ? now : undefined }
-    const { lists } = database
+    const lists = database.sqlite?.lists
     if (!lists) {
       if (!(await isInEnvironment(owner, environment))) return []
       const shortIds = ownerShortId(database, owner)
@@ -247,7 +247,7 @@ export function createOtpRequestStore(
     },
 
     async deleteOldest(until, batchSize) {
-      if (await database.partitions?.dropOldest(executor, 'otp_requests', until)) return true
+      if (await database.postgres?.partitions.dropOldest(executor, 'otp_requests', until)) return true
       const { id, status, environment, developerId, appId, createdAt: at } = otp
       const returned = { id, status, environment, developerId, appId }
       const deleted = await deleteOldestByKey(executor, otp, { key: id, at }, until, batchSize, returned)

@@ -84,7 +84,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   type IdentityQuery = Omit<PageFilter, 'environment'> & { environment: Environment | undefined }
 
   async function listRows({ environment, ...filter }: IdentityQuery): Promise<PhoneRow[]> {
-    const { lists } = database
+    const lists = database.sqlite?.lists
     const { developerId, limit, before } = filter
     const wanted: readonly Environment[] = environment === undefined ? environments : [environment]
     if (!lists) {
@@ -103,11 +103,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const matchesHash = async (hash: string) =>
     index ? eq(phones.key, (await findRow(hash))?.key ?? 0) : eq(phones.phoneHash, hash)
 
-  const index = isReader ? database.phoneIndex?.committed : database.phoneIndex?.uncommitted
+  const index = database.sqlite?.phoneIndex[isReader ? 'committed' : 'uncommitted']
 
   function findRow(hash: string): Awaitable<PhoneRow | undefined> {
     if (!index) return andThen(findByHash({ hash }), ([row]) => row)
-    if (isReader) database.memory?.refresh()
+    if (isReader) database.sqlite?.refresh()
     return findAmong(hash, index.keys(hash))
   }
 

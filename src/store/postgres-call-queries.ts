@@ -22,10 +22,10 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
  * in the order of their keys.
  */
 export function createLoadQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
-  const { tables, admissionTable } = database
+  const { tables, postgres } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
-  if (!admissionTable) throw new Error('groups of calls are read on PostgreSQL only')
+  if (!postgres) throw new Error('groups of calls are read on PostgreSQL only')
 
   const lockApplications = database.prepare(() =>
     executor
@@ -78,7 +78,7 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .from(idempotencyKeys)
       .where(sql`(${caller}, ${route}, ${key}) in (${scopes})`)
   })
-  const readUsages = createUsageQuery(database, executor, admissionTable)
+  const readUsages = createUsageQuery(database, executor, postgres.admissionTable)
   const subscribers = (owner: SQLiteColumn) =>
     database.prepare(() =>
       executor

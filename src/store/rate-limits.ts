@@ -5,8 +5,8 @@ import { createRateLimitRows } from './rate-limit-rows.ts'
 
 /** Stores the admissions of the sliding-window log: in memory on SQLite, rows on PostgreSQL. */
 export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
-  if (!database.memory) return createRateLimitRows(database, executor, database.admissionTable)
-  const { admissions, refresh } = database.memory
+  if (database.postgres) return createRateLimitRows(database, executor, database.postgres.admissionTable)
+  const { admissions, refresh } = database.sqlite
   return {
     usage(limit, now) {
       if (executor === database.read) refresh()

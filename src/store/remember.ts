@@ -13,13 +13,13 @@ export function rememberForEpoch<T>(
   executor: QueryExecutor,
   read: (id: string) => Awaitable<T>,
 ): (id: string) => Awaitable<T> {
-  const { memory } = database
-  if (!memory) return read
+  const { sqlite } = database
+  if (!sqlite) return read
   const cache = createEpochCache<T>(entriesMax)
   const isReader = executor === database.read
   return (id) => {
-    if (isReader) memory.refresh()
-    const epoch = memory.configuration.current()
+    if (isReader) sqlite.refresh()
+    const epoch = sqlite.configuration.current()
     const known = cache.get(id, epoch)
     if (known !== undefined) return known
     return andThen(read(id), (value) => {

@@ -63,7 +63,8 @@ export function createRetentionStore(
   )
 
   return {
-    preparePartition: async (now) => (await database.partitions?.prepareNext(executor, now)) ?? false,
+    preparePartition: async (now) =>
+      (await database.postgres?.partitions.prepareNext(executor, now)) ?? false,
 
     checkpoint: async (scan) => (await scans.find(eq(checkpoints.scan, scan)))?.checkpoint,
     setCheckpoint: async (scan, checkpoint) =>
@@ -132,7 +133,7 @@ export function createRetentionStore(
       const opened = sealing.openText('events.payload', name, row.payload)
       const payload = sealing.sealText('events.payload', name, opened === null ? null : redact(opened))
       await replaceInEvent({ seq, phone, payload })
-      database.memory?.log.move()
+      database.sqlite?.log.move()
     },
 
     async clearResponses(from, to) {

@@ -128,7 +128,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, markDelivery),
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
     }
-    const stored = database.isConcurrent
+    const stored = database.postgres
       ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock, database.world)
       : createStoredRows(tables)
     const unit = createUnitOfWork(stored, tables)
@@ -194,7 +194,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   })
 
   return {
-    read: database.isConcurrent
+    read: database.postgres
       ? convertingErrors(boundTo(database.read).stores, database.convertError)
       : boundTo(database.read).stores,
 

@@ -25,7 +25,7 @@ export async function transactionTime(
   clock: Clock | undefined,
 ): Promise<number> {
   if (clock) return clock.now()
-  if (!database.isConcurrent) return database.world.now()
+  if (database.sqlite) return database.world.now()
   const { counters } = database.tables
   const [row] = await tx
     .select({ now: sql`${databaseTime}`.mapWith(Number) })

@@ -86,7 +86,7 @@ export function createWebhookDeliveryStore(
   const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   function listRows(endpointId: string, query: Query) {
-    const { lists } = database
+    const lists = database.sqlite?.lists
     const { status, type, limit, before } = query
     if (!lists || (status === undefined && type === undefined)) return listPage({ endpointId, ...query })
     const statuses = status === undefined ? webhookDeliveryStatuses : [status]
@@ -239,7 +239,7 @@ export function createWebhookDeliveryStore(
     },
 
     async deleteOldest(until, batchSize) {
-      if (await database.partitions?.dropOldest(executor, 'webhook_deliveries', until)) return true
+      if (await database.postgres?.partitions.dropOldest(executor, 'webhook_deliveries', until)) return true
       const { id, endpointId, type, status, createdAt: at } = deliveries
       const returned = { id, endpointId, type, status }
       const deleted = await deleteOldestByKey(

@@ -18,7 +18,7 @@ export function createWebhookEndpointStore(
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
   const rows = onTable(executor, endpoints)
-  const moveEpoch = () => database.memory?.configuration.move()
+  const moveEpoch = () => database.sqlite?.configuration.move()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 

@@ -84,11 +84,11 @@ export function createDeliveryInsertion(
 
   return {
     lockEndpoints(endpointIds, now) {
-      if (database.isConcurrent) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
+      if (database.postgres) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
     },
 
     async insert(list) {
-      if (!database.isConcurrent) {
+      if (!database.postgres) {
         for (const delivery of list) {
           const { appId } = delivery
           insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')

@@ -28,14 +28,14 @@ const runBehindMemory = (statement: string) =>
   })
 
 const changeList = (list: number, key: string) =>
-  opened.database.write(async () => opened.database.lists?.change({ add: [list], remove: [] }, 1, key))
+  opened.database.write(async () => opened.database.sqlite?.lists.change({ add: [list], remove: [] }, 1, key))
 
 test('memory of the limiter that has not what its rows have is noticed at the next admission', async () => {
   const { database } = opened
   await registerShortIds(database, 'app_1')
   const admit = (at: number) =>
     database.write(async () =>
-      database.memory?.admissions.insert({
+      database.sqlite?.admissions.insert({
         subject: 'app_1',
         policy: 'otp-send',
         at,

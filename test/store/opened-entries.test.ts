@@ -19,9 +19,9 @@ const entry = {
 test('an entry that is replaced while it is loaded is not kept', async () => {
   const { database, dispose } = await openTestSqlite()
   try {
-    const { memory } = database
-    if (!memory) throw new Error('SQLite keeps state in memory')
-    const entries = createOpenedEntries(memory)
+    const { sqlite } = database
+    if (!sqlite) throw new Error('SQLite keeps state in memory')
+    const entries = createOpenedEntries(sqlite)
     const loaded: LogEntry = { ...entry, id: 'evt_1', seq: 1 }
     let loads = 0
     const read = (meanwhile: () => Promise<void>) =>
@@ -30,7 +30,7 @@ test('an entry that is replaced while it is loaded is not kept', async () => {
         await meanwhile()
         return [loaded]
       })
-    await read(() => database.write(async () => memory.log.move()))
+    await read(() => database.write(async () => sqlite.log.move()))
     await read(async () => {})
     expect(loads).toBe(2)
     await read(async () => {})

@@ -46,8 +46,8 @@ export type CallGroup<C = unknown> = {
 
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
 
-/** State that a process keeps in memory because it alone serves the database. It changes with the transactions. */
-export type DatabaseMemory = {
+/** State that a process keeps in memory because it alone serves the file. It changes with the transactions. */
+export type SqliteState = {
   readonly admissions: AdmissionLog
   /** Moves with each write to applications, developers, and the subscriptions of webhook endpoints. */
   readonly configuration: Epoch
@@ -60,11 +60,22 @@ export type DatabaseMemory = {
    * reading memory outside of a transaction; a transaction does it when it begins.
    */
   refresh(): void
+  /** Finds the rows of an owner; PostgreSQL has ordinary indexes instead. */
+  readonly lists: Lists
+  /** Finds records of phones, for which PostgreSQL has an ordinary index. */
+  readonly phoneIndex: { committed: PhoneIndex; uncommitted: PhoneIndex }
+}
+
+/** Parts of PostgreSQL, where transactions run concurrently, of other nodes too: they must lock the rows that they change. */
+export type PostgresParts = {
+  readonly admissionTable: AdmissionTable
+  readonly partitions: Partitions
 }
 
 export type MonthlyTable = 'otp_requests' | 'otp_deliveries' | 'webhook_deliveries' | 'webhook_attempts'
 export type PartitionedTable = MonthlyTable | 'events'
 
+/** Partitions of the largest tables. */
 export type Partitions = {
   /**
    * Makes a partition that is needed soon, or one for rows that have none.
@@ -80,11 +91,11 @@ export type Partitions = {
   dropOldest(executor: QueryExecutor, table: PartitionedTable, until: number): Promise<boolean>
 }
 
-/** The port over SQLite and PostgreSQL. On PostgreSQL other nodes write too, so nothing is kept in memory. */
+/** The port over SQLite and PostgreSQL, with the parts that one of them has. */
 export type Database = DatabasePort &
   (
-    | { readonly memory: DatabaseMemory; readonly admissionTable?: undefined }
-    | { readonly memory?: undefined; readonly admissionTable: AdmissionTable }
+    | { readonly sqlite: SqliteState; readonly postgres?: undefined }
+    | { readonly sqlite?: undefined; readonly postgres: PostgresParts }
   )
 
 type DatabasePort = {
@@ -143,15 +154,6 @@ type DatabasePort = {
   /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number
 
-  /** Finds the rows of an owner on SQLite; PostgreSQL has ordinary indexes instead. */
-  readonly lists?: Lists
-
-  /** Finds records of phones. Undefined on PostgreSQL, which has an ordinary index. */
-  readonly phoneIndex?: { committed: PhoneIndex; uncommitted: PhoneIndex }
-
-  /** Partitions of the largest tables, on PostgreSQL only. */
-  readonly partitions?: Partitions
-
   /** Condition that a column of full ids and a `shortId` column name the same row. */
   matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL
 
@@ -166,9 +168,6 @@ type DatabasePort = {
     idColumn: SQLiteColumn,
     id: string | number,
   ): Awaitable<'locked' | 'missing'>
-
-  /** Whether transactions run concurrently and must lock the rows that they change. False on SQLite. */
-  readonly isConcurrent: boolean
 
   /**
    * Locks the rows of a table without waiting for other workers, and skips those that they lease: `for no key update of …

@@ -152,7 +152,7 @@ function describePostgres({
     // Its server runs in no other world.
     world: systemWorld,
     tables: defineTables(postgresColumns),
-    admissionTable: defineAdmissionTable(postgresColumns),
+    postgres: { admissionTable: defineAdmissionTable(postgresColumns), partitions },
     read,
     async write(body) {
       try {
@@ -181,8 +181,6 @@ function describePostgres({
         .for('no key update')
       return rows.length === 0 ? 'missing' : 'locked'
     },
-    isConcurrent: true,
-    partitions,
     secureDelete: () => {},
     overwriteFreeSpace: () => Promise.resolve(true),
     skipLocked: (table) => sql.raw(`for no key update of ${table} skip locked`),

@@ -105,9 +105,15 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ...describeSqlite(ids, writer),
     world,
     changes: rowChanges.changes,
-    memory: { admissions, configuration, log, guardRows: guardRows.cache, refresh },
-    lists: lists.lists,
-    phoneIndex,
+    sqlite: {
+      admissions,
+      configuration,
+      log,
+      guardRows: guardRows.cache,
+      refresh,
+      lists: lists.lists,
+      phoneIndex,
+    },
     read,
     write: queue.write,
     group: queue.group,
@@ -153,9 +159,15 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   return {
     ...describeSqlite(ids, connection),
     world: systemWorld,
-    memory: { admissions, configuration, log, guardRows: undefined, refresh: foreignCommits.notice },
-    lists,
-    phoneIndex,
+    sqlite: {
+      admissions,
+      configuration,
+      log,
+      guardRows: undefined,
+      refresh: foreignCommits.notice,
+      lists,
+      phoneIndex,
+    },
     read: drizzle({ client: reader.client }) as unknown as QueryExecutor,
     write: () => Promise.reject(readOnlyError()),
     whenDurable: () => Promise.resolve(),
@@ -170,15 +182,7 @@ const readOnlyError = () => new Error('the database is open for reading only')
 
 type Dialect = Pick<
   Database,
-  | 'tables'
-  | 'prepare'
-  | 'writeRows'
-  | 'shortId'
-  | 'matchesShortId'
-  | 'isConcurrent'
-  | 'lock'
-  | 'skipLocked'
-  | 'convertError'
+  'tables' | 'prepare' | 'writeRows' | 'shortId' | 'matchesShortId' | 'lock' | 'skipLocked' | 'convertError'
 >
 
 const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
@@ -195,7 +199,6 @@ const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   },
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
-  isConcurrent: false,
   lock: () => 'locked',
   skipLocked: () => sql``,
   convertError: toCallerError,

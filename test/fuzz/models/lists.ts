@@ -253,7 +253,7 @@ export const listModel = defineBodyModel<Call, State>({
       // The lists are exact, although readers would skip the keys of other rows.
       const findSources = createListSources(database, database.read, index.kind)
       const sources = await findSources(index.owner, index.filter)
-      const keys = database.lists?.page(sources, index.isAscending ? { after: 0 } : {}, 1_000)
+      const keys = database.sqlite?.lists.page(sources, index.isAscending ? { after: 0 } : {}, 1_000)
       expect(keys).toEqual(expected(state).map(({ key }) => index.toListKey(key)))
     }
   },

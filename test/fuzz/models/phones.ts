@@ -89,7 +89,7 @@ export const phoneModel = defineBodyModel<Call, State>({
     }
     expect(ids).toEqual(listIds(state))
     // The list is exact, although a reader would skip the keys of other records.
-    const keys = database.lists?.page(
+    const keys = database.sqlite?.lists.page(
       { owners: [database.shortId(empty.developerId)], lists: [userLists.live] },
       {},
       1_000,

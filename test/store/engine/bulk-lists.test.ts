@@ -9,8 +9,8 @@ const added: ListChange = { add: [1], remove: [] }
 const removed: ListChange = { add: [], remove: [1] }
 
 const change = (database: Database, listChange: ListChange, key: string) =>
-  database.write(async () => database.lists?.change(listChange, 1, key))
-const keys = (database: Database) => database.lists?.page({ owners: [1], lists: [1] }, {}, 10)
+  database.write(async () => database.sqlite?.lists.change(listChange, 1, key))
+const keys = (database: Database) => database.sqlite?.lists.page({ owners: [1], lists: [1] }, {}, 10)
 
 test('a process that missed changes, which were moved since, forgets its own', async () => {
   const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 3, sliceRows: 50 } })
@@ -41,7 +41,7 @@ test('removed entries are held in memory, skipped in pages, and moved to the tab
     for (let turn = 0; turn < 16; turn++) await database.write(async () => {})
   }
   const page = (range: ListRange, limit: number) =>
-    database.lists?.page({ owners: [1], lists: [1] }, range, limit).join('')
+    database.sqlite?.lists.page({ owners: [1], lists: [1] }, range, limit).join('')
   try {
     for (const key of 'abcdefghi') await change(database, added, key)
     await finishMove()
@@ -77,7 +77,7 @@ test('a process that removes an entry of another one, and then reads the list fo
   try {
     await change(database, added, 'a')
     await other.write(async () => {
-      other.lists?.change(removed, 1, 'a')
+      other.sqlite?.lists.change(removed, 1, 'a')
       expect(keys(other)).toEqual([])
     })
     expect(keys(other)).toEqual([])
@@ -96,7 +96,7 @@ test('a write waits for one slice of a move at most, not for the move', async ()
     reader.query<{ moved: number }, []>('select count(*) as moved from lists').get()?.moved ?? 0
   try {
     await database.write(async () => {
-      for (let owner = 1; owner <= rows; owner++) database.lists?.change(added, owner, 'a')
+      for (let owner = 1; owner <= rows; owner++) database.sqlite?.lists.change(added, owner, 'a')
     })
     const movedAtOnce: number[] = []
     for (let moved = 0; moved < rows;) {
@@ -138,12 +138,12 @@ test('few lists and many lists of many owners are merged in the same order, in b
         for (let owner = 1; owner <= 10; owner++) {
           const key = round * 10 + ((owner * 7) % 10)
           all.push(key)
-          database.lists?.change({ add: [1 + (key % 3)], remove: [] }, owner, key)
+          database.sqlite?.lists.change({ add: [1 + (key % 3)], remove: [] }, owner, key)
         }
       })
     }
     const read = (owners: number[], lists: number[], range: ListRange) =>
-      database.lists?.page({ owners, lists }, range, 7)
+      database.sqlite?.lists.page({ owners, lists }, range, 7)
     const expected = (owners: number[], lists: number[], isListed: (key: number) => boolean) =>
       all
         .filter(

@@ -51,9 +51,9 @@ describeEachDatabase('writes of rows', (database, kind) => {
   })
 
   test('insert every column of their tables', () => {
-    const { admissionTable, tables } = database()
+    const { postgres, tables } = database()
     const columns = new Map<string, string[]>(
-      [...Object.values(tables), ...(admissionTable ? [admissionTable] : [])].map((table) => [
+      [...Object.values(tables), ...(postgres ? [postgres.admissionTable] : [])].map((table) => [
         getTableName(table),
         Object.values(getTableColumns(table)).map(({ name }) => name),
       ]),

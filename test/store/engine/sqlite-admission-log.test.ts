@@ -14,10 +14,10 @@ beforeEach(async () => {
 afterEach(() => opened.dispose())
 
 const insert = (database: Database, at: number, expiredUntil = 0) =>
-  database.memory?.admissions.insert({ subject, policy, at, seq: 0, replacesLater: false, expiredUntil })
+  database.sqlite?.admissions.insert({ subject, policy, at, seq: 0, replacesLater: false, expiredUntil })
 const admit = (at: number, expiredUntil = 0) =>
   opened.database.write(async () => insert(opened.database, at, expiredUntil))
-const times = (database: Database) => database.memory?.admissions.list().map(({ at }) => at)
+const times = (database: Database) => database.sqlite?.admissions.list().map(({ at }) => at)
 
 test('admissions of a transaction that is rolled back are forgotten, and of the next one are not', async () => {
   const { database } = opened
@@ -37,7 +37,7 @@ test('admissions that a rolled back transaction replaced or forgot stay', async 
   const changes: ReadonlyArray<() => void> = [
     () => insert(database, start + 10),
     () => insert(database, start + 5),
-    () => void database.memory?.admissions.forget(subject),
+    () => void database.sqlite?.admissions.forget(subject),
   ]
   const failed = database.write(async () => {
     for (const change of changes) change()
@@ -71,7 +71,7 @@ test('a process reads the admissions of the one before it, and those of another 
 test('the newest row is never deleted, so that its number is not used again', async () => {
   const { database } = opened
   for (let count = 0; count < 3; count++) await admit(start + count)
-  await database.write(async () => void database.memory?.admissions.deleteOldest(start + 1_000, 100))
+  await database.write(async () => void database.sqlite?.admissions.deleteOldest(start + 1_000, 100))
   await admit(start + 2_000)
   expect(times(database)).toEqual([start + 2_000])
   // A process that starts now reads the row.

@@ -168,7 +168,7 @@ describeEachDatabase('a call', (database) => {
     const { meta } = database().tables
     const { calls } = createGroup(database().tables)
     // On PostgreSQL each call has a transaction, and so pending changes, of its own.
-    const run = database().isConcurrent
+    const run = database().postgres
       ? (call: Call) => database().group(createGroup(database().tables).calls)(call)
       : database().group(calls)
     const settled = await Promise.allSettled([
