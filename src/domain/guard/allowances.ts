@@ -24,18 +24,21 @@ export const allowances = {
 } as const
 
 /**
- * From this share of a country's allowance on, messages go to the networks (devices) that sent least: once so much is spent, or
- * would be in a day at the pace of the last hour, if that had `hour` messages. Networks get up to `few` at first, from `to` on
- * one; one in flight does not count, since people correct a number that they mistyped. Each phone that was verified from there
- * adds one, and so does a message to the same phone on that day, since people ask again. The last part is for those from which a
- * phone was verified. Two refused messages of a network count as one that it sent.
+ * While the allowance of a country is scarce, messages go to the networks (devices) that sent least: once `from` of it is spent,
+ * or would be in a day at the pace of the last hour, if that had `hour` messages. Each network gets one, and one for each phone
+ * that was verified from there. At first it gets up to `more`; none of them from a pace of `to` on. People ask again and mistype
+ * numbers: for a message to a phone that had one that day, or soon after another, they end at `again`, and there is one more until
+ * `once` is spent. The last part is for networks in which a phone was verified: it lasts them for a day. Two refused messages of a
+ * network count as one that it sent.
  */
 export const scarcity = {
   from: 0.5,
   hour: 60,
-  few: 4,
+  more: 3,
   to: 0.55,
-  last: 0.95,
+  again: 1,
+  once: 0.8,
+  last: 0.98,
   refused: 0.5,
 } as const
 
@@ -116,14 +119,16 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
  * neither, it does.
  */
 function isFair({ network, device, isRepeat }: Usages, spent: number, pace: number): boolean {
-  const { from, few, to, last } = scarcity
+  const { from, more, to, again, once, last } = scarcity
   if (pace < from || !(network ?? device)) return true
-  const base = Math.max(1, few - ((few - 1) * (pace - from)) / (to - from))
   // Anyone can make up the name of a device; only one that verified a phone speaks for its owner.
   return [network, network && device?.evidence === 0 ? undefined : device].some((usage) => {
     if (!usage || (spent >= last && usage.evidence === 0)) return false
+    const asksAgain = isRepeat || usage.inFlight > 0
+    const end = asksAgain ? again : to
+    const extra = more * Math.max(0, (end - pace) / (end - from)) + Number(asksAgain && spent < once)
     // Customers of a network that verifies phones share it with those who do not.
-    const sent = usage.evidence > 0 ? usage.unverified : usage.earlier - Math.min(usage.inFlight, 1)
-    return sent < base + usage.evidence + Number(isRepeat)
+    const sent = usage.evidence > 0 ? usage.unverified : usage.earlier
+    return sent < 1 + usage.evidence + extra
   })
 }

@@ -216,8 +216,9 @@ function takeSolution(ledger: Ledger, { challenge }: GuardedMessage, key: string
 
 /** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. */
 function holdEvidence(country: Subject): void {
-  const heldOn = utcDay(country.now)
-  if (country.windows.heldOn !== heldOn) country.note({ held: country.usage().evidence, heldOn })
+  const { heldOn, held = 0 } = country.windows
+  const [today, { evidence }] = [utcDay(country.now), country.usage()]
+  if (heldOn !== today || held < evidence) country.note({ held: evidence, heldOn: today })
 }
 
 type Subjects = ReturnType<typeof openSubjects>

@@ -81,12 +81,10 @@ describe('once half of the allowance of a country is spent', () => {
     const end = { country: usage(2000, 120) }
     expect(findExceeded(usages({ ...end, network: usage(0) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(1) }))).toEqual(['FAIR_SHARE'])
-    expect(findExceeded(usages({ ...end, network: usage(1), isRepeat: true }))).toEqual([])
-    expect(findExceeded(usages({ ...end, network: usage(2), isRepeat: true }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(20, 20) }))).toEqual([])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...end, network: usage(9), device: usage(0, 1) }))).toEqual([])
-    const last = { country: usage(2400, 120) }
+    const last = { country: usage(2450, 120) }
     expect(findExceeded(usages({ ...last, network: usage(0) }))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages({ ...last, network: usage(0, 1) }))).toEqual([])
   })
@@ -101,11 +99,26 @@ describe('once half of the allowance of a country is spent', () => {
     expect(findExceeded(usages(at(59, 100)))).toEqual([])
   })
 
-  test('a typing error that was just made does not count', () => {
-    const end = { country: usage(2000, 120) }
-    expect(findExceeded(usages({ ...end, network: usage(1, 0, 1) }))).toEqual([])
-    expect(findExceeded(usages({ ...end, network: usage(2, 0, 2) }))).toEqual(['FAIR_SHARE'])
-  })
+  test.each([
+    { spent: 1_260, lastHour: 0, messages: 5 },
+    { spent: 1_260, lastHour: 79, messages: 4 },
+    { spent: 1_260, lastHour: 1_000, messages: 2 },
+    { spent: 1_990, lastHour: 0, messages: 4 },
+    { spent: 1_990, lastHour: 1_000, messages: 2 },
+    { spent: 2_010, lastHour: 1_000, messages: 1 },
+  ])(
+    'a network may ask again, or correct a number: less often at a high pace, and once four fifths are spent ($spent, $lastHour)',
+    ({ spent, lastHour, messages }) => {
+      const country = { ...usage(spent, 120), lastHour }
+      for (const [sent, rules] of [
+        [messages - 1, []],
+        [messages, ['FAIR_SHARE']],
+      ] as const) {
+        expect(findExceeded(usages({ country, network: usage(sent), isRepeat: true }))).toEqual([...rules])
+        expect(findExceeded(usages({ country, network: usage(sent, 0, 1) }))).toEqual([...rules])
+      }
+    },
+  )
 
   test('a network that verified nothing is known by its unverified messages of two weeks', () => {
     const end = { country: usage(2000, 120) }

@@ -174,7 +174,7 @@ describe('what leaves unverified', () => {
       bench.clock.advance(3 * minuteMs)
     }
     const [once, twice] = [{ clientIp: '198.51.100.7' }, { clientIp: '198.51.101.7' }]
-    await fill(190)
+    await fill(197)
     expect((await bench.send(1, once)).rules).toEqual(['FAIR_SHARE'])
     expect((await bench.send(2, twice)).rules).toEqual(Array(2).fill('FAIR_SHARE'))
     bench.clock.advance(26 * hourMs)
