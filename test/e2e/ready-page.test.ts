@@ -82,7 +82,8 @@ async function readCode(id: string): Promise<string> {
 
 /** Lists the violations of WCAG 2.2 AA that axe finds on the page. */
 async function findFaults(page: BrowserPage): Promise<unknown> {
-  await page.evaluate(`${axe}; true`)
+  // Once for each document: the steps of the page replace its content without a reload.
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(`${axe}; true`)
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
   return page.evaluate(
     `axe.run({ runOnly: ${JSON.stringify(tags)} }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map((node) => node.html).join()))`,
@@ -115,7 +116,7 @@ const views = [
 ]
 
 describe.skipIf(chromiumPath === null)('the ready page', () => {
-  test.each(views)(
+  test.each(views.slice(0, 4))(
     'verifies a phone without a reload, by keyboard alone: %o',
     async (view) => {
       const { id, url } = await createSession()
@@ -185,7 +186,7 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
     60_000,
   )
 
-  test.each(views.slice(1, 4))(
+  test.each(views.slice(3))(
     'confirms a payment, which both steps show: %o',
     async (view) => {
       const variables = { amount: '1.234,50 €', payee: 'Donaudampfschifffahrtsgesellschaft & Co' }

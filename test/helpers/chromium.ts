@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readPath, startBrowser, type Browser } from './devtools.ts'
 
 export const chromiumPath =
   Bun.which('chromium') ?? Bun.which('chromium-browser') ?? Bun.which('google-chrome')
@@ -29,16 +27,11 @@ export type BrowserPage = {
   close(): Promise<void>
 }
 
-type Message = {
-  id?: number
-  method?: string
-  params?: unknown
-  result?: unknown
-  error?: { message: string }
-}
+/** The browser of this process: starting one takes more CPU than most tests of a page. */
+let started: Promise<Browser> | undefined
 
 /**
- * Opens a page in a headless Chromium with a new profile.
+ * Opens a page in a headless Chromium, with cookies, storage and cache of its own.
  *
  * @param readyWhen an expression that is true once the page has loaded its content
  * @param view.width of the window in CSS pixels
@@ -55,63 +48,24 @@ export async function openPage(
   },
 ): Promise<BrowserPage> {
   if (chromiumPath === null) throw new Error('Chromium is not installed.')
-  const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
-  const browser = Bun.spawn(
-    [
-      chromiumPath,
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-sync',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--remote-debugging-port=0',
-      `--user-data-dir=${profile}`,
-      '--window-size=1280,1000',
-      // A host of this machine that is no secure context over plain HTTP, as loopback addresses are.
-      '--host-resolver-rules=MAP otp.test 127.0.0.1',
-      'about:blank',
-    ],
-    { stderr: 'pipe', stdout: 'ignore' },
-  )
-  const socket = new WebSocket(await debuggerUrl(browser.stderr))
-  await new Promise((resolve, reject) => {
-    socket.addEventListener('open', resolve)
-    socket.addEventListener('error', reject)
-  })
+  const browser = await (started ??= startBrowser(chromiumPath))
+  const context = readPath(await browser.call('Target.createBrowserContext'), 'browserContextId')
+  const target = { url: 'about:blank', browserContextId: context, width: 1280, height: 1000 }
+  const targetId = readPath(await browser.call('Target.createTarget', target), 'targetId')
+  const attached = await browser.call('Target.attachToTarget', { targetId, flatten: true })
+  const sessionId = String(readPath(attached, 'sessionId'))
+  const call = (method: string, params: object = {}) => browser.call(method, params, sessionId)
 
-  const pending = new Map<number, PromiseWithResolvers<unknown>>()
   const requests: string[] = []
   const consoleErrors: string[] = []
-  let lastMessageId = 0
-  let sessionId: string | undefined
-
-  socket.addEventListener('message', ({ data }) => {
-    const message: Message = JSON.parse(String(data))
-    if (message.id !== undefined) {
-      const deferred = pending.get(message.id)
-      if (message.error) deferred?.reject(new Error(message.error.message))
-      else deferred?.resolve(message.result)
-      return
-    }
-    const text = JSON.stringify(message.params)
-    if (message.method === 'Network.requestWillBeSent')
-      requests.push(String(readPath(message.params, 'request', 'url')))
-    if (message.method === 'Network.loadingFailed' || message.method === 'Runtime.exceptionThrown')
-      consoleErrors.push(text)
-    if (message.method === 'Log.entryAdded') consoleErrors.push(text)
-    const isPlain = ['log', 'info', 'debug'].includes(String(readPath(message.params, 'type')))
-    if (message.method === 'Runtime.consoleAPICalled' && !isPlain) consoleErrors.push(text)
+  browser.listen(sessionId, ({ method, params }) => {
+    const text = JSON.stringify(params)
+    if (method === 'Network.requestWillBeSent') requests.push(String(readPath(params, 'request', 'url')))
+    if (method === 'Network.loadingFailed' || method === 'Runtime.exceptionThrown') consoleErrors.push(text)
+    if (method === 'Log.entryAdded') consoleErrors.push(text)
+    const isPlain = ['log', 'info', 'debug'].includes(String(readPath(params, 'type')))
+    if (method === 'Runtime.consoleAPICalled' && !isPlain) consoleErrors.push(text)
   })
-
-  function call(method: string, params: object = {}): Promise<unknown> {
-    const deferred = Promise.withResolvers<unknown>()
-    pending.set(++lastMessageId, deferred)
-    socket.send(JSON.stringify({ id: lastMessageId, method, params, sessionId }))
-    return deferred.promise
-  }
 
   const evaluate = async (expression: string) =>
     readPath(
@@ -120,16 +74,6 @@ export async function openPage(
       'value',
     )
 
-  const targets = readPath(await call('Target.getTargets'), 'targetInfos')
-  const page = Array.isArray(targets)
-    ? targets.find((target) => readPath(target, 'type') === 'page')
-    : undefined
-  sessionId = String(
-    readPath(
-      await call('Target.attachToTarget', { targetId: readPath(page, 'targetId'), flatten: true }),
-      'sessionId',
-    ),
-  )
   for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`)
   await call('Emulation.setDeviceMetricsOverride', {
     width: view.width,
@@ -144,10 +88,10 @@ export async function openPage(
   if (!hasScripts) await call('Emulation.setScriptExecutionDisabled', { value: true })
   if (languages !== undefined)
     await call('Network.setExtraHTTPHeaders', { headers: { 'Accept-Language': languages } })
-  // The page polls the expression itself, once per animation frame.
+  // The page polls the expression itself. Not in each frame: reading the text of a large page lays it out again.
   const waitFor = async (condition: string) => {
     const isTrue = `location.href !== 'about:blank' && document.body && (${condition})`
-    const wait = `new Promise((done) => { const look = () => (${isTrue}) ? done(true) : requestAnimationFrame(look); look() })`
+    const wait = `new Promise((done) => { const look = () => (${isTrue}) ? done(true) : setTimeout(look, 100); look() })`
     // A page that loads takes the place of the one that was asked.
     while ((await evaluate(wait).catch(() => false)) !== true);
   }
@@ -185,31 +129,8 @@ export async function openPage(
     screenshot: async () =>
       String(readPath(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),
     async close() {
-      socket.close()
-      browser.kill()
-      await browser.exited
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+      browser.listen(sessionId, null)
+      await browser.call('Target.disposeBrowserContext', { browserContextId: context })
     },
   }
 }
-
-/** Reads the URL of the DevTools socket from the output of a browser that was just started. */
-async function debuggerUrl(stderr: ReadableStream<Uint8Array>): Promise<string> {
-  let text = ''
-  for await (const chunk of stderr) {
-    text += Buffer.from(chunk).toString()
-    const found = /DevTools listening on (ws:\S+)/.exec(text)?.[1]
-    if (found !== undefined) return found
-  }
-  throw new Error(`Chromium did not start: ${text}`)
-}
-
-/** Reads a nested property of a message from the browser. */
-const readPath = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>(
-    (current, name) =>
-      typeof current === 'object' && current !== null && name in current
-        ? Object.entries(current).find(([key]) => key === name)?.[1]
-        : undefined,
-    value,
-  )

@@ -32,8 +32,11 @@ export async function startExternalProgram(command: string[], ready: string) {
   return {
     /** Returns its standard output so far. */
     output: output.text,
+    /** Returns its standard error so far. */
+    errors: errors.text,
     /** Resolves once it has printed the text to standard output. */
     waitForOutput: output.waitFor,
+    kill: () => child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGKILL')
       await child.exited

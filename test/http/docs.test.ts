@@ -114,8 +114,6 @@ describe.skipIf(chromiumPath === null)('the reference page in a browser', () => 
 
   test.each([
     { width: 1280, isDark: false },
-    { width: 1280, isDark: true },
-    { width: 390, isDark: false },
     { width: 390, isDark: true },
   ])(
     'has no error, no foreign host and no overflow: %j',
