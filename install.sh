@@ -289,6 +289,7 @@ keep_installed() {
 # Installs file $1, which is an archive if its name $2 ends with .tar.gz.
 install_file() {
   mkdir -p "$bin" 2>/dev/null || fail "$bin cannot be created." 'Choose another folder: PREFIX=DIR ./install.sh'
+  [ ! -d "$bin/otpd" ] || fail "$bin/otpd is a folder; nothing was installed." 'Remove it, or choose another place: PREFIX=DIR ./install.sh'
   new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable." 'Choose another folder: PREFIX=DIR ./install.sh'
   case $2 in
     *.tar.gz) gzip -dc <"$1" | tar -xOf - "${2%.tar.gz}/otpd" >"$new" 2>/dev/null || fail "$2 is not an archive of otpd; nothing was installed." ;;

@@ -64,6 +64,14 @@ describe('install.sh --from', () => {
     expect(readFileSync(bed.installed, 'utf8')).toBe(release)
     expect(readdirSync(join(bed.prefix, 'bin'))).toEqual(['otpd'])
   })
+
+  test('installs nothing into a folder that has the name of the program', async () => {
+    mkdirSync(bed.installed, { recursive: true })
+    const { exitCode, stderr } = await bed.run(['--from', putListed('otpd', release)])
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain(`${bed.installed} is a folder; nothing was installed.`)
+    expect(readdirSync(bed.installed)).toEqual([])
+  })
 })
 
 describe('install.sh with the real otpd', () => {
