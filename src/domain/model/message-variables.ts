@@ -39,6 +39,9 @@ const amountPattern = new RegExp(`^(?:-?${currency} ?)?-?[0-9](?:[0-9.,' ]*[0-9]
 /** Letters of all scripts, digits and some punctuation; at least one letter or digit. */
 const payeePattern = /^(?=.*[\p{L}\p{Nd}])[\p{L}\p{M}\p{Nd} &+'!(),.·*_"-]+$/u
 
+/** Characters that show nothing. Some are letters, such as the Hangul filler. */
+const invisible = /\p{Default_Ignorable_Code_Point}/u
+
 /**
  * Finds what is wrong with a variable that a send gives. It is never changed, since the reader must see the payment that
  * is verified: it is refused if it could be more than an amount or a name.
@@ -49,6 +52,7 @@ const payeePattern = /^(?=.*[\p{L}\p{Nd}])[\p{L}\p{M}\p{Nd} &+'!(),.·*_"-]+$/u
 function findVariableFault(name: VariableName, value: string): string | undefined {
   if (value.length > variableCharactersMax[name])
     return `Expected up to ${variableCharactersMax[name]} characters.`
+  if (invisible.test(value)) return 'It contains a character that shows nothing. Leave it out.'
   if (name === 'amount')
     return amountPattern.test(value)
       ? undefined

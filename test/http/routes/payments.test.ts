@@ -115,6 +115,17 @@ describeEachDatabase('codes bound to a payment', (database) => {
     expect((await verify(sent, plain)).status).toBe(200)
   })
 
+  test('show each of their characters: invisible letters and marks are refused', async () => {
+    for (const invisible of ['\u3164', '\u115f', '\uffa0', '\u034f', '\ufe0f', '\u200b', '\u00ad']) {
+      const payee = await send({ variables: { ...rent, payee: `Ada${invisible}` } })
+      expect([payee.status, payee.error.details?.[0]?.message]).toEqual([
+        400,
+        'It contains a character that shows nothing. Leave it out.',
+      ])
+      expect((await send({ variables: { ...rent, amount: `9 ${invisible}` } })).status).toBe(400)
+    }
+  })
+
   test('are sent with the text, amount and payee of the send, also again and without the template', async () => {
     const key = { 'idempotency-key': 'payment-1' }
     await put('gone', { en: 'Was: {code} {amount} {payee}', fr: 'Ancien {code} : {amount} à {payee}' })
