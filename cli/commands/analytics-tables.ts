@@ -103,17 +103,30 @@ export function costsText(rows: CostRow[], { formatTable, paint }: Output) {
 const medianText = ({ medianSeconds }: BreakdownRow) =>
   medianSeconds == null ? '-' : medianSeconds >= 120 ? '2 min+' : `${medianSeconds} s`
 
-/** Formats CSV (RFC 4180). */
-export const toCsv = (rows: Record<string, string | number | null>[]) =>
-  [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
+type CsvRow = Record<string, string | number | null>
+
+/** Formats CSV (RFC 4180). @param columns default: those of the first row */
+export const toCsv = (rows: readonly CsvRow[], columns: readonly string[] = Object.keys(rows[0] ?? {})) =>
+  [columns, ...rows.map((row) => columns.map((column) => row[column]))]
     .map((cells) => cells.map(toCsvCell).join(','))
     .join('\n')
 
-/** Formats the costs as CSV: the provider follows the country. */
-export const costsCsv = (rows: CostRow[]) =>
-  toCsv(rows.map(({ key, name, provider, ...counts }) => ({ country: key, name, provider, ...counts })))
+const countColumns =
+  'sent delivered undelivered verified failed conversion blocked medianSeconds currency cost estimatedCost costPerVerified unpriced relayed relayedCost'.split(
+    ' ',
+  )
 
-function toCsvCell(value: string | number | null) {
+/** Formats counts by one key as CSV; without rows, its header alone. */
+export const breakdownCsv = (rows: readonly BreakdownRow[]) => toCsv(rows, ['key', 'name', ...countColumns])
+
+/** Formats the costs as CSV; without rows, its header alone. */
+export const costsCsv = (rows: readonly CostRow[]) =>
+  toCsv(
+    rows.map((row) => ({ ...row, country: row.key })),
+    ['country', 'name', 'provider', ...countColumns, 'saved'],
+  )
+
+function toCsvCell(value: string | number | null | undefined) {
   const text = String(value ?? '')
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

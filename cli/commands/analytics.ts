@@ -9,7 +9,7 @@ import { findApplication } from '../client/find.ts'
 import type { DayCounts, Summary } from '../client/resources.ts'
 import { sparkline } from '../terminal/sparkline.ts'
 import { formatFacts } from '../terminal/text.ts'
-import { breakdownText, costsCsv, costsText, formatNumber, toCsv } from './analytics-tables.ts'
+import { breakdownCsv, breakdownText, costsCsv, costsText, formatNumber, toCsv } from './analytics-tables.ts'
 import { environmentOption } from './environment-option.ts'
 import type { Environment } from '../../src/shared/otp-values.ts'
 
@@ -73,7 +73,7 @@ async function printOnce({ connect, output }: Context, view: View | undefined, o
   if (options.by !== undefined) {
     const { body, data } = await fetchBreakdown(api, options.by, scope, options)
     return output.printResult(body, () =>
-      options.csv === true ? toCsv(data) : breakdownText(options.by ?? '', data, output),
+      options.csv === true ? breakdownCsv(data) : breakdownText(options.by ?? '', data, output),
     )
   }
   if (view === 'costs') {

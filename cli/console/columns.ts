@@ -2,7 +2,7 @@ import { displayWidth, fitSpan, type Line, type Painter, type Span } from './spa
 
 export type Column<Row> = {
   title: string
-  /** Width on the screen; the minimum if it also grows. */
+  /** Width on the screen; the minimum if it also grows, or is aligned to the right: those are numbers, which are never cut. */
   width: number
   /** Share of the leftover width. */
   grow?: number
@@ -32,20 +32,22 @@ export function fitColumns<Row>(
   width: number,
   rows: readonly Row[] = [],
 ): FittedColumn<Row>[] {
-  let visible = [...columns]
+  const measured = rows.slice(0, measuredMax)
+  const widest = new Map(
+    columns.map(({ cell }) => [cell, Math.max(0, ...measured.map((row) => displayWidth(cell(row))))]),
+  )
+  const contentWidth = ({ cell }: Column<Row>) => widest.get(cell) ?? 0
+  let visible = columns.map((column) =>
+    column.align === 'right' ? { ...column, width: Math.max(column.width, contentWidth(column)) } : column,
+  )
   const requiredWidth = () => visible.reduce((sum, column) => sum + column.width + gap, 0)
   while (requiredWidth() > width) {
     const lowestPriority = Math.max(...visible.map((column) => column.dropPriority ?? 0))
     if (lowestPriority === 0) break
     visible = visible.filter((column) => column.dropPriority !== lowestPriority)
   }
-  const measured = rows.slice(0, measuredMax)
   const fitted = visible.map((column) => ({ ...column, fittedWidth: column.width }))
   const leftover = Math.max(0, width - requiredWidth())
-  const widest = new Map(
-    visible.map(({ cell }) => [cell, Math.max(0, ...measured.map((row) => displayWidth(cell(row))))]),
-  )
-  const contentWidth = ({ cell }: Column<Row>) => widest.get(cell) ?? 0
   // Twice: a column that needs little leaves its share to those before it, too.
   const rest = grow(fitted, grow(fitted, leftover, contentWidth), contentWidth)
   grow(fitted, rest, ({ maxWidth = Infinity }) => maxWidth)

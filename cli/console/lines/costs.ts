@@ -1,5 +1,5 @@
 import { formatMoney, formatUnitCost, savedText, type sumCosts } from '../../client/costs.ts'
-import { fitSpan, type Line, type Span } from '../spans.ts'
+import { fitSpan, wrap, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 import { formatNumber } from './breakdown.ts'
 
@@ -47,7 +47,7 @@ export function totalLines(
       facts.map(([, value]) => value),
       paint.bold,
     ),
-    { text: ` ${notes.join(', ')}`, paint: paint.dim },
+    ...wrap(notes.join(', '), width - 2).map((text) => ({ text: ` ${text}`, paint: paint.dim })),
     ...(total.saved === null ? [] : [savedLine(total.saved, currency, paint)]),
     '',
   ]

@@ -213,14 +213,18 @@ describe('analytics costs', () => {
   test('as CSV have a line for each country and provider', async () => {
     cli.respond = respondCosts(null)
     const { stdout } = await cli.home.otpd(['analytics', 'costs', '--csv'])
+    const heading =
+      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,blocked,medianSeconds,currency,cost,estimatedCost,costPerVerified,unpriced,relayed,relayedCost,saved'
     expect(stdout.split('\n').slice(0, 2)).toEqual([
-      'country,name,provider,sent,delivered,undelivered,verified,failed,conversion,currency,estimatedCost,unpriced,relayed,relayedCost,blocked,medianSeconds,cost,costPerVerified,saved',
-      'DE,Germany,spare,10,10,0,5,0,50,EUR,1,2,0,0,0,12,1234.5,,',
+      heading,
+      'DE,Germany,spare,10,10,0,5,0,50,0,12,EUR,1234.5,1,,2,0,0,',
     ])
     const json = await cli.home.otpd(['analytics', 'costs', '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({
       data: [{ key: 'DE', provider: 'spare', cost: '1234.5' }, {}, {}],
     })
+    cli.respond = () => pageResponse()
+    expect((await cli.home.otpd(['analytics', 'costs', '--csv'])).stdout).toBe(`${heading}\n`)
   })
 
   test('without a currency say what the operator does', async () => {
@@ -256,7 +260,10 @@ describe('analytics --by', () => {
     )
     expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50% .*\nunknown +3 /)
     const csv = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
-    expect(csv.stdout.split('\n')[1]).toBe('DE,"Germany, ""DE""",1200,0,1,600,0,50')
+    expect(csv.stdout.split('\n')[1]).toBe('DE,"Germany, ""DE""",1200,0,1,600,0,50,,,,,,,,,')
+    cli.respond = () => pageResponse()
+    const empty = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
+    expect(empty.stdout).toMatch(/^key,name,sent,[^\n]*\n$/)
   })
 
   test('is restricted to one country, channel or provider', async () => {

@@ -78,6 +78,28 @@ test.each([80, 120, 200])('shows what strategies saved in %i columns', async (co
   await server.stop()
 })
 
+test.each([80, 120, 200])('cuts no amount of a large company in %i columns', async (columns) => {
+  const name = 'infobip-asia-pacific-premium-two'
+  const server = createScriptedServer(({ path }) =>
+    path.startsWith('/v1/analytics/costs')
+      ? pageResponse(
+          row(name, ['VC', 'St. Vincent & Grenadines'], 17_976_170, ['1466086.38', '0.0816', '-164741.02']),
+          row('spare', ['US', 'United States'], 64_000, ['505.6', '0.0158', '1.5']),
+        )
+      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+  const app = renderConsole(<App />, { serverUrl: server.url, columns, rows: 24 })
+  app.console.go('costs')
+  await app.waitForText('-164,741.02')
+  const lines = app.frame().split('\n')
+  const line = lines.find((text) => text.includes('17,976,170') && text.includes('164,741')) ?? ''
+  expect(line).toMatch(/17,976,170 .*1,466,086\.38 +0\.0816 +-164,741\.02/)
+  expect(app.frame()).toMatch(/without a price: 14\s+messages/)
+  for (const text of lines) expect(Bun.stringWidth(text)).toBeLessThanOrEqual(columns)
+  app.close()
+  await server.stop()
+})
+
 test('says what the operator does if no currency is set', async () => {
   const { server, app } = await open(80, false)
   await app.waitForText(/No costs are counted.[^]*otpd docs costs/)
