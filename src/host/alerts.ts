@@ -9,7 +9,7 @@ export type HostAlert = Pick<Alert, 'kind' | 'subject' | 'severity' | 'message' 
 }
 
 /** A notice that waits to be sent. */
-export type HostAlertNotice = {
+type HostAlertNotice = {
   destination: string
   event: AlertNotice['event']
   message: string

@@ -13,7 +13,7 @@ import { listKeptKeys, readMasterKeyCandidates } from '../store/files/master-key
 import { requireDatabase } from '../store/files/missing-database.ts'
 
 export type HostBackup = Backup & { pruned: string[] }
-export type HostStoredBackup = Omit<StoredBackup, 'at'> & { at: string }
+type HostStoredBackup = Omit<StoredBackup, 'at'> & { at: string }
 export type HostBackupList = { place: string; backups: HostStoredBackup[] }
 
 /** Needs of the host commands on backups. */

@@ -27,8 +27,8 @@ import { toStartError, prepareDatabase } from '../store/files/prepare-database.t
 
 export type { HostVerifiedBackup } from './backup-source.ts'
 export type { HostBackup, HostBackupList } from './backups.ts'
-export type HostMigrationStatus = MigrationStatus
-export type HostMigrationResult = { migrated: string[]; backup: string | null }
+type HostMigrationStatus = MigrationStatus
+type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
 type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }

@@ -60,14 +60,14 @@ export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'
 export type { OpenCircuit } from '../domain/model/delivery.ts'
 
 /** An open circuit with its time as text. */
-export type HostOpenCircuit = Omit<OpenCircuit, 'openUntil'> & { until: string }
+type HostOpenCircuit = Omit<OpenCircuit, 'openUntil'> & { until: string }
 
 export type HostInspection = Inspection
 
-export type HostErasureResult = ErasureResult
-export type HostUnlockResult = UnlockResult
+type HostErasureResult = ErasureResult
+type HostUnlockResult = UnlockResult
 /** An audit entry of any developer or of the installation itself. */
-export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
+type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
 export type { InspectedNode, SharedInspection } from './inspect-shared.ts'
 

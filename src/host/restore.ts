@@ -19,7 +19,7 @@ import {
   withLock,
 } from './data.ts'
 
-export type HostRestoreResult = RestoreResult & { file: string }
+type HostRestoreResult = RestoreResult & { file: string }
 
 /** A backup that was found, and the database that it would replace. */
 export type HostFoundBackup = {

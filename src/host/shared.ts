@@ -21,7 +21,7 @@ export function requireSharedKey({ secrets }: Pick<Config, 'secrets'>): Uint8Arr
 }
 
 /** Names the connections of a host command. */
-export const commandName = ({ node }: Pick<Config, 'node'>) => `otpd-command/${node}`
+const commandName = ({ node }: Pick<Config, 'node'>) => `otpd-command/${node}`
 
 /**
  * Opens a shared database for a host command, also while nodes serve it.

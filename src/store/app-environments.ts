@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import { textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -32,20 +32,4 @@ export function createEnvironmentLookup(database: Database, executor: QueryExecu
     }
     return undefined
   }
-}
-
-/** PostgreSQL: selects the ids of a developer's applications of one environment, deleted ones included. */
-export function selectApplications(
-  { tables: { applications, deletedApplications } }: Database,
-  executor: QueryExecutor,
-  developerId: SQL,
-  environment: SQL,
-): SQL {
-  const [existing, deleted] = [applications, deletedApplications].map((table) =>
-    executor
-      .select({ id: table.id })
-      .from(table)
-      .where(and(eq(table.developerId, developerId), eq(table.environment, environment))),
-  )
-  return sql`(${existing} union all ${deleted})`
 }

@@ -212,7 +212,7 @@ export function createApplicationStore(
   }
 }
 
-export type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> & {
+type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> & {
   developerStatus: Developer['status']
 }
 

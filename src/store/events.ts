@@ -1,14 +1,8 @@
-import { and, asc, desc, eq, gt, lt, lte, sql } from 'drizzle-orm'
+import { and, eq, gt, lt, lte, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
-import {
-  type FilterPlaceholders,
-  inJson,
-  orderByLimit,
-  prepareFiltered,
-  textParam,
-} from './engine/query-params.ts'
+import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { addToCounters, insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
@@ -17,13 +11,13 @@ import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
-import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
 import { logLists, typeLists } from './engine/sqlite-list-numbers.ts'
 import { entryAdded, entryDeleted, changeOwnedLists } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import { createEventLocator } from './event-places.ts'
 import { createOpenedEntries } from './opened-entries.ts'
-import { isOwnedBy, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /**
@@ -91,28 +85,10 @@ export function createEventStore(
         beforeSeq && lt(events.seq, beforeSeq),
         afterSeq && gt(events.seq, afterSeq),
       )
-      const order = orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)
-      if (owner.appId !== undefined || environment === undefined)
-        return executor
-          .select(columns)
-          .from(events)
-          .where(and(isOwnedBy(events, owner), isListed))
-          .orderBy(order)
-      // A page of each application, in the order of its index.
-      const apps = selectApplications(database, executor, owner.developerId, environment)
-      const page = executor
-        .select({ seq: events.seq })
-        .from(events)
-        .where(and(sql`${events.appId} = apps.id`, isListed))
-        .orderBy(order)
-      const direction = afterSeq ? sql`asc` : sql`desc`
-      return executor
-        .select(columns)
-        .from(events)
-        .where(
-          sql`${events.seq} in (select page.seq from ${apps} as apps cross join lateral (${page}) as page order by page.seq ${direction} limit ${limit})`,
-        )
-        .orderBy(order)
+      const page = { isAscending: afterSeq !== undefined, limit }
+      const rows = { table: events, key: events.seq }
+      const { condition, order } = pageOf(database, executor, rows, { ...owner, environment }, isListed, page)
+      return executor.select(columns).from(events).where(condition).orderBy(order)
     },
   )
   // SQLite

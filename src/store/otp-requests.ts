@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, min, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, lt, lte, min, or, sql, type SQL } from 'drizzle-orm'
 import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
@@ -16,8 +16,8 @@ import { requestsLists, statusLists } from './engine/sqlite-list-numbers.ts'
 import { changeOwnedLists, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
-import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
-import { isOwnedBy, onlyOwn, ownerShortId, type OwnerShortId } from './ownership.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
+import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
 import { createRequestWrites, toOtpRequest, type RequestRow } from './otp-request-rows.ts'
 import { createRequestLinks } from './request-links.ts'
 import { andThen } from '../domain/model/awaitable.ts'
@@ -73,29 +73,11 @@ export function createOtpRequestStore(
   // PostgreSQL
   const listPage = prepareFiltered(
     database,
-    ({ before, limit, developerId, appId, environment, ...filter }: FilterPlaceholders<PageFilter>) => {
-      const isListed = and(matches(filter), before && lt(otp.id, before))
-      const order = orderByLimit(desc(otp.id), limit)
-      if (appId !== undefined || environment === undefined)
-        return executor
-          .select()
-          .from(otp)
-          .where(and(isOwnedBy(otp, { developerId, appId }), isListed))
-          .orderBy(order)
-      // A page of each application, in the order of its index.
-      const apps = selectApplications(database, executor, developerId, environment)
-      const page = executor
-        .select({ id: otp.id })
-        .from(otp)
-        .where(and(sql`${otp.appId} = apps.id`, isListed))
-        .orderBy(order)
-      return executor
-        .select()
-        .from(otp)
-        .where(
-          sql`${otp.id} in (select page.id from ${apps} as apps cross join lateral (${page}) as page order by page.id desc limit ${limit})`,
-        )
-        .orderBy(order)
+    ({ before, limit, status, pendingAt, ...owner }: FilterPlaceholders<PageFilter>) => {
+      const isListed = and(matches({ status, pendingAt }), before && lt(otp.id, before))
+      const rows = { table: otp, key: otp.id }
+      const { condition, order } = pageOf(database, executor, rows, owner, isListed, { limit })
+      return executor.select().from(otp).where(condition).orderBy(order)
     },
   )
   // SQLite

@@ -1,6 +1,6 @@
-import { eq, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Database } from './engine/database.ts'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Database, QueryExecutor } from './engine/database.ts'
 
 /** Converts the owner of a list to short ids: all rows of a developer, or those of one of its applications. */
 export const ownerShortId = (
@@ -13,17 +13,58 @@ export const ownerShortId = (
 
 export type OwnerShortId = ReturnType<typeof ownerShortId>
 
-/** The owner whose list has the rows: the application if one is given. */
-export const listOwner = ({ developerId, appId }: OwnerShortId): string | number => appId ?? developerId
+/** A table with rows of applications, and the column in whose order they are listed. */
+type Listed = { table: SQLiteTable & { developerId: SQLiteColumn; appId: SQLiteColumn }; key: SQLiteColumn }
+
+type Owner = { developerId: SQL; appId?: SQL | undefined; environment?: SQL | undefined }
 
 /**
- * Condition that rows belong to the developer, or to the application if one is given. Each of the two columns has an
- * index in list order on PostgreSQL. The caller passes the rows through `onlyOwn`.
+ * Returns the condition and the order of a page of rows on PostgreSQL: those of a developer, of its applications of one
+ * environment, or of one application. Each of the two columns has an index in list order. The caller passes the rows through
+ * `onlyOwn`.
+ *
+ * @param isListed further conditions
  */
-export const isOwnedBy = (
-  table: { developerId: SQLiteColumn; appId: SQLiteColumn },
-  { developerId, appId }: { developerId: SQL; appId: SQL | undefined },
-): SQL => (appId === undefined ? eq(table.developerId, developerId) : eq(table.appId, appId))
+export function pageOf(
+  database: Database,
+  executor: QueryExecutor,
+  { table, key }: Listed,
+  owner: Owner,
+  isListed: SQL | undefined,
+  { isAscending = false, limit }: { isAscending?: boolean; limit: SQL },
+): { condition: SQL | undefined; order: SQL } {
+  const direction = sql.raw(isAscending ? 'asc' : 'desc')
+  const order = sql`${key} ${direction} limit ${limit}`
+  if (owner.appId) return { condition: and(eq(table.appId, owner.appId), isListed), order }
+  if (!owner.environment) return { condition: and(eq(table.developerId, owner.developerId), isListed), order }
+  // A page of each application, in the order of its index.
+  const apps = selectApplications(database, executor, owner.developerId, owner.environment)
+  const page = executor
+    .select({ key })
+    .from(table)
+    .where(and(sql`${table.appId} = apps.id`, isListed))
+    .orderBy(order)
+  const pageKey = sql`page.${sql.identifier(key.name)}`
+  const keys = sql`select ${pageKey} from ${apps} as apps cross join lateral (${page}) as page
+    order by ${pageKey} ${direction} limit ${limit}`
+  return { condition: sql`${key} in (${keys})`, order }
+}
+
+/** Selects the ids of a developer's applications of one environment, deleted ones included. */
+function selectApplications(
+  { tables: { applications, deletedApplications } }: Database,
+  executor: QueryExecutor,
+  developerId: SQL,
+  environment: SQL,
+): SQL {
+  const [existing, deleted] = [applications, deletedApplications].map((table) =>
+    executor
+      .select({ id: table.id })
+      .from(table)
+      .where(and(eq(table.developerId, developerId), eq(table.environment, environment))),
+  )
+  return sql`(${existing} union all ${deleted})`
+}
 
 /**
  * Tenant isolation in lists: all rows of an application have the same developer.

@@ -4,7 +4,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** The time of a PostgreSQL server in milliseconds: not that at which its transaction began. */
 const currentTime = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-export const databaseTime = sql.raw(currentTime)
+const databaseTime = sql.raw(currentTime)
 
 /** A setting of the transaction: statements that are sent together share one time. */
 const setting = 'otpd.now'

@@ -1,4 +1,5 @@
 import { and, desc, eq, getTableColumns, isNotNull, lt, lte } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -29,20 +30,18 @@ export function createWebhookEndpointStore(
   })
 
   // Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
-  const subscribers = database.prepare(() =>
-    executor
-      .select({ id: endpoints.id, events: endpoints.events })
-      .from(endpoints)
-      .where(eq(endpoints.appId, textParam('appId')))
-      .orderBy(endpoints.id),
-  )
-  const subscribersOfDeveloper = database.prepare(() =>
-    executor
-      .select({ id: endpoints.id, events: endpoints.events })
-      .from(endpoints)
-      .where(eq(endpoints.developerId, textParam('developerId')))
-      .orderBy(endpoints.id),
-  )
+  const subscribersOf = (owner: SQLiteColumn) => {
+    const select = database.prepare(() =>
+      executor
+        .select({ id: endpoints.id, events: endpoints.events })
+        .from(endpoints)
+        .where(eq(owner, textParam('owner')))
+        .orderBy(endpoints.id),
+    )
+    return rememberForEpoch(database, executor, (id) =>
+      andThen(select({ owner: id }), (found) => found.map(parseSubscriber)),
+    )
+  }
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
   const list = prepareFiltered(
     database,
@@ -89,13 +88,8 @@ export function createWebhookEndpointStore(
 
     list: async (query) => (await list(query)).map(parseRow),
 
-    subscribers: rememberForEpoch(database, executor, (appId) =>
-      andThen(subscribers({ appId }), (found) => found.map(parseSubscriber)),
-    ),
-
-    subscribersOfDeveloper: rememberForEpoch(database, executor, (developerId) =>
-      andThen(subscribersOfDeveloper({ developerId }), (found) => found.map(parseSubscriber)),
-    ),
+    subscribers: subscribersOf(endpoints.appId),
+    subscribersOfDeveloper: subscribersOf(endpoints.developerId),
 
     async lockApplication(developerId, appId) {
       await database.lock(executor, applications, applications.id, appId)

@@ -1,5 +1,5 @@
 /** A developer's login at the built-in identity provider. */
-export type Account = {
+type Account = {
   developerId: string
   /** Lower case; unique. */
   email: string

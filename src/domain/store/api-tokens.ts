@@ -2,7 +2,7 @@ import type { ApiToken } from '../model/api-token.ts'
 import type { Developer } from '../model/developer.ts'
 
 /** An API token as stored: its value only as salted SHA-256, both in hex. */
-export type StoredApiToken = ApiToken & { salt: string; hash: string }
+type StoredApiToken = ApiToken & { salt: string; hash: string }
 
 /** Methods with a `developerId` find only that developer's tokens. */
 export type ApiTokenStore = {

@@ -1,5 +1,5 @@
 /** A stored attempt counts as failed. `seq` distinguishes the attempts of one network at one account. */
-export type LoginAttempt = { at: number; seq: number }
+type LoginAttempt = { at: number; seq: number }
 
 /** Failed logins. Networks and accounts are keyed hashes, since most addresses that are tried have no account. */
 export type LoginAttemptStore = {

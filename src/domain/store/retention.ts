@@ -5,9 +5,9 @@ import type { OwnedPhone } from '../model/phone-record.ts'
 export type ScanName = 'requests' | 'events' | 'answers' | 'phones' | 'guard'
 
 /** Row of an OTP request, keyed by id. */
-export type RequestRow = OwnedPhone & { id: string }
+type RequestRow = OwnedPhone & { id: string }
 
-export type EventRow = {
+type EventRow = {
   seq: number
   developerId: string
   phone: string | null

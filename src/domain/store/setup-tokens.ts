@@ -1,4 +1,4 @@
-export type SetupToken = {
+type SetupToken = {
   hash: string
   /** 1: created at the first start; invalid once there is an account. 0: created by the operator. */
   first: number

@@ -66,7 +66,7 @@ export type EndpointTarget = {
   headers: EndpointHeaders | null
 }
 
-export type DeliveryOutcome = DeliveryClaim & {
+type DeliveryOutcome = DeliveryClaim & {
   owner: string
   attempt: WebhookAttempt
   /** Time of the next attempt after a failure; null if this was the last attempt. */

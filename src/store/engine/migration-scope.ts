@@ -1,7 +1,7 @@
 import type { Migration } from './read-migrations.ts'
 
 /** How a migration of PostgreSQL gets along with nodes that serve while it runs. */
-export type MigrationScope = {
+type MigrationScope = {
   /** Number of the newest migration that a node must know to go on serving; 0: every node goes on. */
   nodesFrom: number
   /** Builds an index while nodes write, outside a transaction. */

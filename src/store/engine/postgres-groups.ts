@@ -2,7 +2,7 @@ import type { CallGroup, QueryExecutor } from './database.ts'
 import { unavailable } from './errors.ts'
 import { canRunAgain, takeTogether } from './repeated-calls.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
-import { NothingToCommit, type RunTransaction } from './postgres-transactions.ts'
+import type { RunTransaction } from './postgres-transactions.ts'
 
 const groupMax = 256
 const waitingMax = 10_000
@@ -73,7 +73,7 @@ export function createGroups(
 
     async function runGroup(group: Array<Job<C>>): Promise<void> {
       try {
-        const outcomes = await run((tx) => runCalls(tx, group), calls.end)
+        const outcomes = await run((tx) => runCalls(tx, group), calls)
         for (const [index, { resolve, reject }] of group.entries()) {
           const outcome = outcomes[index]
           if (outcome && 'value' in outcome) resolve(outcome.value)
@@ -107,8 +107,7 @@ export function createGroups(
           outcomes.push({ error })
         }
       }
-      if (!calls.hasChanges(tx)) throw new NothingToCommit(outcomes)
-      await calls.write(tx)
+      if (calls.hasChanges(tx)) await calls.write(tx)
       return outcomes
     }
 

@@ -32,7 +32,7 @@ const migrationsTableSql = `create table if not exists migrations (
   nodes_from integer not null
 )`
 
-export type PostgresSchema = {
+type PostgresSchema = {
   /** Oldest first; none in an empty database. */
   applied: AppliedMigration[]
   /** Number of the newest migration that a node must know. */

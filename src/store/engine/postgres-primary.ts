@@ -10,7 +10,7 @@ const searchIntervalMs = 500
 const readOnlyCode = '25006'
 
 /** Connections to one server. */
-export type Connected = { close(): Promise<void> }
+type Connected = { close(): Promise<void> }
 
 /**
  * Keeps the connections to the server of a URL that takes writes. If the URL names several, another one is looked for after

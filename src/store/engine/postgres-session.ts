@@ -3,7 +3,7 @@ import { driverCode, unavailable } from './errors.ts'
 import { toJsonRows, type RowWrite } from './row-writes.ts'
 
 /** Runs a statement of SQL text, which is prepared, if it can be. */
-export type RunSql = (sql: string, values: readonly string[]) => Promise<unknown>
+type RunSql = (sql: string, values: readonly string[]) => Promise<unknown>
 
 /**
  * State of one connection. Writes of rows are not awaited before the commit, so that the changes of a transaction cost one

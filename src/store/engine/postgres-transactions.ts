@@ -20,8 +20,12 @@ export type OpenTransaction = {
 /** Runs a body in a transaction. */
 export type RunTransaction = <T>(
   body: (tx: QueryExecutor) => Promise<T>,
-  /** Called when it has ended, before its connection begins another one. What it returns is called too: a commit is on disk. */
-  onEnd?: CallGroup['end'],
+  calls?: {
+    /** Asked after the body. Without changes the transaction is rolled back, and with it the rows that were inserted for their locks. */
+    hasChanges(tx: QueryExecutor): boolean
+    /** Called when it has ended, before its connection begins another one. What it returns is called too: a commit is on disk. */
+    end: CallGroup['end']
+  },
 ) => Promise<T>
 
 const retriesMax = 3
@@ -32,45 +36,39 @@ const retryDelayMaxMs = 200
 /** Serialization failure, deadlock: the transaction was rolled back, and may succeed when it runs again. */
 const isRetryable = (error: unknown) => ['40001', '40P01'].includes(driverCode(error) ?? '')
 
-/** Ends a transaction that changed nothing: it is rolled back, and with it the rows that were inserted to be locked. */
-export class NothingToCommit extends Error {
-  readonly result: unknown
-
-  constructor(result: unknown) {
-    super('nothing to commit')
-    this.result = result
-  }
-}
-
 /** Creates the function that runs a body in a transaction. It throws the driver's errors. */
 export function createTransactions(begin: () => Promise<OpenTransaction>): RunTransaction {
   /** Runs a body in a transaction, once. */
-  const runOnce: RunTransaction = async (body, onEnd) => {
+  const runOnce: RunTransaction = async (body, calls) => {
     const { session, commit, rollback, release } = await begin()
     let isCommitted = false
+    const undo = () => {
+      session.discard()
+      return rollback()
+    }
     try {
       const result = await body(session.executor)
-      await commit()
-      isCommitted = true
+      if (calls && !calls.hasChanges(session.executor)) await undo()
+      else {
+        await commit()
+        isCommitted = true
+      }
       return result
     } catch (thrown) {
       const error = await session.findCause(thrown)
-      session.discard()
-      await rollback()
-      // The result of this very body.
-      if (error instanceof NothingToCommit) return error.result as never
+      await undo()
       throw error
     } finally {
-      onEnd?.(session.executor, isCommitted)?.()
+      calls?.end(session.executor, isCommitted)?.()
       release()
     }
   }
 
   /** Runs a body in a transaction, and again if it lost to another one. */
-  const attempt: RunTransaction = async (body, onEnd) => {
+  const attempt: RunTransaction = async (body, calls) => {
     for (let retries = 0, lostRaces = 0; ;) {
       try {
-        return await runOnce(body, onEnd)
+        return await runOnce(body, calls)
       } catch (error) {
         if (error instanceof RaceLostError) {
           if (lostRaces++ === lostRacesMax) throw error

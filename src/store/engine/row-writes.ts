@@ -1,5 +1,5 @@
 /** A value as a column stores it. */
-export type Value = string | number | null
+type Value = string | number | null
 
 /** Columns of a table by their names, and what each has for a `T`. */
 export type Columns<T, Name extends string = string> = Readonly<Record<Name, (row: T) => Value>>

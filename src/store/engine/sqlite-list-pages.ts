@@ -10,7 +10,7 @@ export type ListKey = number | string
 export type ListSources = { owners: readonly ListOwner[]; lists: readonly number[] }
 
 /** An entry of a list. */
-export type ListEntry = { owner: ListOwner; list: number; key: ListKey }
+type ListEntry = { owner: ListOwner; list: number; key: ListKey }
 
 /** A position in the order of the keys; exclusive. */
 export type ListRange = { before?: ListKey | undefined } | { after: ListKey }

@@ -26,7 +26,7 @@ export type ListLimits = {
   sliceRows: number
 }
 
-export const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
+const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
 
 /**
  * Finds the rows of an owner in order, on SQLite: the table `lists`, which is filled in bulk. An ordinary index on the owner

@@ -28,11 +28,11 @@ const chainStart: ChainEnd = { position: 0, hash: firstHash }
  * - `chain_missing`: the developer's chain was deleted as a whole;
  * - `chain_set_back`: the chain ends before an entry that another chain has seen in it.
  */
-export type AuditBreakKind =
+type AuditBreakKind =
   'entry_changed' | 'entry_missing' | 'entry_added' | 'head_changed' | 'chain_missing' | 'chain_set_back'
 
 /** The first broken place of a chain. */
-export type AuditBreak = {
+type AuditBreak = {
   /** Id of a developer, or `host`; null if the name of a missing chain is unknown. */
   chain: string | null
   kind: AuditBreakKind

@@ -46,7 +46,7 @@ export function writeMacFile(backup: string, mac: string): void {
 }
 
 /** Result of `checkFileMac`. */
-export type MacCheck = 'missing' | 'matches' | 'wrong'
+type MacCheck = 'missing' | 'matches' | 'wrong'
 
 /**
  * Copies a backup and compares the HMAC of the copied bytes with the file next to the backup.

@@ -55,7 +55,7 @@ export type Inspection =
       unsealedBackups: string[]
     }
 
-export type DatabaseInspection =
+type DatabaseInspection =
   | ({ state: 'missing' } & MissingDatabase)
   | { state: 'unreadable'; cause: string }
   | (SendingInspection & {

@@ -5,7 +5,7 @@ import type { World } from '../../world/world.ts'
 
 type IntegrityLog = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
 
-export type IntegrityOptions = {
+type IntegrityOptions = {
   /** Check at once, and log that the database is intact. */
   afterUncleanStop: boolean
   /** A part of the write-ahead log was lost. */

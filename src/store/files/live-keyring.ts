@@ -6,7 +6,7 @@ import { noMasterKeyOpens, openDataKeys, readKeyEpoch } from './data-keys.ts'
 import { requireNotMoved } from './moved.ts'
 
 /** The keyring of a database that other processes may give new keys. */
-export type LiveKeyring = Keyring & {
+type LiveKeyring = Keyring & {
   /** Master key that opens the database now. */
   readonly masterKey: Uint8Array
   /**

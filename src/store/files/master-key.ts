@@ -111,7 +111,7 @@ export function settleNewMasterKey(connection: SqliteConnection, dataDir: string
 }
 
 /** A master key that was replaced, and that backups of its time need. */
-export type KeptKey = { path: string; key: Uint8Array }
+type KeptKey = { path: string; key: Uint8Array }
 
 const keptName = (at: number) => `master.key.before-${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}`
 

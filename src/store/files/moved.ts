@@ -6,7 +6,7 @@ import { readMeta } from './data-keys.ts'
 export const movedToKey = 'moved_to'
 
 /** The move of a data directory to PostgreSQL: its own id, where to (without user and password), and when. */
-export type MovedTo = { id: string; target: string; at: number }
+type MovedTo = { id: string; target: string; at: number }
 
 /** Reads where the data of a SQLite file went; null if it is still there. */
 export function readMovedTo(connection: SqliteConnection): MovedTo | null {

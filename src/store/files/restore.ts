@@ -26,7 +26,7 @@ export type RestoreResult = {
   pendingMigrations: string[]
 }
 
-export type RestoreOptions = {
+type RestoreOptions = {
   /** Master key in use, which the restored database gets. */
   masterKey: Uint8Array
   /** Replaced master keys that may open the backup. */

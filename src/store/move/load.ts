@@ -11,7 +11,7 @@ import type { MovedTable } from './moved-tables.ts'
 const keptTables = ['migrations']
 
 /** Reports the rows that were sent so far of a table. */
-export type ReportRows = (rows: number) => void
+type ReportRows = (rows: number) => void
 
 /**
  * Empties all tables but the ones of the schema, and locks them until the transaction ends.

@@ -13,7 +13,7 @@ import {
   requireTransactions,
 } from './server-checks.ts'
 
-export type PrepareOptions = {
+type PrepareOptions = {
   url: string
   applicationName: string
   statements: 'named' | 'unnamed'
@@ -30,7 +30,7 @@ export type PrepareOptions = {
   onWaiting?(cause: string): void
 }
 
-export type Prepared = {
+type Prepared = {
   /** Names of the migrations that were applied to an existing database. */
   migrated: string[]
   /** How far the server's clock is ahead of this node's, in milliseconds. */
