@@ -114,8 +114,8 @@ export function createCarrierWorld(random: () => number, startAt: number) {
       return deaths.splice(0)
     },
 
-    /** Draws the country of a send by its share of the traffic. */
-    drawCountry(): SimulatedCountry {
+    /** Draws the country of a send by its share of the traffic. @param random not that of the world, so that its state is the same for any traffic */
+    drawCountry(random: () => number): SimulatedCountry {
       let left = random()
       for (const country of countries) {
         left -= country.weight

@@ -61,8 +61,10 @@ export function replay(
   seed: number,
   { sends, days, warmUpDays }: ReplayForm,
 ): ReplayFigures {
+  // Three sources, so that a seed is the same world with the same traffic for any strategy.
   const random = seededRandom(seed)
   const world = createCarrierWorld(seededRandom(seed + 1), startAt)
+  const traffic = seededRandom(seed + 2)
   const statistics = createRouteStatistics()
   const breakers = carriers.map(() => createCircuitBreaker())
   const tasks = createSchedule()
@@ -193,11 +195,11 @@ export function replay(
       beginMinute(minute)
     }
     tasks.runUntil(now)
-    const country = world.drawCountry()
+    const country = world.drawCountry(traffic)
     const request: Request = {
       country,
       sentAt: now,
-      isDiligent: random() < country.diligence,
+      isDiligent: traffic() < country.diligence,
       resends: 0,
       accepted: [],
       undelivered: [],
@@ -214,7 +216,7 @@ export function replay(
     tasks.at(now + ttlMs, (at) => expire(request, at))
     // Busy days and quiet nights.
     const busy = 1 + 0.6 * Math.sin((2 * Math.PI * (now - startAt)) / dayMs)
-    now += -Math.log(1 - random()) / (perMs * busy)
+    now += -Math.log(1 - traffic()) / (perMs * busy)
   }
   tasks.runUntil(endAt + ttlMs)
   expectations.finish()
