@@ -88,6 +88,19 @@ describe('chooseProviders', () => {
     expect([...chosen].toSorted()).toEqual(['cheap', 'good', 'middle'])
   })
 
+  test('explores dear and unlikely providers less', () => {
+    const random = seededRandom(5)
+    const candidates = priced({ good: { price: 36_000 } })
+    const sure = { cheap: { samples: 1e6 }, middle: { samples: 1e6 }, good: { samples: 1e6 } }
+    const explored = Array.from({ length: 50_000 }, () => choose('cost', candidates, random, sure))
+      .filter(({ reason }) => reason === 'explored')
+      .map(({ considered }) => considered[0]?.provider)
+    const cheap = explored.filter((provider) => provider === 'cheap').length / explored.length
+    // 0.6 / 0.005 verified codes for the money, against 0.85 / 0.036.
+    expect(cheap).toBeGreaterThan(0.8)
+    expect(cheap).toBeLessThan(0.88)
+  })
+
   test('never explores with a resend, or with an open provider', () => {
     const random = seededRandom(3)
     for (let count = 0; count < 1_000; count++) {
