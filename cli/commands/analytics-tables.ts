@@ -111,10 +111,23 @@ export const toCsv = (rows: readonly CsvRow[], columns: readonly string[] = Obje
     .map((cells) => cells.map(toCsvCell).join(','))
     .join('\n')
 
-const countColumns =
-  'sent delivered undelivered verified failed conversion blocked medianSeconds currency cost estimatedCost costPerVerified unpriced relayed relayedCost'.split(
-    ' ',
-  )
+const countColumns = [
+  'sent',
+  'delivered',
+  'undelivered',
+  'verified',
+  'failed',
+  'conversion',
+  'blocked',
+  'medianSeconds',
+  'currency',
+  'cost',
+  'estimatedCost',
+  'costPerVerified',
+  'unpriced',
+  'relayed',
+  'relayedCost',
+]
 
 /** Formats counts by one key as CSV; without rows, its header alone. */
 export const breakdownCsv = (rows: readonly BreakdownRow[]) => toCsv(rows, ['key', 'name', ...countColumns])
