@@ -1,6 +1,7 @@
 import { and, count, eq, gte, sql } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import type { AnalyticsStore, CountChanges } from '../domain/store/analytics.ts'
+import { mapProperties, pick } from '../shared/fields.ts'
 import { createBreakdownStore, sumOrZero } from './breakdown.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
@@ -24,19 +25,13 @@ const addDays = insertInto<{ developerId: string; day: number; counts: CountChan
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
   const { dailyCounts: days, applications } = database.tables
-  const allCounts = {
-    requests: days.requests,
-    sent: days.sent,
-    verified: days.verified,
-    failed: days.failed,
-    active: days.active,
-  }
-  const testCounts = {
-    testRequests: days.testRequests,
-    testSent: days.testSent,
-    testVerified: days.testVerified,
-    testFailed: days.testFailed,
-    testActive: days.testActive,
+  const allCounts = pick(days, ['requests', 'sent', 'verified', 'failed', 'active'])
+  const testCounts: DayColumns = {
+    requests: days.testRequests,
+    sent: days.testSent,
+    verified: days.testVerified,
+    failed: days.testFailed,
+    active: days.testActive,
   }
   const add = database.writeRows(executor, addDays)
 
@@ -45,21 +40,9 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
 
   /** A query for each environment, and for both. */
   const byEnvironment = <T>(build: (counts: DayColumns) => T) => ({
-    all: build({ ...allCounts }),
-    test: build({
-      requests: testCounts.testRequests,
-      sent: testCounts.testSent,
-      verified: testCounts.testVerified,
-      failed: testCounts.testFailed,
-      active: testCounts.testActive,
-    }),
-    live: build({
-      requests: sql`(${days.requests} - ${days.testRequests})`,
-      sent: sql`(${days.sent} - ${days.testSent})`,
-      verified: sql`(${days.verified} - ${days.testVerified})`,
-      failed: sql`(${days.failed} - ${days.testFailed})`,
-      active: sql`(${days.active} - ${days.testActive})`,
-    }),
+    all: build(allCounts),
+    test: build(testCounts),
+    live: build(mapProperties(allCounts, (all, name) => sql`(${all} - ${testCounts[name]})`)),
   })
   const totals = byEnvironment((columns) =>
     database.prepare(() =>

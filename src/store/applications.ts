@@ -48,21 +48,12 @@ export function createApplicationStore(
   const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
     selectDeveloperColumn(database.tables, column)
 
+  // prettier-ignore
   const callerColumns = {
-    id: applications.id,
-    developerId: applications.developerId,
-    projectId: applications.projectId,
-    environment: applications.environment,
-    status: applications.status,
-    otpTtlSeconds: applications.otpTtlSeconds,
-    countries: applications.countries,
-    credentialsVersion: applications.credentialsVersion,
-    clientIdSalt: applications.clientIdSalt,
-    clientIdHash: applications.clientIdHash,
-    clientSecretSalt: applications.clientSecretSalt,
-    clientSecretHash: applications.clientSecretHash,
-    apiKeySalt: applications.apiKeySalt,
-    apiKeyHash: applications.apiKeyHash,
+    ...pick(applications, [
+      'id', 'developerId', 'projectId', 'environment', 'status', 'otpTtlSeconds', 'countries', 'credentialsVersion',
+      'clientIdSalt', 'clientIdHash', 'clientSecretSalt', 'clientSecretHash', 'apiKeySalt', 'apiKeyHash',
+    ]),
     developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
     plan: sql<string>`${developerColumn(developers.plan)}`,
   }

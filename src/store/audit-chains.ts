@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, isNull, lte, sql } from 'drizzle-orm'
 import {
   chainName,
   firstHash,
@@ -125,12 +125,7 @@ export function createAuditChains(database: Database, executor: QueryExecutor, k
     const head = await lockHead(chain)
     const condition = and(entriesOf(chain), lte(entries.position, position))
     const rows = await executor
-      .select({
-        ...auditColumns(database.tables),
-        position: entries.position,
-        witness: entries.witness,
-        hash: entries.hash,
-      })
+      .select({ ...getTableColumns(entries), action: sql<AuditAction>`${entries.action}` })
       .from(entries)
       .where(condition)
       .orderBy(asc(entries.position))
@@ -201,19 +196,8 @@ export function createAuditChains(database: Database, executor: QueryExecutor, k
 }
 
 /** Columns of an audit entry, without its place in its chain. */
-export const auditColumns = ({ auditEntries: entries }: Tables) => ({
-  id: entries.id,
-  developerId: entries.developerId,
+export function auditColumns({ auditEntries: entries }: Tables) {
+  const { position: _position, hash: _hash, witness: _witness, ...columns } = getTableColumns(entries)
   // Written from an AuditAction.
-  action: sql<AuditAction>`${entries.action}`,
-  actorId: entries.actorId,
-  targetId: entries.targetId,
-  targetName: entries.targetName,
-  detail: entries.detail,
-  source: entries.source,
-  ip: entries.ip,
-  userAgent: entries.userAgent,
-  traceId: entries.traceId,
-  tokenId: entries.tokenId,
-  at: entries.at,
-})
+  return { ...columns, action: sql<AuditAction>`${entries.action}` }
+}

@@ -1,9 +1,10 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { LaneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { createPhoneStore } from './phones.ts'
 
@@ -78,73 +79,63 @@ export function createDeadlineStore(
     },
 
     async shiftDeadlines(rollbackMs, now) {
-      const shiftedBack = (column: SQLiteColumn) => sql`${column} - ${rollbackMs}`
-      const clampedToNow = (column: SQLiteColumn) =>
+      const back = (column: SQLiteColumn) => sql`${column} - ${rollbackMs}`
+      const clamped = (column: SQLiteColumn) =>
         sql`case when ${column} > ${now} then ${now} else ${column} end`
+      const update = <T extends SQLiteTable>(
+        table: T,
+        ...change: Parameters<ReturnType<typeof onTable<T>>['update']>
+      ) => onTable(executor, table).update(...change)
 
-      await executor
-        .update(otpRequests)
-        .set({ sentAt: shiftedBack(otpRequests.sentAt), expiresAt: shiftedBack(otpRequests.expiresAt) })
-        .where(isPendingAt(now))
-      await executor
-        .update(otpDeliveries)
-        .set({ nextAttemptAt: shiftedBack(otpDeliveries.nextAttemptAt) })
-        .where(isNotNull(otpDeliveries.nextAttemptAt))
-      await executor
-        .update(otpDeliveries)
-        .set({ reportDueAt: shiftedBack(otpDeliveries.reportDueAt) })
-        .where(isNotNull(otpDeliveries.reportDueAt))
-      await executor
-        .update(webhookDeliveries)
-        .set({ nextAttemptAt: shiftedBack(webhookDeliveries.nextAttemptAt) })
-        .where(isNotNull(webhookDeliveries.nextAttemptAt))
-      await executor.update(webhookEndpoints).set({
-        dueAt: shiftedBack(webhookEndpoints.dueAt),
-        failingSince: shiftedBack(webhookEndpoints.failingSince),
-      })
-      await executor
-        .update(phoneCheckBudgets)
-        .set({
-          refilledAt: shiftedBack(phoneCheckBudgets.refilledAt),
-          lockedUntil: shiftedBack(phoneCheckBudgets.lockedUntil),
-        })
-        .where(or(gt(phoneCheckBudgets.refilledAt, now), gt(phoneCheckBudgets.lockedUntil, now)))
+      await update(
+        otpRequests,
+        { sentAt: back(otpRequests.sentAt), expiresAt: back(otpRequests.expiresAt) },
+        isPendingAt(now),
+      )
+      for (const column of ['nextAttemptAt', 'reportDueAt'] as const)
+        await update(
+          otpDeliveries,
+          { [column]: back(otpDeliveries[column]) },
+          isNotNull(otpDeliveries[column]),
+        )
+      const { nextAttemptAt } = webhookDeliveries
+      await update(webhookDeliveries, { nextAttemptAt: back(nextAttemptAt) }, isNotNull(nextAttemptAt))
+      const { dueAt, failingSince } = webhookEndpoints
+      await update(webhookEndpoints, { dueAt: back(dueAt), failingSince: back(failingSince) })
+      const { refilledAt, lockedUntil } = phoneCheckBudgets
+      await update(
+        phoneCheckBudgets,
+        { refilledAt: back(refilledAt), lockedUntil: back(lockedUntil) },
+        or(gt(refilledAt, now), gt(lockedUntil, now)),
+      )
       await shiftPhones(rollbackMs, now)
-      await executor
-        .update(refreshTokens)
-        .set({
-          createdAt: clampedToNow(refreshTokens.createdAt),
-          expiresAt: shiftedBack(refreshTokens.expiresAt),
-          usedAt: clampedToNow(refreshTokens.usedAt),
-          sessionEndsAt: shiftedBack(refreshTokens.sessionEndsAt),
-        })
-        .where(gt(refreshTokens.createdAt, now))
-      await executor
-        .update(apiTokens)
-        .set({ createdAt: clampedToNow(apiTokens.createdAt), expiresAt: shiftedBack(apiTokens.expiresAt) })
-        .where(gt(apiTokens.createdAt, now))
-      await executor
-        .update(apiTokens)
-        .set({ lastUsedAt: clampedToNow(apiTokens.lastUsedAt) })
-        .where(gt(apiTokens.lastUsedAt, now))
+      await update(
+        refreshTokens,
+        {
+          createdAt: clamped(refreshTokens.createdAt),
+          expiresAt: back(refreshTokens.expiresAt),
+          usedAt: clamped(refreshTokens.usedAt),
+          sessionEndsAt: back(refreshTokens.sessionEndsAt),
+        },
+        gt(refreshTokens.createdAt, now),
+      )
+      const { createdAt, expiresAt, lastUsedAt } = apiTokens
+      const isFromFuture = gt(createdAt, now)
+      await update(apiTokens, { createdAt: clamped(createdAt), expiresAt: back(expiresAt) }, isFromFuture)
+      await update(apiTokens, { lastUsedAt: now }, gt(lastUsedAt, now))
       // Rounded up to a whole second.
       const validFrom = Math.ceil(now / 1000) * 1000
-      await executor
-        .update(developers)
-        .set({ tokensValidFrom: validFrom })
-        .where(gt(developers.tokensValidFrom, validFrom))
+      await update(developers, { tokensValidFrom: validFrom }, gt(developers.tokensValidFrom, validFrom))
       database.sqlite?.configuration.move()
-      await executor
-        .update(setupTokens)
-        .set({
-          createdAt: clampedToNow(setupTokens.createdAt),
-          expiresAt: shiftedBack(setupTokens.expiresAt),
-        })
-        .where(gt(setupTokens.createdAt, now))
-      await executor.update(loginFailures).set({ at: now }).where(gt(loginFailures.at, now))
+      await update(
+        setupTokens,
+        { createdAt: clamped(setupTokens.createdAt), expiresAt: back(setupTokens.expiresAt) },
+        gt(setupTokens.createdAt, now),
+      )
+      await update(loginFailures, { at: now }, gt(loginFailures.at, now))
       // Otherwise every code would count as used until the clock is back where it was.
       const step = totpStep(now)
-      await executor.update(totpSecrets).set({ lastStep: step }).where(gt(totpSecrets.lastStep, step))
+      await update(totpSecrets, { lastStep: step }, gt(totpSecrets.lastStep, step))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { and, eq, gt, lt, lte, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, lt, lte, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
@@ -33,19 +33,9 @@ export function createEventStore(
 ): EventStore {
   const { events, counters } = database.tables
   const p = sql.placeholder
-  const columns = {
-    seq: events.seq,
-    id: events.id,
-    // Written by insert below from a LogType.
-    type: sql<LogType>`${events.type}`,
-    developerId: events.developerId,
-    appId: events.appId,
-    requestId: events.requestId,
-    phone: events.phone,
-    status: events.status,
-    detail: events.detail,
-    at: events.at,
-  }
+  const { payload: _payload, ...listed } = getTableColumns(events)
+  // Written by `append` from a LogType.
+  const columns = { ...listed, type: sql<LogType>`${events.type}` }
 
   const allocateSeqs = database.prepare(() =>
     executor
@@ -103,16 +93,9 @@ export function createEventStore(
   function toEntries(rows: readonly Row[], ids: EventIds): LogEntry[] {
     const newIds = ids.encodeAll(rows)
     return rows.map((row, index) => ({
-      seq: row.seq,
+      ...row,
       id: row.id ?? newIds[index] ?? '',
-      type: row.type,
-      developerId: row.developerId,
-      appId: row.appId,
-      requestId: row.requestId,
       phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
-      status: row.status,
-      detail: row.detail,
-      at: row.at,
     }))
   }
 

@@ -31,23 +31,10 @@ const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
 /** The assertions hold because this store is the only writer of channels and failures. */
 export const toMessage = (row: Row): Message => ({
-  requestId: row.requestId,
-  messageNumber: row.messageNumber,
+  ...row,
   channels: splitNames(row.channels) as Channel[],
-  status: row.status,
-  provider: row.provider,
-  messageId: row.messageId,
   failure: row.failure as FailureClass | null,
   excluded: splitNames(row.excluded),
-  attempts: row.attempts,
-  nextAttemptAt: row.nextAttemptAt,
-  leaseOwner: row.leaseOwner,
-  leaseUntil: row.leaseUntil,
-  reportDueAt: row.reportDueAt,
-  estimatedPrice: row.estimatedPrice,
-  chargedPrice: row.chargedPrice,
-  createdAt: row.createdAt,
-  updatedAt: row.updatedAt,
 })
 
 const columns = {

@@ -19,6 +19,7 @@ import {
   prepareRecomputeDue,
   selectMessages,
 } from './webhook-delivery-rows.ts'
+import { pick } from '../shared/fields.ts'
 import { minuteMs } from '../shared/durations.ts'
 
 /**
@@ -39,17 +40,12 @@ export function createWebhookDeliveryStore(
     events,
   } = database.tables
 
+  // prettier-ignore
   const columns = {
-    id: deliveries.id,
     ...eventIdColumns(events),
-    type: deliveries.type,
-    status: deliveries.status,
-    attempts: deliveries.attempts,
-    lastStatusCode: deliveries.lastStatusCode,
-    lastError: deliveries.lastError,
-    nextAttemptAt: deliveries.nextAttemptAt,
-    createdAt: deliveries.createdAt,
-    deliveredAt: deliveries.deliveredAt,
+    ...pick(deliveries, [
+      'id', 'type', 'status', 'attempts', 'lastStatusCode', 'lastError', 'nextAttemptAt', 'createdAt', 'deliveredAt',
+    ]),
   }
   const recordAttempt = prepareRecordAttempt(database, executor, sealing)
   const matchesDelivery = (endpointId: string, id: string) =>
@@ -111,11 +107,7 @@ export function createWebhookDeliveryStore(
     },
 
     async find(endpointId, id) {
-      const [row] = await executor
-        .select(columns)
-        .from(deliveries)
-        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(matchesDelivery(endpointId, id))
+      const [row] = await selectListed(matchesDelivery(endpointId, id))
       return row && withEventId(await loadEventIds(database, executor), row)
     },
 
