@@ -7,9 +7,9 @@ import {
   type GuardRow,
   type GuardRule,
 } from '../domain/model/guard.ts'
-import type { GuardChanges, GuardRows, GuardStore } from '../domain/store/guard.ts'
+import type { GuardChanges, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 import { inKeyOrder } from './engine/key-order.ts'
 import { addOnConflict, insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
@@ -19,7 +19,6 @@ type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string 
 /** Windows of a row that was inserted for its lock alone. */
 const unused = '[]'
 
-/** `apply` alone writes rows. */
 function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
   const found = new Map<string, GuardRow>()
   for (const { subject, windows, alertedAt, until } of rows)
@@ -59,16 +58,14 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   const addDecisions = database.writeRows(executor, countDecisions)
   const lockRows = createLockQuery(database, executor)
 
-  const rows = (keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>> => {
-    if (!cache) return lockRows(keys)
-    const found = keys.map((key) => [key, cache.get(key)] as const)
-    return new Map(found.filter((entry): entry is [string, GuardRow] => entry[1] !== undefined))
-  }
-
   return {
-    rows,
+    rows(keys) {
+      if (!cache) return lockRows(keys)
+      const found = keys.map((key) => [key, cache.get(key)] as const)
+      return new Map(found.filter((entry): entry is [string, GuardRow] => entry[1] !== undefined))
+    },
 
-    row: (key) => (cache ? cache.get(key) : andThen(rows([key]), (found) => found.get(key))),
+    row: (key) => (cache ? cache.get(key) : andThen(lockRows([key]), (found) => found.get(key))),
 
     async apply(changes) {
       try {
@@ -181,8 +178,3 @@ export function mergeGuardChanges(into: GuardChanges, changes: GuardChanges): vo
     })
   }
 }
-
-/** Reads rows as they will be once the pending changes are written. */
-export const withPendingChanges = (stored: GuardRows, pending: GuardChanges): GuardRows => ({
-  row: (key) => pending.rows.get(key) ?? stored.row(key),
-})

@@ -17,7 +17,7 @@ import type { StoredRows } from './stored-rows.ts'
 import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { lockEndpoints, writeEvents } from './write-events.ts'
-import { mergeGuardChanges, withPendingChanges } from './guard.ts'
+import { mergeGuardChanges } from './guard.ts'
 
 /** Stores that operations read and write. */
 export type UnitStores = Omit<Stores, 'changes'>
@@ -53,7 +53,6 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'keepAdmissio
   const guard: GuardChanges = { rows: createMap(), decisions: createMap() }
   /** Set while a call runs again because the rows of the guard could not be read or written. */
   let guardFault: GuardFault | undefined
-  const guardRows = withPendingChanges(stored.rows.guard, guard)
   const relayed = createMap<Changed<RelayedMessage>>()
   const sessions = createMap<Changed<OtpSession>>()
   let events: NewEvent[] = []
@@ -102,7 +101,7 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'keepAdmissio
     },
 
     guard: {
-      row: (key) => guardRows.row(key),
+      row: (key) => guard.rows.get(key) ?? stored.rows.guard.row(key),
       get fault() {
         return guardFault
       },

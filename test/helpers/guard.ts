@@ -10,7 +10,7 @@ import {
   type GuardKeys,
 } from '../../src/domain/guard/row-keys.ts'
 import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
-import { usageOf } from '../../src/domain/guard/subject.ts'
+import { Subject } from '../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../src/domain/guard/settings.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
@@ -27,6 +27,8 @@ export const guardOff: GuardSettings = {
   spendPerDay: 0,
   challenge: null,
 }
+
+export const usageOf = (row: GuardRow | undefined, now: number) => new Subject('', row, now).usage()
 
 /** Keeps rows of the guard in memory: for months of traffic. `guard` reads them. */
 export function createGuardRows() {

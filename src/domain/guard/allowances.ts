@@ -71,6 +71,10 @@ export type Usages = {
 export const allowanceOf = (kind: 'country' | 'prefix' | 'network' | 'device', evidence: number): number =>
   allowances[kind].base + allowances[kind].perPhone * evidence
 
+/** Allowance of a country. @param base its own if `guard.countries` names it; undefined: the pool pays */
+export const countryAllowance = (evidence: number, base: number | undefined): number =>
+  allowanceOf('country', evidence) + (base ?? allowances.pool.perCountry)
+
 /** Allowance of the codes of other systems to a country. */
 export const relayAllowance = (usualDay = 0, base = 0): number =>
   Math.max(allowances.relay.base, allowances.relay.growth * usualDay, base)
@@ -96,13 +100,12 @@ export const isFromPool = (
 export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const { country, namedBase } = usages
   const rules: GuardRule[] = []
-  const own = allowanceOf('country', country.evidence) + (namedBase ?? allowances.pool.perCountry)
-  const spent = country.unverified / (times * own)
+  const own = times * countryAllowance(country.evidence, namedBase)
+  const spent = country.unverified / own
   if (spent >= 1) rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(usages, times) && usages.pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')
-  const pace =
-    country.lastHour < scarcity.hour ? spent : Math.max(spent, (24 * country.lastHour) / (times * own))
+  const pace = country.lastHour < scarcity.hour ? spent : Math.max(spent, (24 * country.lastHour) / own)
   if (rules.length === 0 && !isFair(usages, spent, pace)) rules.push('FAIR_SHARE')
   for (const kind of ['prefix', 'network', 'device'] as const) {
     const usage = usages[kind]

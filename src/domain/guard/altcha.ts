@@ -35,20 +35,20 @@ export function createAltcha(key: Uint8Array, random: Random, now: number): Altc
   return { algorithm: 'SHA-256', challenge, maxnumber: maxNumber, salt, signature: sign(key, challenge) }
 }
 
-/** A right solution: the challenge that it solves, and when that ends. */
-export type SolvedAltcha = { challenge: string; expiresAt: number }
-
-/** Checks a solution: base64 of JSON, as the widget makes it. @returns undefined if it is wrong or too old */
-export function checkAltcha(key: Uint8Array, token: string, now: number): SolvedAltcha | undefined {
+/**
+ * Checks a solution: base64 of JSON, as the widget makes it.
+ *
+ * @returns the challenge that it solves; undefined if it is wrong or too old
+ */
+export function checkAltcha(key: Uint8Array, token: string, now: number): string | undefined {
   const { algorithm, challenge, number, salt, signature } = decode(token)
   if (algorithm !== 'SHA-256' || typeof salt !== 'string' || typeof signature !== 'string') return undefined
   const seconds = /^[0-9a-f]{24}\?expires=(\d{1,12})&$/.exec(salt)?.[1]
   if (seconds === undefined || !Number.isSafeInteger(number)) return undefined
-  const expiresAt = Number(seconds) * 1000
   const expected = sha256(`${salt}${String(number)}`)
-  if (expiresAt <= now || challenge !== expected) return undefined
+  if (Number(seconds) * 1000 <= now || challenge !== expected) return undefined
   const isSigned = timingSafeEqualBytes(Buffer.from(signature), Buffer.from(sign(key, expected)))
-  return isSigned ? { challenge: expected, expiresAt } : undefined
+  return isSigned ? expected : undefined
 }
 
 function decode(token: string): Readonly<Record<string, unknown>> {

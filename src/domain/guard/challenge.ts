@@ -49,9 +49,8 @@ export function createChallenges(needs: {
   function checkSolution(token: string): ChallengeAnswer {
     const solved = checkAltcha(keys.challenge, token, clock.now())
     needs.onChecked?.('altcha', solved ? { outcome: 'passed' } : { outcome: 'failed', error: 'wrong or old' })
-    if (!solved) return { outcome: 'failed' }
     // Whether it was used before is known only once its row is locked.
-    return { outcome: 'passed', once: `challenge ${solved.challenge}` }
+    return solved ? { outcome: 'passed', once: `challenge ${solved}` } : { outcome: 'failed' }
   }
 
   return {

@@ -35,8 +35,8 @@ export function createGuard(needs: {
   isTrustedPhone(phone: string): boolean
 } {
   const { onFault } = needs
-  let { settings: currentSettings } = needs
-  let current = createGuardJudge(currentSettings, needs.keys)
+  let { settings } = needs
+  let current = createGuardJudge(settings, needs.keys)
 
   /** Calls a function of the guard. @returns `instead` if it fails, or if the rows cannot be read or written */
   function orElse<T>(instead: () => T, call: () => T, rows?: GuardRows): T {
@@ -51,13 +51,10 @@ export function createGuard(needs: {
     return instead()
   }
   const none = () => undefined
+  const noChannels = () => []
 
   return {
-    refusedChannels: (message) =>
-      orElse(
-        () => [],
-        () => current.refusedChannels(message),
-      ),
+    refusedChannels: (...args) => orElse(noChannels, () => current.refusedChannels(...args)),
     keysToJudge: (...args) => orElse(none, () => current.keysToJudge(...args)),
     keysToConvert: (...args) => orElse(none, () => current.keysToConvert(...args)),
     keysToRevert: (...args) => orElse(none, () => current.keysToRevert(...args)),
@@ -67,13 +64,13 @@ export function createGuard(needs: {
     onFault,
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */
-    configure(settings) {
-      currentSettings = settings
+    configure(changed) {
+      settings = changed
       current = createGuardJudge(settings, needs.keys)
     },
     /** Returns the settings in effect. */
-    settings: () => currentSettings,
+    settings: () => settings,
     /** Tells whether the settings in effect let all messages to a number pass. */
-    isTrustedPhone: (phone) => isTrustedPhone(currentSettings, phone),
+    isTrustedPhone: (phone) => isTrustedPhone(settings, phone),
   }
 }

@@ -36,12 +36,8 @@ export function createListRuleService(needs: {
 }) {
   const { store, clock, newId } = needs
 
-  const addAuditEntry = (
-    tx: Pick<Stores, 'audit'>,
-    actor: Actor,
-    action: 'guard_rule.created' | 'guard_rule.deleted',
-    rule: ListRule,
-  ) => {
+  type Action = 'guard_rule.created' | 'guard_rule.deleted'
+  const addAuditEntry = (tx: Pick<Stores, 'audit'>, actor: Actor, action: Action, rule: ListRule) => {
     const details = { action, targetId: rule.id, detail: describeRule(rule) }
     return recordAudit(tx, newId, selfActor(actor), details, clock.now())
   }
@@ -78,7 +74,8 @@ export function createListRuleService(needs: {
       const value = national ?? canonicalValue(target, input.value)
       return store.write(async (tx) => {
         const now = clock.now()
-        if (expiresAt !== null && (expiresAt <= now || expiresAt > now + lifetimeMaxMs)) throw invalidExpiry()
+        if (expiresAt !== null && (expiresAt <= now || expiresAt > now + lifetimeMaxMs))
+          throw invalidField('body', 'expiresAt', expectedExpiry)
         await tx.developers.lock(developer.id)
         const isOwn =
           appId === null || (isId('app', appId) && (await tx.applications.find(developer.id, appId)))
@@ -97,14 +94,10 @@ export function createListRuleService(needs: {
     /** Deletes a rule. @throws NOT_FOUND */
     async delete(developer: Actor, id: string): Promise<void> {
       await store.write(async (tx) => {
-        await tx.developers.lock(developer.id)
         const rules = unexpired(await tx.listRules.list(developer.id), clock.now())
         const rule = rules.find((one) => one.id === id)
-        if (!rule) throw notFound('guardRule')
-        await tx.listRules.save(
-          developer.id,
-          rules.filter((one) => one !== rule),
-        )
+        const isDeleted = rule && (await deleteRules(tx, developer.id, (one) => one.id === id))
+        if (!isDeleted) throw notFound('guardRule')
         await addAuditEntry(tx, developer, 'guard_rule.deleted', rule)
       })
     },
@@ -145,12 +138,8 @@ const shownDigits = 7
 
 /** Describes a rule for the audit trail, which names no phones and no addresses. */
 function describeRule({ effect, target, value, appId, expiresAt }: ListRule): string {
-  const shown =
-    target === 'country'
-      ? ` ${value}`
-      : target === 'prefix'
-        ? ` ${value.slice(0, shownDigits + 1)}${value.length > shownDigits + 1 ? '…' : ''}`
-        : ''
+  const digits = `${value.slice(0, shownDigits + 1)}${value.length > shownDigits + 1 ? '…' : ''}`
+  const shown = target === 'country' ? ` ${value}` : target === 'prefix' ? ` ${digits}` : ''
   const application = appId === null ? '' : ` for ${appId}`
   const end = expiresAt === null ? '' : ` until ${new Date(expiresAt).toISOString()}`
   return `${effect} ${target}${shown}${application}${end}`
@@ -176,11 +165,11 @@ function canonicalValue(target: RuleTarget, text: string): string {
     .replaceAll(/[ \-.()]/g, '')
     .replace(/^00/, '+')
     .replace(/[*…]$/, '')
+  const country = text.toUpperCase()
   const readers: Record<RuleTarget, () => string | undefined> = {
     phone: () => tryParsePhone(text)?.phone,
     prefix: () => (/^\+[1-9]\d{0,14}$/.test(compact) ? compact : undefined),
-    country: () =>
-      text === noCountry || isKnownCountry(text.toUpperCase()) ? text.toUpperCase() : undefined,
+    country: () => (country === noCountry || isKnownCountry(country) ? country : undefined),
     network: () => canonicalRange(text),
   }
   const value = readers[target]()
@@ -196,8 +185,7 @@ const expectedValues: Record<RuleTarget, string> = {
   network: 'Expected an IP address or a CIDR, such as 203.0.113.0/24.',
 }
 
-const invalidExpiry = () =>
-  invalidField('body', 'expiresAt', 'Expected a time in the future, at most ten years away, or null.')
+const expectedExpiry = 'Expected a time in the future, at most ten years away, or null.'
 
 const limitReached = () =>
   new ServiceError('CONFLICT', `You already have ${listRulesMax} guard rules, the maximum. Delete one.`, {

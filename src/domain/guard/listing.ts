@@ -2,45 +2,33 @@ import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import { isInRange, parseRange, type AddressRange } from '../model/network.ts'
 import { noCountry } from '../model/phone.ts'
+import type { OtpRequest } from '../model/request.ts'
 
 /** Fields of a message that rules match. */
-export type ListedMessage = {
-  appId: string
-  phone: string
-  country: string | null
-  clientIp: string | null
-}
-
-type RuleIndex = {
-  /** By target and value; those of one application first. */
-  destinations: ReadonlyMap<string, readonly ListRule[]>
-  /** The narrowest first, and of equal ones those of one application. */
-  networks: ReadonlyArray<{ rule: ListRule; range: AddressRange }>
-}
+export type ListedMessage = Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'clientIp'>
 
 const keyOf = ({ target, value }: Pick<ListRule, 'target' | 'value'>) => `${target} ${value}`
 const ownFirst = (a: ListRule, b: ListRule) => Number(a.appId === null) - Number(b.appId === null)
 
 /** Lists are replaced whole when a rule changes, so each list needs one index. */
-const indexes = new WeakMap<readonly ListRule[], RuleIndex>()
+const indexes = new WeakMap<readonly ListRule[], ReturnType<typeof createIndex>>()
 
-function indexFor(rules: readonly ListRule[]): RuleIndex {
-  const known = indexes.get(rules)
-  if (known) return known
-  const sorted = rules.toSorted(ownFirst)
-  const index = {
-    destinations: Map.groupBy(
-      sorted.filter(({ target }) => target !== 'network'),
-      keyOf,
-    ),
-    networks: sorted
-      .filter(({ target }) => target === 'network')
-      .map((rule) => ({ rule, range: parseRange(rule.value) }))
-      .toSorted((a, b) => b.range.prefixLength - a.range.prefixLength),
-  }
+function indexFor(rules: readonly ListRule[]) {
+  const index = indexes.get(rules) ?? createIndex(rules.toSorted(ownFirst))
   indexes.set(rules, index)
   return index
 }
+
+/** Creates an index of rules. @param rules those of one application first */
+const createIndex = (rules: readonly ListRule[]) => ({
+  /** By target and value. */
+  destinations: Map.groupBy(rules, keyOf),
+  /** The narrowest first. */
+  networks: rules
+    .filter(({ target }) => target === 'network')
+    .map((rule) => ({ rule, range: parseRange(rule.value) }))
+    .toSorted((a, b) => b.range.prefixLength - a.range.prefixLength),
+})
 
 const appliesTo = (appId: string, now: number) => (rule: ListRule) =>
   (rule.appId === null || rule.appId === appId) && (rule.expiresAt === null || rule.expiresAt > now)
@@ -69,7 +57,6 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
     destinations.get(keyOf({ target, value }))?.find(applies)
 
   function findDestination(): ListRule | undefined {
-    if (destinations.size === 0) return undefined
     const exact = find('phone', phone)
     if (exact) return exact
     for (let length = phone.length; length > 1; length--) {
@@ -80,14 +67,11 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
   }
 
   const destination = findDestination()
-  const network =
-    clientIp === null
-      ? undefined
-      : networks.find(({ rule, range }) => applies(rule) && isInRange(clientIp, [range]))?.rule
+  const isFrom = (range: AddressRange) => clientIp !== null && isInRange(clientIp, [range])
+  const network = networks.find(({ rule, range }) => applies(rule) && isFrom(range))?.rule
   if (destination?.effect === 'deny' || network?.effect === 'deny') return { isDenied: true, allowedBy: null }
-  if (destination)
-    return { isDenied: false, allowedBy: destination.target === 'phone' ? 'phone' : 'destination' }
-  return { isDenied: false, allowedBy: network ? 'network' : null }
+  const allowedDestination = destination?.target === 'phone' ? 'phone' : destination && 'destination'
+  return { isDenied: false, allowedBy: allowedDestination ?? (network ? 'network' : null) }
 }
 
 /** Treats a sender whose message a rule allows as a known one: it passes the allowances, and is not counted. */

@@ -5,34 +5,22 @@ import { alertMs, type GuardDecisions, guardRules, type GuardRule } from '../mod
 import { restrictedNumberTypes } from '../model/number-type.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
-import { allowanceOf, allowances, namedBase, relayAllowance } from './allowances.ts'
+import { allowances, countryAllowance, namedBase, relayAllowance } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
 import { formatPrice } from '../model/price.ts'
 import { Subject } from './subject.ts'
 
-/** Allowance of a country for 24 hours, and its use. */
-export type CountryUsage = {
-  developerId: string
-  country: string
-  /** Distinct phones that were verified in the last 14 days. */
-  verifiedPhones: number
-  allowance: number
-  unverified: number
-  /** Those of them that the pool paid for. */
-  fromPool: number
-}
+/** An allowance of a developer for 24 hours, and its use. */
+type PoolUsage = { developerId: string; allowance: number; unverified: number }
 
-/** Allowance of all countries of a developer beyond their own, and its use. */
-export type PoolUsage = { developerId: string; allowance: number; unverified: number }
-
-/** Codes of other systems to a country in 24 hours, and how many it takes without evidence. */
-export type RelayUsage = { developerId: string; country: string; allowance: number; unverified: number }
+type CountryUsage = PoolUsage & { country: string }
 
 export type GuardUsage = {
-  /** Those of countries, the most used first. */
-  allowances: CountryUsage[]
-  /** As `allowances`, for codes of other systems. */
-  relays: RelayUsage[]
+  /** Those of countries, the most used first, with the distinct phones of 14 days, and what the pool paid for. */
+  allowances: Array<CountryUsage & { verifiedPhones: number; fromPool: number }>
+  /** As `allowances`, for codes of other systems: how many a country takes without evidence. */
+  relays: CountryUsage[]
+  /** Those of all countries of a developer beyond their own. */
   pools: PoolUsage[]
   /** Countries with an alert, or `pool`. */
   alerts: Array<{ developerId: string; country: string; until: string }>
@@ -143,16 +131,9 @@ async function readUsage(
       const allowance = Math.round(relayAllowance(row.windows.usualDay, base))
       usage.relays.push({ developerId, country, allowance, unverified })
     } else {
-      const allowance = allowanceOf('country', evidence) + (base ?? allowances.pool.perCountry)
-      const fromPool = counts.total('drawn')
-      usage.allowances.push({
-        developerId,
-        country,
-        verifiedPhones: evidence,
-        allowance,
-        unverified,
-        fromPool,
-      })
+      const allowance = countryAllowance(evidence, base)
+      const spent = { allowance, unverified, fromPool: counts.total('drawn') }
+      usage.allowances.push({ developerId, country, verifiedPhones: evidence, ...spent })
     }
     if (row.alertedAt > now - alertMs) {
       const until = new Date(row.alertedAt + alertMs).toISOString()
@@ -164,8 +145,8 @@ async function readUsage(
   return usage
 }
 
-const share = ({ unverified, allowance }: RelayUsage) => unverified / allowance
-const byUse = (a: RelayUsage, b: RelayUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
+const share = ({ unverified, allowance }: PoolUsage) => unverified / allowance
+const byUse = (a: CountryUsage, b: CountryUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
 
 /** Describes the limits of the rules in words; null where a rule is off. */
 function describeLimits(settings: GuardSettings): Record<GuardRule, string | null> {

@@ -159,8 +159,6 @@ export class Subject {
   }
 }
 
-export const usageOf = (row: GuardRow | undefined, now: number): Usage => new Subject('', row, now).usage()
-
 /** Buckets that began since the newest one. If the clock was set back, the buckets last longer. */
 const movedBy = ({ bucketMs }: Window, [newest = 0]: Counts, now: number): number =>
   Math.max(0, Math.floor(now / bucketMs) - newest)

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { poolKey, type GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
-import { createGuardFixture, createMemoryGuardStore, guardOff } from '../../helpers/guard.ts'
+import { createGuardFixture, createMemoryGuardStore, guardOff, usageOf } from '../../helpers/guard.ts'
 
 const challenge = { kind: 'altcha' } as const
 const none = { outcome: 'none' } as const

@@ -6,7 +6,7 @@ import { namesOf, type GuardedMessage, type GuardKeys } from '../../../src/domai
 import { GuardFault, type Sender } from '../../../src/domain/model/guard.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../../../src/domain/store/guard.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
-import { mergeGuardChanges, withPendingChanges } from '../../../src/store/guard.ts'
+import { mergeGuardChanges } from '../../../src/store/guard.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
@@ -153,7 +153,7 @@ async function runOnDatabase(
     const stored = guard as unknown as GuardRows
     if (!isTogether) return run(judge, list, { rows: stored, apply: guard.apply })
     const pending = noGuardChanges()
-    const rows = withPendingChanges(stored, pending)
+    const rows: GuardRows = { row: (key) => pending.rows.get(key) ?? stored.row(key) }
     const found = await run(judge, list, {
       rows,
       apply: (changes) => Promise.resolve(mergeGuardChanges(pending, changes)),
@@ -192,9 +192,8 @@ test('decisions change neither the rows that they read nor their inputs, and ret
         revert: (...args) => withoutPromise(plain.revert(...args)),
       }
       const pending = noGuardChanges()
-      const empty: GuardRows = { row: () => undefined }
       const apply = (changes: GuardChanges) => Promise.resolve(mergeGuardChanges(pending, changes))
-      await run(judge, list, { rows: withPendingChanges(empty, pending), apply }, (...inputs) =>
+      await run(judge, list, { rows: { row: (key) => pending.rows.get(key) }, apply }, (...inputs) =>
         inputs.forEach(deepFreeze),
       )
     }),

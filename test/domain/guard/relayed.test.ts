@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { minuteMs } from '../../../src/shared/durations.ts'
-import { createGuardFixture, createMemoryGuardStore, guardOff } from '../../helpers/guard.ts'
+import { createGuardFixture, createMemoryGuardStore, guardOff, usageOf } from '../../helpers/guard.ts'
 
 const isRelayed = true
 

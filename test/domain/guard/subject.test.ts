@@ -1,7 +1,12 @@
 import { expect, test } from 'bun:test'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
-import { createGuardFixture, createMemoryGuardStore, guardOff, stranger } from '../../helpers/guard.ts'
+import {
+  createGuardFixture,
+  createMemoryGuardStore,
+  guardOff,
+  stranger,
+  usageOf,
+} from '../../helpers/guard.ts'
 
 test('an unverified message of a network is remembered for two weeks, and a verified one is not', async () => {
   const memory = createMemoryGuardStore()

@@ -1,14 +1,13 @@
 import { noToken, type ChallengeAnswer } from '../../../src/domain/guard/challenge.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import type { GuardAlert, Sender } from '../../../src/domain/model/guard.ts'
 import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
 import { knownLifetimeMs } from '../../../src/domain/model/phone-record.ts'
 import type { GuardChanges } from '../../../src/domain/store/guard.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
-import { createGuardRows, guardOff } from '../../helpers/guard.ts'
+import { createGuardRows, guardOff, usageOf } from '../../helpers/guard.ts'
 import type { Target } from './population.ts'
 
 export type Simulation = ReturnType<typeof createSimulation>

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { countryKey } from '../../../src/domain/guard/row-keys.ts'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../helpers/guard.ts'
 import { createEvidenceWalk } from '../../../src/domain/upkeep/guard-walks.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'

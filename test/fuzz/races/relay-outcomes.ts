@@ -1,7 +1,7 @@
 import { noCost } from '../../../src/domain/model/price.ts'
 import { expect } from 'bun:test'
 import { countryKey } from '../../../src/domain/guard/row-keys.ts'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../helpers/guard.ts'
 import { countByOutcome } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { openRaceFixture } from './fixture.ts'

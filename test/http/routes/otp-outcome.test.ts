@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { usageOf } from '../../../src/domain/guard/subject.ts'
+import { usageOf } from '../../helpers/guard.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
 import { createTwilioSettings, startGateway, type Gateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
