@@ -10,12 +10,11 @@ import type { OldBudgets } from '../domain/store/check-budgets.ts'
 import type { NamedRows, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import { toCredentialState } from './applications.ts'
-import { RaceLostError } from './engine/errors.ts'
+import { RaceLostError, RowNotNamedError } from './engine/errors.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { limiterKey, limitKey, type LoadQueries } from './postgres-call-queries.ts'
 import type { StoredRows } from './stored-rows.ts'
-import type { World } from '../world/world.ts'
 
 /**
  * Creates the rows of PostgreSQL. Those that the calls of a group need are locked and read together, table by table in the
@@ -27,7 +26,6 @@ export function createLoadedRows(
   queries: LoadQueries,
   tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
   clock: Clock | undefined,
-  { onBroken }: Pick<World, 'onBroken'>,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
   const sessions = createTable(queries.sessions)
@@ -67,12 +65,9 @@ export function createLoadedRows(
   /** Whether calls decide, and so read only what was named. */
   let isDeciding = false
 
-  /** Returns a row that was loaded. @throws while calls decide, for one that was not named: an error of the operation */
+  /** Returns a row that was loaded. @throws RowNotNamedError while calls decide */
   function get<V>(table: Loaded<V>, key: string): V | undefined {
-    if (isDeciding && !table.has(key)) {
-      onBroken('rows_named_before_decision', 'an operation reads a row that it did not name')
-      throw new Error('an operation reads a row that it did not name')
-    }
+    if (isDeciding && !table.has(key)) throw new RowNotNamedError()
     return table.get(key)
   }
 
@@ -198,6 +193,11 @@ export function createLoadedRows(
         }
       }
       isDeciding = true
+    },
+
+    // The look-up of another call may have read it without a lock.
+    requireLocked(requestId) {
+      if (!requests.has(requestId)) throw new RowNotNamedError()
     },
 
     keepAdmission(admission) {

@@ -36,6 +36,7 @@ import { createUnitOfWork, type UnitStores, type UnitOfWork } from './unit-of-wo
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createLoadQueries } from './postgres-call-queries.ts'
+import { RowNotNamedError } from './engine/errors.ts'
 import { createLoadedRows } from './postgres-call-rows.ts'
 import { createStoredRows } from './sqlite-call-rows.ts'
 import type { StoredRows } from './stored-rows.ts'
@@ -129,7 +130,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
     }
     const stored = database.postgres
-      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock, database.world)
+      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock)
       : createStoredRows(tables)
     const unit = createUnitOfWork(stored, tables)
     const changes = {
@@ -171,12 +172,19 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     },
     decide(tx, operation) {
       const { unit } = boundTo(tx)
-      const { result, changes } = operation.decide(unit.rows)
-      for (const change of changes)
-        if (change.kind === 'request' && change.request.attempts > attemptsMax)
-          database.world.onBroken('attempts_within_limit', change.request.id)
-      unit.add(changes)
-      return result
+      try {
+        const { result, changes } = operation.decide(unit.rows)
+        for (const change of changes)
+          if (change.kind === 'request' && change.request.attempts > attemptsMax)
+            database.world.onBroken('attempts_within_limit', change.request.id)
+        unit.add(changes)
+        return result
+      } catch (error) {
+        // With changes of a call before it, it runs again: see `postgres-groups.ts`.
+        if (error instanceof RowNotNamedError && !unit.hasChanges())
+          database.world.onBroken('rows_named_before_decision', error.message)
+        throw error
+      }
     },
     hasChanges: (tx) => boundTo(tx).unit.hasChanges(),
     async write(tx) {

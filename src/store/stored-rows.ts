@@ -10,6 +10,8 @@ export type StoredRows = {
    * @param isGuardRead whether the rows of the guard are among them
    */
   load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
+  /** Checks that a request which a call changes is locked. @throws RowNotNamedError */
+  requireLocked?(requestId: string): void
   /** Keeps an admission for later calls of the transaction, where they are not in memory. */
   keepAdmission?(admission: NewAdmission): void
   /** Ends the calls of a transaction. */

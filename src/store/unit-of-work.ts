@@ -32,7 +32,7 @@ export type UnitOfWork = ReturnType<typeof createUnitOfWork>
  * @param stored reads rows as they were before these changes
  * @param tx writes within the transaction
  */
-export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'keepAdmission'>, tx: UnitStores) {
+export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: UnitStores) {
   const maps: Array<Map<string, unknown>> = []
   /** Creates a map that `clear` empties. */
   function createMap<V>(): Map<string, V> {
@@ -108,8 +108,11 @@ export function createUnitOfWork(stored: Pick<StoredRows, 'rows' | 'keepAdmissio
     },
   }
 
-  /** Adds the changes of a decision. */
+  /** Adds the changes of a decision. @throws RowNotNamedError on PostgreSQL; then none is added */
   function add(changes: readonly Change[]): void {
+    for (const change of changes)
+      if (change.kind === 'request' && !change.isNew && !requests.has(change.request.id))
+        stored.requireLocked?.(change.request.id)
     if (changes.length > 0) hasChanges = true
     // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
     for (const change of changes) {

@@ -29,7 +29,8 @@ export type Operation<Result> = {
 
 /**
  * Names the rows that a decision will read. PostgreSQL alone uses it: it reads and locks the rows of all calls of a
- * transaction together, before any of them decides. SQLite reads each row when the decision asks for it.
+ * transaction together, before any of them decides. SQLite reads each row when the decision asks for it. A call that needs
+ * other rows by then, because a call before it in the transaction changed some, runs again in the next transaction.
  */
 export type Preload = {
   /** Names rows that lead to the others. They are read first, without a lock. Called until all that it names is read. */

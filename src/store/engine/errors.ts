@@ -90,6 +90,18 @@ export class RaceLostError extends Error {
   }
 }
 
+/**
+ * A call decides on a row that was not read and locked for it, on PostgreSQL: a call before it in the same transaction
+ * changed which rows it means. In a later transaction it finds them.
+ */
+export class RowNotNamedError extends Error {
+  override readonly name = 'RowNotNamedError'
+
+  constructor() {
+    super('an operation reads a row that it did not name')
+  }
+}
+
 /** The database rejected a statement, which is a bug in otpd. Carries the driver's code and no values. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'

@@ -1,5 +1,5 @@
 import type { CallGroup, QueryExecutor } from './database.ts'
-import { unavailable } from './errors.ts'
+import { RowNotNamedError, unavailable } from './errors.ts'
 import { canRunAgain, takeTogether } from './repeated-calls.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { RunTransaction } from './postgres-transactions.ts'
@@ -74,11 +74,14 @@ export function createGroups(
     async function runGroup(group: Array<Job<C>>): Promise<void> {
       try {
         const outcomes = await run((tx) => runCalls(tx, group), calls)
-        for (const [index, { resolve, reject }] of group.entries()) {
+        const displaced: Array<Job<C>> = []
+        for (const [index, job] of group.entries()) {
           const outcome = outcomes[index]
-          if (outcome && 'value' in outcome) resolve(outcome.value)
-          else reject(convertError(outcome?.error))
+          if (!outcome) displaced.push(job)
+          else if ('value' in outcome) job.resolve(outcome.value)
+          else job.reject(convertError(outcome.error))
         }
+        waiting.unshift(...displaced)
       } catch (error) {
         const callerError = convertError(error)
         if (!canRunAgain(group, callerError) || callerError instanceof ServiceError) {
@@ -92,19 +95,21 @@ export function createGroups(
 
     type Outcome = { value: unknown } | { error: unknown }
 
-    async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Outcome[]> {
+    /** @returns the outcome of each call; undefined for one whose rows are others since a call before it, and runs again */
+    async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Array<Outcome | undefined>> {
       const [first] = group
       if (first?.failure !== undefined) calls.repeat(tx, first.failure)
       await calls.load(
         tx,
         group.map(({ call }) => call),
       )
-      const outcomes: Outcome[] = []
+      const outcomes: Array<Outcome | undefined> = []
       for (const { call } of group) {
         try {
           outcomes.push({ value: calls.decide(tx, call) })
         } catch (error) {
-          outcomes.push({ error })
+          const isDisplaced = error instanceof RowNotNamedError && calls.hasChanges(tx)
+          outcomes.push(isDisplaced ? undefined : { error })
         }
       }
       if (calls.hasChanges(tx)) await calls.write(tx)

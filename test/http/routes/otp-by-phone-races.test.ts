@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+import { countByOutcome, createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
+import { createTestService } from '../../helpers/service.ts'
+
+const settings = { plans: unlimitedPlans, env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' } }
+
+describeEachDatabase('concurrent calls by phone', (database, kind) => {
+  async function start() {
+    const service = await createTestService({ ...settings, database: database() })
+    const otp = createOtpClient(service)
+    const developer = await service.createDeveloper()
+    const [application, other] = [
+      await service.createApplication(developer),
+      await service.createApplication(developer),
+    ]
+    const phone = '+14155552671'
+    /** Sends a code to the phone after one that was verified: the list of the phone goes on behind it. */
+    const send = async () => {
+      const earlier = await otp.sendOrThrow(application, { phone })
+      await otp.verify(application, earlier.requestId, await otp.getCode(earlier.requestId))
+      return otp.sendOrThrow(application, { phone })
+    }
+    return { service, otp, application, other, phone, send }
+  }
+  const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call))
+
+  test('with the right code succeed once', async () => {
+    const { otp, application, phone, send } = await start()
+    const code = await otp.getCode((await send()).requestId)
+    const responses = await times(4, () => otp.verifyByPhone(application, phone, code))
+    expect(countByOutcome(responses)).toEqual({ '200': 1, '404 NOT_FOUND': 3 })
+  })
+
+  test('with wrong codes end the code', async () => {
+    const { otp, application, phone, send } = await start()
+    const wrong = await otp.getWrongCode((await send()).requestId)
+    const responses = await times(7, () => otp.verifyByPhone(application, phone, wrong))
+    expect(countByOutcome(responses)).toEqual({ '400 INVALID_CODE': 5, '410 ATTEMPTS_EXHAUSTED': 2 })
+  })
+
+  test('cancel once', async () => {
+    const { service, application, phone, send } = await start()
+    await send()
+    const call = { as: application, body: { phone } }
+    const responses = await times(4, () => service.request('POST', '/v1/otp/cancel', call))
+    expect(countByOutcome(responses)).toEqual({ '200': 1, '404 NOT_FOUND': 3 })
+  })
+
+  const title = 'count each attempt at an older code that calls of another application have passed over'
+  // A second node, which SQLite has not.
+  test.if(kind === 'PostgreSQL')(title, async () => {
+    const { service, otp, application, other } = await start()
+    const node = createOtpClient(await createTestService({ ...settings, database: database() }))
+    for (let round = 0; round < 10; round++) {
+      const phone = `+1415555267${round}`
+      const foreign = await otp.sendOrThrow(other, { phone })
+      const older = await otp.sendOrThrow(application, { phone })
+      const newest = await otp.sendOrThrow(application, { phone })
+      const code = await otp.getCode(newest.requestId)
+      const foreignCode = await otp.getCode(foreign.requestId)
+      const wrong = await otp.getWrongCode(older.requestId)
+      const [responses, byId] = await Promise.all([
+        Promise.all([
+          otp.verifyByPhone(application, phone, code),
+          otp.verifyByPhone(application, phone, code),
+          otp.verifyByPhone(other, phone, foreignCode),
+        ]),
+        times(3, () => node.verify(application, older.requestId, wrong)),
+      ])
+      expect(countByOutcome(responses)).toEqual({ '200': 2, '400 INVALID_CODE': 1 })
+      expect(countByOutcome(byId)).toEqual({ '400 INVALID_CODE': 3 })
+      expect((await service.store.read.otpRequests.find(older.requestId))?.attempts).toBe(4)
+    }
+  })
+})
