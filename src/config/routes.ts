@@ -46,22 +46,25 @@ export function readRoutes(
     const channel = channels.find((candidate) => candidate === keys.get('channel')?.value)
     if (!channel)
       report(keySource('channel'), 'The route has no valid channel.', `Use one of ${channels.join(', ')}.`)
-    const readList = (key: string, pattern: RegExp, example: string) => {
-      const value = keys.get(key)?.value ?? []
-      const isList = (candidate: unknown): candidate is string[] =>
-        Array.isArray(candidate) && candidate.every((word) => typeof word === 'string' && pattern.test(word))
-      if (isList(value)) return value
-      report(keySource(key), `${key} is not a valid list.`, `Write it as ${example}.`)
-      return []
+    /** @returns null, with the fault reported, if it is no list of such values */
+    const readList = (key: string, pattern: RegExp, example: string): string[] | null => {
+      const value: unknown = keys.get(key)?.value ?? []
+      const isValid = (one: unknown): one is string => typeof one === 'string' && pattern.test(one)
+      if (Array.isArray(value) && value.every(isValid)) return value
+      const fault = Array.isArray(value)
+        ? `has ${JSON.stringify(value.find((one) => !isValid(one)))}, which is not valid.`
+        : 'is not a list.'
+      report(keySource(key), `${key} ${fault}`, `Write it as ${example}.`)
+      return null
     }
-    const route = {
-      channel: channel ?? 'sms',
-      countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]'),
-      prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]'),
-      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids'),
-      providers: readList('providers', providerNamePattern, '["main", "spare"]'),
+    const selection = {
+      countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]') ?? [],
+      prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]') ?? [],
+      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids') ?? [],
     }
-    checkProviders(route.providers, keySource('providers'), channel)
+    const providers = readList('providers', providerNamePattern, '["main", "spare"]')
+    if (providers) checkProviders(providers, keySource('providers'), channel)
+    const route = { channel: channel ?? 'sms', ...selection, providers: providers ?? [] }
     const strategy = keys.has('strategy')
       ? readStrategy(keys.get('strategy')?.value, keySource('strategy'))
       : undefined

@@ -98,17 +98,26 @@ provider = ["main"]
     '20 This is not a valid provider name.',
     '23 "OTPD_TOKEN" is reserved: variables that begin with OTPD_ are settings.',
     '28 Twilio does not support telegram.',
-    '32 countries is not a valid list.',
+    '32 countries has "Netherlands", which is not valid.',
     '33 inbox cannot be combined with other providers.',
     '33 There is no provider mian.',
     '37 Routes have no setting provider.',
     '36 The route has no valid channel.',
-    '36 prefixes is not a valid list.',
+    '36 prefixes has "0031", which is not valid.',
     '36 The route has no providers.',
   ])
   expect(problems.every(({ remedy }) => remedy.length > 0)).toBe(true)
   expect(problems.find(({ message }) => message.includes('provider kind'))?.remedy).toContain('twilio')
   expect(JSON.stringify(problems)).not.toContain('in the open')
+})
+
+test('a wrong name in the list of providers is the only problem of its route', () => {
+  const route = '[[routes]]\nchannel = "sms"\nproviders = '
+  const messages = (list: string) =>
+    at(`${main}${route}${list}\n`, { files }).problems.map(({ message }) => message)
+  expect(messages('["main", "Spare"]')).toEqual(['providers has "Spare", which is not valid.'])
+  expect(messages('"main"')).toEqual(['providers is not a list.'])
+  expect(messages('[]')).toEqual(['The route has no providers.'])
 })
 
 test('a list where one string is expected names the key and how to write it', () => {
