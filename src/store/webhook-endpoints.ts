@@ -117,6 +117,7 @@ export function createWebhookEndpointStore(
           ...changes,
           ...(events && { events: serializeEvents(events) }),
           ...(headers && { headers: sealHeaders(sealing, id, headers) }),
+          ...(changes.url !== undefined && { failingSince: null }),
           ...(isEnabling && { disabledReason: null, failingSince: null, dueAt: now }),
           updatedAt: now,
         })
@@ -140,25 +141,21 @@ export function createWebhookEndpointStore(
       return found.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }]))
     },
 
-    async findOwner(id) {
-      const [row] = await executor
-        .select({ developerId: endpoints.developerId, appId: endpoints.appId })
-        .from(endpoints)
-        .where(eq(endpoints.id, id))
-      return row
-    },
-
-    async disable(id, disabledReason, failingSinceBefore, now) {
-      const isDisabled = await rows.updateOne(
-        { status: 'disabled', disabledReason, updatedAt: now },
-        and(
-          eq(endpoints.id, id),
-          eq(endpoints.status, 'enabled'),
-          failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
-        ),
-      )
+    async disable(id, disabledReason, { url, failingSinceBefore }, now) {
+      const [owner] = await executor
+        .update(endpoints)
+        .set({ status: 'disabled', disabledReason, updatedAt: now })
+        .where(
+          and(
+            eq(endpoints.id, id),
+            eq(endpoints.url, url),
+            eq(endpoints.status, 'enabled'),
+            failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
+          ),
+        )
+        .returning({ developerId: endpoints.developerId, appId: endpoints.appId })
       moveEpoch()
-      return isDisabled
+      return owner
     },
 
     async delete(developerId, id) {

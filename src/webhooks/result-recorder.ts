@@ -3,8 +3,12 @@ import type { Store } from '../domain/store/store.ts'
 import type { ClaimedDelivery } from '../domain/store/webhook-outbox.ts'
 import type { WebhookAttempt } from '../domain/model/webhook-delivery.ts'
 
-/** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
-export type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAfterMs: number | null }
+/** A finished send, to be recorded. Without `sent` nothing was sent, and the claim is only released. */
+export type CompletedSend = {
+  claim: ClaimedDelivery
+  sent?: { attempt: WebhookAttempt; url: string }
+  retryAfterMs: number | null
+}
 
 /** Creates the recorder of finished sends: they wait in memory until they are in the database. */
 export function createResultRecorder({
@@ -39,21 +43,22 @@ export function createResultRecorder({
   }
 
   async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
-    let recorded: { now: number; failing: FailingEndpoint[] }
     try {
-      recorded = await store.write(async ({ leases, webhookOutbox }) => {
+      await store.write(async (tx) => {
+        const { leases, webhookOutbox } = tx
         const now = await leases.now()
         const failing: FailingEndpoint[] = []
-        for (const { claim, attempt, retryAfterMs } of completed) {
-          if (!attempt) await webhookOutbox.release({ ...claim, owner })
+        for (const { claim, sent, retryAfterMs } of completed) {
+          if (!sent) await webhookOutbox.release({ ...claim, owner })
           else {
+            const { attempt, url } = sent
             const retryAt = retryAfterMs === null ? null : now + retryAfterMs
             const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
             const isGone = attempt.statusCode === 410
-            if (since !== null) failing.push({ id: claim.endpointId, since, isGone })
+            if (since !== null) failing.push({ id: claim.endpointId, url, since, isGone })
           }
         }
-        return { now, failing }
+        await disableFailing(tx, failing, now)
       })
     } catch (error) {
       onError(error)
@@ -61,8 +66,6 @@ export function createResultRecorder({
       return false
     }
     for (const one of completed) unrecorded.delete(one)
-    // The results are recorded also if this fails; the next failure of the endpoint disables it.
-    await disableFailing(store, recorded.failing, recorded.now).catch(onError)
     return true
   }
 

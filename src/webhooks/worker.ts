@@ -178,7 +178,7 @@ export function createWebhookWorker(needs: {
       }
       const response = await sendStored(send, message, abort.signal)
       if (abort.signal.aborted) results.add({ claim, retryAfterMs: null })
-      else results.add(toCompletedSend(claim, at, response))
+      else results.add(toCompletedSend(claim, message.url, at, response))
     } catch (error) {
       onError(error)
     }
@@ -186,12 +186,13 @@ export function createWebhookWorker(needs: {
 
   function toCompletedSend(
     claim: ClaimedDelivery,
+    url: string,
     at: number,
     { retryAfterMs, ...response }: WebhookAttemptResult,
   ): CompletedSend {
     const isFinal = response.error === null || response.statusCode === 410
     const delayMs = isFinal ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
-    return { claim, attempt: { at, ...response }, retryAfterMs: delayMs }
+    return { claim, sent: { attempt: { at, ...response }, url }, retryAfterMs: delayMs }
   }
 
   /** Reads how long it takes until the next delivery is due, or a result can be recorded; infinite if none is pending. */

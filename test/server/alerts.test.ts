@@ -201,7 +201,12 @@ describeEachDatabase('a day with every fault', (database) => {
           6,
           () =>
             store.write((tx) =>
-              tx.webhookEndpoints.disable(endpoint.data.id, 'gone', undefined, clock.now()),
+              tx.webhookEndpoints.disable(
+                endpoint.data.id,
+                'gone',
+                { url: 'https://hooks.example.com', failingSinceBefore: undefined },
+                clock.now(),
+              ),
             ),
         ],
         [10, () => setEndpoint('enabled')],

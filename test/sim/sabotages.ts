@@ -217,8 +217,8 @@ export const sabotages: readonly Sabotage[] = [
     'domain/webhooks/auto-disable.ts',
     ['domain/webhooks/schedule', 'http/routes/webhooks'],
     [
-      ['an endpoint that is gone stays enabled', 'if (isGone ||', 'if ('],
-      ['a failing endpoint stays enabled', '|| now - since >= failingMaxMs)', ')'],
+      ['an endpoint that is gone stays enabled', 'if (!isGone && now', 'if (now'],
+      ['a failing endpoint stays enabled', '!isGone && now - since < failingMaxMs', '!isGone'],
     ],
   ),
   ...inFile(
@@ -232,7 +232,7 @@ export const sabotages: readonly Sabotage[] = [
       ],
       [
         'aborted deliveries are not released',
-        'if (!attempt) await webhookOutbox.release({ ...claim, owner })',
+        'if (!sent) await webhookOutbox.release({ ...claim, owner })',
         'if (!attempt) continue',
       ],
     ],

@@ -180,7 +180,8 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
       'developers.anonymize': (tx) => tx.developers.anonymize('dev_copy', now),
       'webhookEndpoints.insert': (tx) => tx.webhookEndpoints.insert({ ...stored, id: 'whk_copy' }),
       'webhookEndpoints.update': (tx) => tx.webhookEndpoints.update(developerId, id, {}, now),
-      'webhookEndpoints.disable': (tx) => tx.webhookEndpoints.disable(id, 'failing', undefined, now),
+      'webhookEndpoints.disable': (tx) =>
+        tx.webhookEndpoints.disable(id, 'failing', { url: stored.url, failingSinceBefore: undefined }, now),
       'webhookEndpoints.delete': (tx) => tx.webhookEndpoints.delete(developerId, id),
       'applications.delete': (tx) => tx.applications.delete(developerId, appId),
       'deadlines.shiftDeadlines': (tx) => tx.deadlines.shiftDeadlines(1, now),

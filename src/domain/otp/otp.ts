@@ -47,8 +47,16 @@ export function createOtpService(needs: OtpNeeds) {
     /**
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.
      */
-    peekRate: (application: CallingApplication, operation: RatedOperation): Promise<RateState | undefined> =>
-      peekRateLimit(store.read, otpRateLimit(plans, application, operation), clock.now()),
+    async peekRate(
+      application: CallingApplication,
+      operation: RatedOperation,
+    ): Promise<RateState | undefined> {
+      // Without an epoch its plan may be an old one.
+      const isCurrent = application.epoch !== undefined
+      const caller = isCurrent ? application : await store.read.applications.findSigning(application.id)
+      const limit = otpRateLimit(plans, caller ?? application, operation)
+      return peekRateLimit(store.read, limit, clock.now())
+    },
 
     /**
      * Cancels a pending request.

@@ -48,7 +48,7 @@ import {
 } from './target.ts'
 import { refuseCall } from './templates.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
-import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 
 /** A call that sends the code of a request once more. */
 export type ResendCall = {
@@ -144,13 +144,13 @@ export function createOtpResend(needs: OtpNeeds) {
     const refusedSend = { phone: request.phone, requestId: request.id }
     if (isRejected(charged)) return refuseByLimit(charged, refusedSend)
     const { rate } = charged
-    const saved: Change = { kind: 'phone', slot: loaded, record: charged.record }
-    // Both checked before the guard, which counts every message that it lets pass.
+    // Both checked before the guard, which counts every message that it lets pass. The phone gets none and is not charged.
     if (request.resends >= resendsMax)
-      return refuseSend(reject(resendsExhausted(challenge ? undefined : request.expiresAt - now)), rate, [
-        ...charged.changes,
-        saved,
-      ])
+      return refuseSend(
+        reject(resendsExhausted(challenge ? undefined : request.expiresAt - now)),
+        rate,
+        charged.changes,
+      )
     if (challenge && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
     const { phone, isVirtual } = toDestination(request)
     const inboxOwnerId = isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId
@@ -175,10 +175,10 @@ export function createOtpResend(needs: OtpNeeds) {
     }
     const delivered = startMessage(choice, request, described.message)
     if (isRejected(delivered)) return refuseSend(delivered)
-    changes.push(saved)
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     changes.push(
+      { kind: 'phone', slot: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
       ...attempts.enqueue(resent, rows.messages(request.id), delivered.channels, now),
       countChange(resent, { sent: 1 }, utcDay(now)),

@@ -17,7 +17,7 @@ export type LogQuery = {
   afterSeq?: number | undefined
 }
 
-type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => string) | undefined }
+export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => string) | undefined }
 
 export type EventStore = {
   /**

@@ -31,7 +31,7 @@ export type WebhookEndpointStore = {
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>
   insert(endpoint: WebhookEndpoint): Promise<void>
-  /** Updates an endpoint. Enabling it also clears `disabledReason` and `failingSince`. */
+  /** Updates an endpoint. Enabling it also clears `disabledReason` and `failingSince`; a URL clears `failingSince`. */
   update(
     developerId: string,
     id: string,
@@ -42,19 +42,19 @@ export type WebhookEndpointStore = {
   lock(id: string): Promise<void>
   /** Lists the endpoints of all developers that were disabled for failing, in the order of their ids. */
   listDisabled(): Promise<Array<{ id: string; reason: DisabledReason }>>
-  findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
   /**
    * Disables an enabled endpoint.
    *
-   * @param failingSinceBefore only if it has been failing since then or longer
-   * @returns false if nothing changed
+   * @param only.url only if it still has this one
+   * @param only.failingSinceBefore only if it has been failing since then or longer
+   * @returns whose it is; undefined if nothing changed
    */
   disable(
     id: string,
     reason: DisabledReason,
-    failingSinceBefore: number | undefined,
+    only: { url: string; failingSinceBefore: number | undefined },
     now: number,
-  ): Promise<boolean>
+  ): Promise<{ developerId: string; appId: string } | undefined>
   /** Deletes an endpoint with its deliveries. */
   delete(developerId: string, id: string): Promise<boolean>
 }

@@ -1,44 +1,41 @@
-import type { Store } from '../store/store.ts'
+import type { EntryToAppend } from '../store/events.ts'
+import type { Stores } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
-import type { DisabledReason } from '../model/webhook-endpoint.ts'
 
 /** Maximum time for which an endpoint may fail without a success: 120 hours. */
 const failingMaxMs = 120 * hourMs
 
-/** An endpoint whose last attempt failed. */
-export type FailingEndpoint = { id: string; since: number; isGone: boolean }
+/** An endpoint whose last attempt failed, and the URL to which that went. */
+export type FailingEndpoint = { id: string; url: string; since: number; isGone: boolean }
 
-/** Disables the endpoints that responded 410, or have failed for too long. @throws UNAVAILABLE */
+/**
+ * Disables the endpoints that responded 410, or have failed for too long, and logs it. One that is disabled or deleted, that
+ * has another URL by now or, for `failing`, has succeeded since stays as it is. Call it in the transaction that records the
+ * attempts: it locks the counter of log entries, which comes after the endpoints.
+ */
 export async function disableFailing(
-  store: Store<'events' | 'webhookEndpoints'>,
+  tx: Pick<Stores, 'events' | 'webhookEndpoints'>,
   endpoints: readonly FailingEndpoint[],
   now: number,
 ): Promise<void> {
-  for (const { id, since, isGone } of endpoints) {
-    if (isGone || now - since >= failingMaxMs)
-      await disableEndpoint(store, id, isGone ? 'gone' : 'failing', now)
+  const entries: EntryToAppend[] = []
+  for (const { id, url, since, isGone } of endpoints) {
+    if (!isGone && now - since < failingMaxMs) continue
+    const reason = isGone ? 'gone' : 'failing'
+    const failingSinceBefore = isGone ? undefined : now - failingMaxMs
+    const owner = await tx.webhookEndpoints.disable(id, reason, { url, failingSinceBefore }, now)
+    if (!owner) continue
+    const detail = `${id} ${reason}`
+    const entry = {
+      type: 'webhook.disabled',
+      ...owner,
+      requestId: null,
+      phone: null,
+      status: null,
+      detail,
+      at: now,
+    } as const
+    entries.push({ entry })
   }
-}
-
-/**
- * Disables an endpoint and logs it, in one transaction. Does nothing if the endpoint is already disabled or deleted or,
- * for `failing`, has succeeded since.
- *
- * @throws UNAVAILABLE
- */
-async function disableEndpoint(
-  store: Store<'events' | 'webhookEndpoints'>,
-  id: string,
-  reason: DisabledReason,
-  now: number,
-): Promise<void> {
-  const owner = await store.read.webhookEndpoints.findOwner(id)
-  if (!owner) return
-  const failingSinceBefore = reason === 'failing' ? now - failingMaxMs : undefined
-  const entry = { ...owner, requestId: null, phone: null, status: null, detail: `${id} ${reason}`, at: now }
-  await store.write(async (tx) => {
-    // Lock order: endpoint before the counter of events, as operations do, to avoid deadlock.
-    if (await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))
-      await tx.events.append([{ entry: { type: 'webhook.disabled', ...entry } }])
-  })
+  if (entries.length > 0) await tx.events.append(entries)
 }

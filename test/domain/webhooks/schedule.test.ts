@@ -190,6 +190,25 @@ describe('an endpoint that answers 410', () => {
   })
 })
 
+test('an endpoint that is moved while its old address answers 410 stays enabled', async () => {
+  const answered = Promise.withResolvers<Response>()
+  const old = await fixture.startTestReceiver(() => answered.promise)
+  const { app, endpoint } = await createEndpointFor(old)
+  await fixture.record(app.id)
+  const worker = fixture.makeWorker()
+  await worker.start()
+  await old.waitForCount(1)
+  const receiver = await fixture.startTestReceiver(() => new Response())
+  await fixture.endpoints.update(fixture.developer, endpoint, { url: receiver.url })
+  answered.resolve(new Response('', { status: 410 }))
+  await waitUntil(async () => (await getOnlyDelivery(endpoint)).status === 'failed')
+  await worker.whenIdle()
+  expect(await getEndpoint(endpoint)).toMatchObject({ status: 'enabled', disabledReason: null })
+  await fixture.record(app.id)
+  worker.wake()
+  await receiver.waitForCount(1)
+})
+
 describe('an endpoint that always fails', () => {
   test('is disabled once after 120 hours, and resumes its pending deliveries when it is enabled', async () => {
     let failing = true

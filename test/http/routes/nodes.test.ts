@@ -106,6 +106,9 @@ describe.skipIf(url === '')(
       const { id } = ada.developer
       await here.store.write((tx) => tx.developers.update(id, { plan: 'small' }, here.clock.now()))
       expect([(await sendThere()).status, (await sendThere()).status]).toEqual([201, 429])
+      // An error before the operation tells the limit of that plan too.
+      const invalid = await there.request('POST', '/v1/otp/send', { as: application, body: {} })
+      expect([invalid.status, invalid.headers.get('ratelimit-policy')]).toEqual([400, '"otp-send";q=1;w=60'])
     })
 
     test('a disabled and a deleted application, and a disabled developer', async () => {

@@ -14,7 +14,7 @@ let owner: TestDeveloper
 let application: TestApplication
 beforeAll(async () => {
   service = await createTestService({
-    env: guardOffEnv,
+    env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'enforce' },
     plans: {
       free: { ...unlimitedPlan, sendPerMinute: 5 },
     },
@@ -115,6 +115,17 @@ describe('POST /v1/otp/resend', () => {
       metadata: { resendsMax: 3 },
     })
     expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
+  })
+
+  test('that is refused as the fourth does not count as a message to the phone', async () => {
+    const live = await service.createApplication(owner)
+    const { requestId } = await otp.sendOrThrow(live)
+    for (const expected of [200, 200, 200, 409, 409]) {
+      service.clock.advance(30_000)
+      expect((await otp.resend(live, requestId)).status).toBe(expected)
+    }
+    // The fifth in ten minutes, which is the last.
+    expect((await otp.send(live)).status).toBe(201)
   })
 
   test('of a request that another call closes at the same time is refused as closed', async () => {
