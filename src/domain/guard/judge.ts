@@ -176,12 +176,11 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     ): GuardChanges {
       const ledger = openLedger(rows, now)
       if (!keys?.subjects) return ledger.close()
-      const { network, device } = keys.subjects
-      if (utcDay(sender.verifiedAt) !== utcDay(now))
-        for (const subject of countedIn(openSubjects(ledger, keys.subjects))) {
-          const isSender = subject.key === network || subject.key === device
-          subject.addEvidence(isSender ? verifiedFrom(sender, subject.key) : sender.verifiedAt)
-        }
+      if (utcDay(sender.verifiedAt) !== utcDay(now)) {
+        const { country, prefix, network, device } = openSubjects(ledger, keys.subjects)
+        for (const subject of [country, prefix]) subject.addEvidence(sender.verifiedAt)
+        for (const subject of [network, device]) subject?.addEvidence(verifiedFrom(sender, subject.key))
+      }
       // The messages to a known phone were not counted.
       if (!sender.isKnownPhone) takeBack(ledger, keys, request)
       return ledger.close()
@@ -224,24 +223,21 @@ function holdEvidence(country: Subject): void {
 type Subjects = ReturnType<typeof openSubjects>
 
 function openSubjects(ledger: Ledger, { country, prefix, network, device, pool }: SubjectKeys) {
+  const openTold = (key: string | undefined) => (key === undefined ? undefined : ledger.open(key))
   return {
     country: ledger.open(country),
     prefix: ledger.open(prefix),
-    network: network === undefined ? undefined : ledger.open(network),
-    device: device === undefined ? undefined : ledger.open(device),
+    network: openTold(network),
+    device: openTold(device),
     /** Opened if it pays. */
     pool: () => ledger.open(pool),
   }
 }
 
-const countedIn = ({ country, prefix, network, device }: Subjects): Subject[] =>
-  [country, prefix, network, device].filter((subject) => subject !== undefined)
-
 /** Counts unverified messages of a time, or takes them back. */
-function countMessages(subjects: Subjects, at: number, messages: number): void {
-  for (const subject of countedIn(subjects)) subject.count(at, messages)
-  subjects.network?.add('earlier', at, messages)
-  subjects.device?.add('earlier', at, messages)
+function countMessages({ country, prefix, network, device }: Subjects, at: number, messages: number): void {
+  for (const subject of [country, prefix, network, device]) subject?.count(at, messages)
+  for (const sender of [network, device]) sender?.add('earlier', at, messages)
 }
 
 /** Takes the messages of a request back from the unverified ones, and what another subject paid for them. */
