@@ -167,7 +167,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onGuardAlert: (alert) => {
         metrics?.recordGuardAlert(alert.country)
         log.warn(
-          'more messages than usual are not verified: this may be SMS pumping; see otpd guard status, and guard.deniedCountries',
+          'more messages than usual are not verified: this may be SMS pumping; see otpd guard status, and stop sending there with otpd guard deny COUNTRY',
           { ...alert, prefix: alert.prefix ?? undefined },
         )
       },
