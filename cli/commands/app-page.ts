@@ -17,7 +17,7 @@ type PageOptions = { on?: boolean; off?: boolean; logo?: string }
 const changeOptions: FieldOptions<Omit<PageChanges, 'enabled' | 'logo'>> = {
   returnOrigins: {
     flags: '--return-origin <origin>',
-    help: 'where the page may return to, like https://shop.example; repeat it for several',
+    help: 'where the page may return to, like https://shop.example; repeatable, replaces the earlier ones',
     isRepeatable: true,
     parse: (texts: readonly string[]) => [...texts],
   },

@@ -16,6 +16,7 @@ import {
 import { isKnownCountry, noCountry, normalizeCountry } from '../domain/model/phone.ts'
 import { applicationFields } from '../shared/application-fields.ts'
 import { nullable } from './schemas.ts'
+import { hasLanguage } from '../domain/model/template-text.ts'
 
 /** A schema for each field, with the type of the field's value. */
 type FieldSchemas<F extends FieldDefinitions> = { [K in keyof F]: TUnsafe<FieldValue<F[K]>> }
@@ -39,13 +40,8 @@ export const responseSchemas = <F extends FieldDefinitions>(fields: F) =>
     return field.kind === 'text' ? Type.String() : Type.Integer()
   })
 
-const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
-
 // A language that messages have no text in is replaced by another one, which must not happen to a misspelt tag.
-FormatRegistry.Set('language-tag', (tag) => {
-  const language = /^[A-Za-z]{2,3}(?=-|$)/.exec(tag)?.[0]
-  return language !== undefined && languageNames.of(language) !== undefined
-})
+FormatRegistry.Set('language-tag', hasLanguage)
 
 // Numbers of a misspelt country could not be read, and its list would refuse every message.
 FormatRegistry.Set('country', (code) => code === noCountry || isKnownCountry(normalizeCountry(code)))

@@ -14,7 +14,7 @@ import {
   type TemplateText,
   type TextSize,
 } from '../model/message-template.ts'
-import { canonicalLocale } from '../model/template-text.ts'
+import { canonicalLocale, hasLanguage } from '../model/template-text.ts'
 import type { Store } from '../store/store.ts'
 import { requireOwnApplication } from './own-application.ts'
 
@@ -113,7 +113,7 @@ function readTexts(input: Readonly<Record<string, string>>): TemplateText[] {
     void faults.push({ in: 'body', path, code: 'INVALID', message })
   const texts: TemplateText[] = []
   for (const [tag, text] of Object.entries(input)) {
-    const locale = canonicalLocale(tag)
+    const locale = hasLanguage(tag) ? canonicalLocale(tag) : undefined
     // Errors do not repeat what was sent: a name that is no tag may be a secret.
     const path = locale === undefined ? 'texts' : `texts.${locale}`
     const fault = findTemplateFault(text)

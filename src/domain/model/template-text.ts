@@ -20,6 +20,14 @@ export function canonicalLocale(tag: string): string | undefined {
   }
 }
 
+const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
+
+/** Tells whether a tag names a language that exists: `xx` has the form of one. */
+export function hasLanguage(tag: string): boolean {
+  const language = /^[A-Za-z]{2,3}(?=-|$)/.exec(tag)?.[0]
+  return language !== undefined && languageNames.of(language) !== undefined
+}
+
 /** Finds the first fault of a message text. @param placeholders those that it may use, each at most once */
 export function findTextFault(text: string, placeholders: readonly string[]): TextFault | undefined {
   if (text.trim() === '') return ['The template must be a string that is not empty.', 'Put it in quotes.']

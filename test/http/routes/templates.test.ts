@@ -100,7 +100,8 @@ describeEachDatabase('templates of an application', (database) => {
     ]
     for (const [text, message] of refused) expect(await faultOf({ en: text })).toContain(message)
     expect(await faultOf({})).toContain('Expected 1 to 40 texts')
-    expect(await faultOf({ english: '{code} is it' })).toContain('Expected the tag of a language')
+    for (const tag of ['english', 'xx', 'xx-YY'])
+      expect(await faultOf({ [tag]: '{code} is it' })).toContain('Expected the tag of a language')
     expect(await faultOf({ en: '{code} a', EN: '{code} b' })).toContain('There are two texts for en.')
     expect(await faultOf({ en: 5 })).toContain('texts.en: Expected a string, not a number.')
     expect(await faultOf(['{code}'])).toContain('texts: Expected an object, not a list.')
