@@ -269,7 +269,7 @@ describe('a restore', () => {
     const wholeMs = performance.now() - startedAt
 
     const seen = new Set<string>()
-    const steps = 16
+    const steps = 10
     // Starts at 0 ms, so that some kill finds the old database however long the first restore took.
     for (let step = 0; step <= steps; step += 1) {
       const child = restore(files.new)

@@ -39,13 +39,13 @@ describe.skipIf(url === undefined)('nodes on one PostgreSQL server, by its clock
 
   test('exactly one of eight that want to lead at once does', async () => {
     const nodes = Array.from({ length: 8 }, (_, index) => startNode(index))
-    for (let round = 0; round < 100; round++) {
+    for (let round = 0; round < 25; round++) {
       await Promise.all(nodes.map((node) => node.renew()))
       expect(nodes.filter((node) => node.isLeader())).toHaveLength(1)
       await expire()
     }
     const [leader] = await opened.database.read.select().from(leases()).where(eq(leases().name, 'leader'))
-    expect(leader?.epoch).toBeGreaterThan(20)
+    expect(leader?.epoch).toBeGreaterThan(3)
   }, 120_000)
 
   test('a leader that was paused in the middle of a chunk delays the next one until the chunk has ended', async () => {
@@ -76,7 +76,7 @@ describe.skipIf(url === undefined)('nodes on one PostgreSQL server, by its clock
     let underWay = 0
     let most = 0
     let written = 0
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 12; round++) {
       await Promise.all(
         nodes.map(async (node) => {
           await node.renew()

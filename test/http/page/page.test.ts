@@ -26,7 +26,7 @@ type Session = {
   verifiedAt: string | null
 }
 
-describeEachDatabase('the ready page', (open) => {
+describeEachDatabase('the ready page', (open, kind) => {
   let database: Database
   let service: TestService
   let otp: OtpClient
@@ -217,7 +217,9 @@ describeEachDatabase('the ready page', (open) => {
     }
   })
 
-  test('accepts none of 10,000 forged links, and spends nothing for them', async () => {
+  // Each is a query, which costs most on PostgreSQL; what is compared is the same.
+  const forgedLinks = kind === 'SQLite' ? 10_000 : 1_000
+  test(`accepts none of ${forgedLinks} forged links, and spends nothing for them`, async () => {
     const { id, url, visitor } = await visit()
     const phone = newPhone()
     await visitor.submit({ action: 'send', phone })
@@ -234,7 +236,7 @@ describeEachDatabase('the ready page', (open) => {
       return other === right[at] ? `${right}A` : right.slice(0, at) + other + right.slice(at + 1)
     }
     let accepted = 0
-    for (let index = 0; index < 10_000; index++)
+    for (let index = 0; index < forgedLinks; index++)
       if (await service.services.otp.sessions.open(forge(index), 'browser')) accepted++
     for (let index = 0; index < 50; index++) {
       const address = `http://otpd.test/verify/${forge(index)}`
