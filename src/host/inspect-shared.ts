@@ -7,15 +7,10 @@ import { OperationRefused, StartRefused } from '../store/files/data-dir.ts'
 import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
 import { withPostgres } from '../store/postgres/connect.ts'
 import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
-import {
-  countMasterKeys,
-  countSends,
-  listVerifiedCountries,
-  measureLatency,
-  readServerFacts,
-  type ServerFacts,
-} from '../store/postgres/server-checks.ts'
-import type { SendCounts } from '../store/engine/sending-facts.ts'
+import { measureLatency, readServerFacts, type ServerFacts } from '../store/postgres/server-checks.ts'
+import { countSends, listVerifiedCountries, type SendCounts } from '../store/engine/sending-facts.ts'
+import { runOnPostgres } from '../store/engine/sql-steps.ts'
+import { listMasterKeys } from '../store/files/rotation.ts'
 import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { readRecord } from './running-node.ts'
 import { openSharedStore } from './shared.ts'
@@ -76,9 +71,9 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
       facts: await readServerFacts(client),
       latencyMs: await measureLatency(client),
       ...(await withSnapshot(client, async () => ({
-        masterKeys: await countMasterKeys(client),
-        verifiedCountries: await listVerifiedCountries(client),
-        sendCounts: await countSends(client),
+        masterKeys: (await runOnPostgres(client, listMasterKeys())).length,
+        verifiedCountries: await runOnPostgres(client, listVerifiedCountries()),
+        sendCounts: await runOnPostgres(client, countSends()),
       }))),
       auditTrail: await verifySharedTrail(client, keys),
     }))

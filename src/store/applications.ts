@@ -115,7 +115,7 @@ export function createApplicationStore(
       return application && toApplication(application)
     },
 
-    list,
+    list: async (query) => list(query),
 
     async hasExisted(developerId, id) {
       for (const selectId of selectIds) if ((await selectId({ developerId, id })).length > 0) return true
@@ -185,7 +185,7 @@ export function createApplicationStore(
       return row && { ...row, webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret) }
     },
 
-    findByApiKeyPreview: (preview) =>
+    findByApiKeyPreview: async (preview) =>
       database.postgres ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
     credentialEpoch() {

@@ -35,7 +35,7 @@ export function createAuditStore(
       chains.add(entry)
     },
 
-    list: (developerId, query) => list({ developerId, ...query }),
+    list: async (developerId, query) => list({ developerId, ...query }),
 
     deleteOldest: chains.deleteOldest,
   }

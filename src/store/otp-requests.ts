@@ -160,11 +160,10 @@ export function createOtpRequestStore(
   return {
     find: (id) => andThen(find({ id }), toFirstRequest),
 
-    lock: (id) =>
-      andThen(
-        andThen(database.lock(executor, otp, otp.id, id), () => find({ id })),
-        toFirstRequest,
-      ),
+    async lock(id) {
+      await database.lock(executor, otp, otp.id, id)
+      return toFirstRequest(await find({ id }))
+    },
 
     async list(query) {
       const rows = await listByStatus(query)

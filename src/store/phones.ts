@@ -152,7 +152,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   }
 
   return {
-    find: (hash) => andThen(findRow(hash), (row) => row && toRecord(row)),
+    async find(hash) {
+      const row = await findRow(hash)
+      return row && toRecord(row)
+    },
 
     load(hash, ifMissing) {
       const row = andThen(lock(hash, ifMissing), () => findRow(hash))

@@ -28,7 +28,7 @@ export async function chargeRateLimit(
 ): Promise<RateState | undefined> {
   const result = admit(limit, await tx.rateLimits.usage(limit, now), now, reason)
   if (result.refused) throw result.refused
-  if (result.admission) await tx.rateLimits.insert([result.admission])
+  if (result.admission) tx.rateLimits.insert([result.admission])
   return result.state
 }
 

@@ -20,7 +20,7 @@ export type ApplicationListQuery = {
 export type ApplicationStore = {
   find(developerId: string, id: string): Promise<Application | undefined>
   /** Lists newest first. @param query.before an id; lists older applications only */
-  list(query: ApplicationListQuery): Awaitable<ListedApplication[]>
+  list(query: ApplicationListQuery): Promise<ListedApplication[]>
   /** Checks whether it exists or did: entries of a deleted application stay listed. */
   hasExisted(developerId: string, id: string): Promise<boolean>
   count(developerId: string): Promise<number>
@@ -39,7 +39,7 @@ export type ApplicationStore = {
   /** Finds any developer's application, to check a signature with its webhook secret. */
   findSigning(id: string): Promise<(ApplicationCredentials & Pick<Application, 'webhookSecret'>) | undefined>
   /** Several may match: a preview has only eight characters. */
-  findByApiKeyPreview(preview: string): Awaitable<ApplicationCredentials[]>
+  findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**
    * Returns a number that moves with everything that could change the result of an authentication: when it is written,
    * when that is committed, and when another process has committed. Undefined on PostgreSQL, where other nodes write.

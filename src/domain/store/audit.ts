@@ -1,5 +1,4 @@
 import type { AuditAction, AuditEntry } from '../model/audit.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 export type AuditQuery = {
   action?: AuditAction | undefined
@@ -18,7 +17,7 @@ export type AuditStore = {
    */
   insert(entry: AuditEntry): Promise<void>
   /** Lists newest first. @param developerId undefined: all developers and the installation */
-  list(developerId: string | undefined, query: AuditQuery): Awaitable<AuditEntry[]>
+  list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
   /**
    * Deletes a batch of the oldest entries up to a time; the heads of their chains keep the hash of the last one.
    *

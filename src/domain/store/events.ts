@@ -1,7 +1,6 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
 import type { EntryPlace } from '../model/request-history.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export type LogQuery = {
@@ -25,7 +24,7 @@ export type EventStore = {
    *
    * @returns the first; undefined on PostgreSQL, where others would wait for the counter until the commit
    */
-  reserve(count: number): Awaitable<number | undefined>
+  reserve(count: number): Promise<number | undefined>
   /**
    * Allocates the next sequence numbers and inserts the entries. Takes a lock until commit, so that entries become visible
    * in the order of their numbers.
@@ -35,7 +34,7 @@ export type EventStore = {
    * @returns the sequence number of the first, for rows of this transaction that refer to it: on PostgreSQL it is counted
    *   from the last one, 0 and below, as the number itself is only known to the server
    */
-  append(events: readonly EntryToAppend[], reserved?: number): Awaitable<number>
+  append(events: readonly EntryToAppend[], reserved?: number): Promise<number>
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   /**

@@ -22,7 +22,7 @@ export type OldRequest = Pick<OtpRequest, 'id' | 'developerId' | 'environment' |
 export type OtpRequestStore = {
   find(id: string): Awaitable<OtpRequest | undefined>
   /** Finds a request and locks it until the transaction ends. */
-  lock(id: string): Awaitable<OtpRequest | undefined>
+  lock(id: string): Promise<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
   /** Time at which the next pending request expires; undefined if none is pending. */
   nextExpiryAt(): Promise<number | undefined>

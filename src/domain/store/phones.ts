@@ -18,7 +18,7 @@ export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
 
 /** Records of phones, in the order in which they were made. */
 export type PhoneStore = {
-  find(hash: string): Awaitable<PhoneRecord | undefined>
+  find(hash: string): Promise<PhoneRecord | undefined>
   /**
    * Loads a record and locks it until the transaction ends, also if it does not exist yet, so that concurrent calls
    * about one phone count one after the other.

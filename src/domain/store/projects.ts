@@ -1,11 +1,10 @@
 import type { ProjectWithCount, Project, ProjectChanges } from '../model/project.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /** Methods with a `developerId` find only that developer's projects. */
 export type ProjectStore = {
   find(developerId: string, id: string): Promise<ProjectWithCount | undefined>
   /** Lists newest first. @param before an id; lists older projects only */
-  list(developerId: string, limit: number, before?: string): Awaitable<ProjectWithCount[]>
+  list(developerId: string, limit: number, before?: string): Promise<ProjectWithCount[]>
   count(developerId: string): Promise<number>
   insert(project: Project): Promise<void>
   update(developerId: string, id: string, changes: ProjectChanges, now: number): Promise<boolean>

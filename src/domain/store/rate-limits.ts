@@ -5,7 +5,7 @@ import type { Awaitable } from '../model/awaitable.ts'
 export type RateLimitStore = {
   /** Measures a limit in the window that ends at a time. Changes nothing. */
   usage(limit: RateLimit<StoredPolicy>, now: number): Awaitable<Usage>
-  insert(admissions: readonly NewAdmission[]): Awaitable<void>
+  insert(admissions: readonly NewAdmission[]): void
   /** Deletes a subject's admissions under every policy. @returns how many */
   forget(subject: string): Promise<number>
   /** Finds the time of the newest admission of all. */

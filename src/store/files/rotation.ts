@@ -125,4 +125,5 @@ export function* requireSingleKey(...known: Uint8Array[]): SqlSteps<void> {
 }
 
 /** Lists the check values of the master keys that wrap data keys. */
-const listMasterKeys = () => query<{ check: string }>('select distinct master_key as "check" from data_keys')
+export const listMasterKeys = () =>
+  query<{ check: string }>('select distinct master_key as "check" from data_keys')

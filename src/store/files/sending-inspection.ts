@@ -1,7 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { alertMs } from '../../domain/model/guard.ts'
-import { sendCountsSql, verifiedCountriesSql, type SendCounts } from '../engine/sending-facts.ts'
+import { countSends, listVerifiedCountries, noSends, type SendCounts } from '../engine/sending-facts.ts'
+import { query, runOnSqlite, type SqlSteps } from '../engine/sql-steps.ts'
 
 /** State of sending as the database of a server has it. Stopped servers may have left stale circuits. */
 export type SendingInspection = {
@@ -16,23 +17,28 @@ export type SendingInspection = {
 
 /** Inspects a database of any version: a table that it lacks counts as empty. */
 export function inspectSending(connection: SqliteConnection): SendingInspection {
-  const queryIn = <Row>(table: string, query: string): Row[] =>
+  const runIn = <T>(table: string, steps: SqlSteps<T>, without: T): T =>
     connection.query('select 1 from sqlite_schema where name = ?').get(table) === null
-      ? []
-      : connection.query<Row, []>(query).all()
-  const countries = queryIn<{ country: string }>('breakdown_counts', verifiedCountriesSql)
+      ? without
+      : runOnSqlite(connection, steps)
   return {
-    openCircuits: queryIn(
+    openCircuits: runIn(
       'provider_circuits',
-      'select node, name, failure, open_until as openUntil from provider_circuits order by name, node',
+      query<OpenCircuit>(
+        'select node, name, failure, open_until as openUntil from provider_circuits order by name, node',
+      ),
+      [],
     ),
-    guardAlerts: queryIn(
+    guardAlerts: runIn(
       'guard_usage',
-      `select replace(substr(subject, instr(subject, ' ') + 1), ' relay', '') as country, max(alerted_at) + ${alertMs} as until
-       from guard_usage where alerted_at > 0 group by 1 order by 1`,
+      query<{ country: string; until: number }>(
+        `select replace(substr(subject, instr(subject, ' ') + 1), ' relay', '') as country, max(alerted_at) + ${alertMs} as until
+         from guard_usage where alerted_at > 0 group by 1 order by 1`,
+      ),
+      [],
     ),
-    verifiedCountries: countries.map(({ country }) => country),
+    verifiedCountries: runIn('breakdown_counts', listVerifiedCountries(), []),
     // A database without phones has requests without contexts.
-    sendCounts: queryIn<SendCounts>('phones', sendCountsSql)[0] ?? { sends: 0, untold: 0 },
+    sendCounts: runIn('phones', countSends(), noSends),
   }
 }

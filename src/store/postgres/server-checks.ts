@@ -1,4 +1,3 @@
-import { sendCountsSql, verifiedCountriesSql, type SendCounts } from '../engine/sending-facts.ts'
 import type { ClientBase } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { DatabaseUnreachable } from './connect.ts'
@@ -111,24 +110,6 @@ export async function measureLatency(client: ClientBase): Promise<number> {
     shortest = Math.min(shortest, performance.now() - sentAt)
   }
   return shortest
-}
-
-/** Counts the master keys that open the database. */
-export async function countMasterKeys(client: ClientBase): Promise<number> {
-  const { rows } = await client.query<{ count: number }>(
-    'select count(distinct master_key)::int as count from data_keys',
-  )
-  return rows[0]?.count ?? 0
-}
-
-export async function listVerifiedCountries(client: ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ country: string }>(verifiedCountriesSql)
-  return rows.map(({ country }) => country)
-}
-
-export async function countSends(client: ClientBase): Promise<SendCounts> {
-  const { rows } = await client.query<SendCounts>(sendCountsSql)
-  return rows[0] ?? { sends: 0, untold: 0 }
 }
 
 /** Tokens and signatures, which others judge by their own clocks, then fail at random. */

@@ -17,7 +17,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
     const store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), 'returned')
     const result = await store.write(async (tx) => {
-      await tx.rateLimits.insert([{ subject: 'returned', ...newAdmission }])
+      tx.rateLimits.insert([{ subject: 'returned', ...newAdmission }])
       return reject(notFound('project'))
     })
     expect(await findAdmission(store, 'returned')).toEqual(admission)
@@ -28,7 +28,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
     const store = createStore(database(), { keys: testKeys })
     await registerShortIds(database(), 'thrown')
     const result = store.write(async (tx) => {
-      await tx.rateLimits.insert([{ subject: 'thrown', ...newAdmission }])
+      tx.rateLimits.insert([{ subject: 'thrown', ...newAdmission }])
       throw notFound('project')
     })
     await expect(result).rejects.toMatchObject({ code: 'NOT_FOUND' })

@@ -85,7 +85,7 @@ export const admissionModel = defineBodyModel<Call, State>({
     const limit = toLimit(call.subject, call.policy, call.limit)
     const result = admit(limit, await tx.rateLimits.usage(limit, now), now, 'TEST')
     if (result.refused) return result.refused.rate
-    if (result.admission) await tx.rateLimits.insert([result.admission])
+    if (result.admission) tx.rateLimits.insert([result.admission])
     return result.state
   },
 
