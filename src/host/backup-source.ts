@@ -7,7 +7,7 @@ import { backupFileName } from '../backups/names.ts'
 import { chooseLatest } from '../backups/choices.ts'
 import type { BackupTarget } from '../config/backup.ts'
 import type { OnStep } from '../shared/progress.ts'
-import { compareMac } from '../store/files/backup-mac.ts'
+import { checkFileMac } from '../store/files/backup-mac.ts'
 import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
 import { dataFiles, OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
 import { folderOf, loadRemote, openTarget, parseTarget, requireFolder, type BackupNeeds } from './backups.ts'
@@ -224,9 +224,9 @@ async function noteVerified(
 function requireMac(file: string, masterKeys: readonly Uint8Array[], onStep: OnStep) {
   if (!existsSync(file))
     throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'List what is there: otpd backup list')
-  let check: ReturnType<typeof compareMac>
+  let check: ReturnType<typeof checkFileMac>
   try {
-    check = compareMac(file, masterKeys, onStep)
+    check = checkFileMac(file, masterKeys, { onStep })
   } catch (error) {
     throw new OperationRefused(
       'FILE_NOT_READABLE',

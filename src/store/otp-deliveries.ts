@@ -29,7 +29,7 @@ type Row = InferSelectModel<Tables['otpDeliveries']>
 
 const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
-/** The assertions hold because this store is the only writer of channels and failures. */
+/** Reads a row. The assertions hold because this store is the only writer of channels and failures. */
 export const toMessage = (row: Row): Message => ({
   ...row,
   channels: splitNames(row.channels) as Channel[],

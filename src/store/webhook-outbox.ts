@@ -24,7 +24,6 @@ import {
  * Creates the outbox. Every change to an endpoint's pending deliveries first locks the endpoint's row, so that its due
  * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could leave a due delivery that
  * no worker looks for.
- *
  */
 export function createWebhookOutboxStore(
   database: Database,

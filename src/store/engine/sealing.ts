@@ -163,8 +163,8 @@ type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
 const e164 = /^\+[1-9]\d{0,14}$/
 
 /**
- * Reads the version of `<letter><version>.<sealed text>`, and where the text starts. What 0.1.0 stored never looks like that: an address, JSON, `whsec_…`, `+…`,
- * `anon_…` or `erased`.
+ * Reads the version of `<letter><version>.<sealed text>`, and where the text starts. Values of 0.1.0 have other forms: an
+ * address, JSON, `whsec_…`, `+…`, `anon_…` or `erased`.
  */
 function parseSealed(stored: string, letter: 's' | 'p'): { version: number; start: number } | undefined {
   if (!stored.startsWith(letter)) return undefined

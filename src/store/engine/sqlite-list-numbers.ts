@@ -62,10 +62,10 @@ const deliveryStatusNumbers: Readonly<Record<DeliveryStatus, number>> = {
 export const deliveryList = (status: DeliveryStatus, type: string): number =>
   deliveryStatusNumbers[status] + ((typeLists as Readonly<Record<string, number>>)[type] ?? 0)
 
-/** Writes an expression that converts values to numbers, in SQL. @param otherwise number of any other value */
-export const numberSql = (column: string, numbers: Readonly<Record<string, number>>, otherwise = 0): string =>
+/** Writes an expression that converts values to numbers, in SQL; any other value to 0. */
+export const numberSql = (column: string, numbers: Readonly<Record<string, number>>): string =>
   `case ${column} ${Object.entries(numbers)
     .map(([value, number]) => `when '${value}' then ${number}`)
-    .join(' ')} else ${otherwise} end`
+    .join(' ')} else 0 end`
 
 export const deliveryListSql = `${numberSql('status', deliveryStatusNumbers)} + ${numberSql('type', typeLists)}`

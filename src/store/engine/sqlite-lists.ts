@@ -13,7 +13,7 @@ import { createRecentLists, inStoredOrder, type RecentLists } from './sqlite-rec
 import type { TransactionParticipant } from './sqlite-transaction-participant.ts'
 import type { World } from '../../world/world.ts'
 
-/** Numbers of the lists that gain or lose a row: see list-numbers.ts. */
+/** Numbers of the lists that gain or lose a row: see sqlite-list-numbers.ts. */
 export type ListChange = { readonly add: readonly number[]; readonly remove: readonly number[] }
 
 export type ListLimits = {

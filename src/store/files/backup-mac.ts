@@ -45,47 +45,38 @@ export function writeMacFile(backup: string, mac: string): void {
   }
 }
 
-/** Result of `checkFileMac`. */
 type MacCheck = 'missing' | 'matches' | 'wrong'
 
 /**
- * Copies a backup and compares the HMAC of the copied bytes with the file next to the backup.
+ * Reads a backup once, and compares its HMAC with the file next to it.
  *
  * @param masterKeys those that may have authenticated it
+ * @param options.copy path of a new file for the bytes that were read
  */
-export function copyAndCheckMac(
+export function checkFileMac(
   backup: string,
-  copy: string,
   masterKeys: readonly Uint8Array[],
-  onStep: OnStep = () => {},
+  { copy, onStep = () => {} }: { copy?: string; onStep?: OnStep | undefined },
 ): MacCheck {
   const macs = masterKeys.map((masterKey) => createHmac('sha256', backupMacKey(masterKey)))
-  const target = openSync(copy, 'wx', 0o600)
+  const target = copy === undefined ? undefined : openSync(copy, 'wx', 0o600)
+  const step = copy === undefined ? 'authenticating' : 'reading the backup'
   const total = statSync(backup).size
   let done = 0
   try {
     forEachChunk(backup, (chunk) => {
       for (const mac of macs) mac.update(chunk)
-      for (let offset = 0; offset < chunk.length;) offset += writeSync(target, chunk, offset)
-      onStep({ step: 'reading the backup', done: (done += chunk.length), total, unit: 'bytes' })
+      if (target !== undefined)
+        for (let offset = 0; offset < chunk.length;) offset += writeSync(target, chunk, offset)
+      onStep({ step, done: (done += chunk.length), total, unit: 'bytes' })
     })
   } finally {
-    closeSync(target)
+    if (target !== undefined) closeSync(target)
   }
   return compareDigests(
     backup,
     macs.map((mac) => mac.digest()),
   )
-}
-
-/** As `copyAndCheckMac`, without a copy. */
-export function compareMac(
-  backup: string,
-  masterKeys: readonly Uint8Array[],
-  onStep: OnStep = () => {},
-): MacCheck {
-  const digests = masterKeys.map((masterKey) => Buffer.from(computeFileMac(backup, masterKey, onStep), 'hex'))
-  return compareDigests(backup, digests)
 }
 
 /** Compares with the file next to the backup, in constant time. */

@@ -18,7 +18,7 @@ export function openReadonly(path: string): SqliteConnection {
   return connection
 }
 
-/** Runs `work` on such a connection, and closes it. */
+/** Runs `work` on a connection of `openReadonly`, and closes it. */
 export function readDatabase<T>(path: string, work: (connection: SqliteConnection) => T): T {
   const connection = openReadonly(path)
   try {

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, stat
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import type { OnStep } from '../../shared/progress.ts'
-import { computeFileMac, copyAndCheckMac, macFile, writeMacFile } from './backup-mac.ts'
+import { checkFileMac, computeFileMac, macFile, writeMacFile } from './backup-mac.ts'
 import { createDataKeys, findMasterKey, openDataKeys, storeDataKeys } from './data-keys.ts'
 import { requireOwnSchema, SchemaError } from './schema.ts'
 import { runOnSqlite } from '../engine/sql-steps.ts'
@@ -83,7 +83,7 @@ function copyBackup(file: string, copy: string, draft: string, options: RestoreO
   try {
     const { allowUnauthenticated = false, wasSealed = false, onStep } = options
     if (wasSealed) return copyDatabase(file, draft, onStep)
-    const mac = copyAndCheckMac(file, copy, candidates(options), onStep)
+    const mac = checkFileMac(file, candidates(options), { copy, onStep })
     if (mac === 'wrong') throw forgedBackup(file)
     if (mac === 'missing' && !allowUnauthenticated) throw unauthenticatedBackup(file)
     // A database that another tool copied may need the write-ahead log next to it.

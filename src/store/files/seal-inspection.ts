@@ -10,8 +10,8 @@ import { primaryKey } from '../engine/primary-key.ts'
 /** How far a database is sealed. */
 export type SealInspection = {
   /**
-   * Percentage of the work that seals all rows with the newest key; null if there are none, or once all are and the free space is
-   * overwritten.
+   * Percentage of the work that seals all rows with the newest key. Null without rows, and once all are sealed and the free
+   * space is overwritten.
    */
   percent: number | null
   /**

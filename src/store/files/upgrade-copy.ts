@@ -75,8 +75,8 @@ export const endUpgrade = (dataDir: string): void =>
 export type MissingSpace = { folder: string; neededBytes: number; freeBytes: number }
 
 /**
- * Finds the disk that is too small for an upgrade, which writes a copy, and of rows that are written again a new version in the
- * log and in the file.
+ * Finds the disk that is too small for an upgrade. It writes a copy; rows that a migration changes take their space twice
+ * more, in the write-ahead log and in the file.
  *
  * @param used bytes of the database that hold data
  * @returns null if there is enough space
