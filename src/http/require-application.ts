@@ -31,11 +31,11 @@ export const authenticateForOperation = (
   andThen(auth.authenticateForOperation(credentials), (application) => {
     // On PostgreSQL the operation checks the credentials.
     if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
-    return withTrace(application, request)
+    return addTrace(application, request)
   })
 
 /** Adds the trace context of the call, which goes to providers and webhooks. */
-export function withTrace(application: CallingApplication, request: Request): CallingApplication {
+export function addTrace(application: CallingApplication, request: Request): CallingApplication {
   const trace = readTrace(request)
   return trace ? { ...application, traceparent: trace.traceparent } : application
 }

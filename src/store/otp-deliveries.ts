@@ -12,7 +12,7 @@ import {
   type InferSelectModel,
 } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
-import type { Message, MessageKey, PlacedMessage } from '../domain/model/message.ts'
+import type { Message, MessageKey, ClaimedMessage } from '../domain/model/message.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
@@ -157,7 +157,7 @@ export function createOtpDeliveryStore(
 
     async claim({ owner, now, leaseUntil, places }) {
       const due = await listDue({ now })
-      const claimed: PlacedMessage[] = []
+      const claimed: ClaimedMessage[] = []
       for (const { developerId, leaseOwner, ...key } of due) {
         const use = { developerId: developerId ?? '' }
         const leave = places.take(use)

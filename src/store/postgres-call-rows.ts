@@ -22,7 +22,7 @@ import type { StoredRows } from './stored-rows.ts'
  *
  * @param clock time of limits in tests; undefined: the database's
  */
-export function createLoadedRows(
+export function createPostgresRows(
   queries: LoadQueries,
   tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
   clock: Clock | undefined,

@@ -1,6 +1,6 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, lt, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
-import { withoutMessageIds } from '../domain/model/attempt-lines.ts'
+import { withoutMessageIds } from '../domain/model/try-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'

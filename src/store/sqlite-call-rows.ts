@@ -7,7 +7,7 @@ import type { StoredRows } from './stored-rows.ts'
 type Legacy = { hasBudgets: boolean; hasPseudonymSlots: boolean }
 
 /** Creates the rows of SQLite, which are read when they are asked for. */
-export function createStoredRows(tx: Omit<Stores, 'changes'>): StoredRows {
+export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: Legacy | undefined
 

@@ -37,8 +37,8 @@ import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createLoadQueries } from './postgres-call-queries.ts'
 import { RowNotNamedError } from './engine/errors.ts'
-import { createLoadedRows } from './postgres-call-rows.ts'
-import { createStoredRows } from './sqlite-call-rows.ts'
+import { createPostgresRows } from './postgres-call-rows.ts'
+import { createSqliteRows } from './sqlite-call-rows.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
@@ -130,8 +130,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
     }
     const stored = database.postgres
-      ? createLoadedRows(createLoadQueries(database, executor, sealing), tables, clock)
-      : createStoredRows(tables)
+      ? createPostgresRows(createLoadQueries(database, executor, sealing), tables, clock)
+      : createSqliteRows(tables)
     const unit = createUnitOfWork(stored, tables)
     const changes = {
       async apply(list: readonly Change[]) {
@@ -163,7 +163,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   const decideInGroup = database.group<Operation<unknown>>({
-    repeat(tx, failure) {
+    prepareAlone(tx, failure) {
       if (failure instanceof GuardFault) boundTo(tx).unit.leaveOutGuard(failure)
     },
     async load(tx, calls) {

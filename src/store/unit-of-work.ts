@@ -8,7 +8,7 @@ import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { OtpSession } from '../domain/model/session.ts'
-import { formatTry } from '../domain/model/attempt-lines.ts'
+import { formatTry } from '../domain/model/try-lines.ts'
 import { formatEntry } from '../domain/model/request-history.ts'
 import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
@@ -239,7 +239,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
       const value = { ...request, history: request.history + format(request) }
       changed.set(id, { value, isNew: own?.isNew ?? false })
     }
-    for (const { requestId, attempt } of tries) append(requestId, (request) => formatTry(request, attempt))
+    for (const { requestId, tried } of tries) append(requestId, (request) => formatTry(request, tried))
     for (const [index, { entry }] of events.entries()) {
       const seq = firstSeq === undefined ? undefined : firstSeq + index
       // A history has refused sends in one line, which `withRefusals` writes.

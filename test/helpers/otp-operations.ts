@@ -6,7 +6,7 @@ import type { CallingApplication } from '../../src/domain/model/application.ts'
 import type { Clock } from '../../src/domain/model/clock.ts'
 import type { Delivery, DispatchResult, Receipt } from '../../src/domain/model/delivery.ts'
 import { createIds, type NewId } from '../../src/domain/model/ids.ts'
-import type { ClaimedMessage } from '../../src/domain/model/message.ts'
+import type { MessageClaim } from '../../src/domain/model/message.ts'
 import type { MessageVariables } from '../../src/domain/model/message-variables.ts'
 import type { Plans } from '../../src/domain/model/plans.ts'
 import type { Random } from '../../src/domain/model/random.ts'
@@ -147,21 +147,21 @@ export function createOtpOperations(needs: {
     countDispatches: () => dispatches,
 
     /** Makes an attempt to deliver a leased message, one at a time. @param result what the provider answers */
-    attempt(claim: ClaimedMessage, result: DispatchResult, pending?: PendingResult) {
+    attempt(claim: MessageClaim, result: DispatchResult, pending?: PendingResult) {
       answer = result
       duringDispatch = undefined
       return attempts.attempt(claim, pending)
     },
 
     /** Does the same with a provider that takes its time. @param meanwhile what happens until it answers */
-    attemptSlowly(claim: ClaimedMessage, result: DispatchResult, meanwhile: () => Promise<void>) {
+    attemptSlowly(claim: MessageClaim, result: DispatchResult, meanwhile: () => Promise<void>) {
       answer = result
       duringDispatch = meanwhile
       return attempts.attempt(claim)
     },
 
     /** Claim of a message's first attempt. */
-    firstClaim: (requestId: string, messageNumber = 0): ClaimedMessage => ({
+    firstClaim: (requestId: string, messageNumber = 0): MessageClaim => ({
       requestId,
       messageNumber,
       owner: needs.owner ?? 'test',

@@ -3,7 +3,7 @@ import type { CallingApplication } from '../../src/domain/model/application.ts'
 import {
   messageLeaseLeftMinMs,
   messageLeaseMs,
-  type ClaimedMessage,
+  type MessageClaim,
   type MessageKey,
 } from '../../src/domain/model/message.ts'
 import { createFairPlaces, type FairPlaces } from '../../src/domain/model/fair-places.ts'
@@ -39,7 +39,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   const worker = (owner: string) => createOtpOperations({ store: service.store, clock: service.clock, owner })
 
   /** Sends a code, whose message is leased by its sender for the first attempt. */
-  async function send(): Promise<ClaimedMessage> {
+  async function send(): Promise<MessageClaim> {
     const { requestId } = await otp.send(application, { phone: `+1415${2_000_000 + numbers++}` })
     return { requestId, messageNumber: 0, owner: 'me', attempt: 1 }
   }

@@ -1,4 +1,4 @@
-import { deliveriesTo, toIsoTime } from '../log/events.ts'
+import { deliveriesTo, toIsoTime } from '../log/event-change.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'

@@ -41,7 +41,7 @@ export type MessageKey = { requestId: string; messageNumber: number }
  * A message leased to one sender. `attempt` counts from 1 and, with the owner, is the fencing token of its
  * writes.
  */
-export type ClaimedMessage = MessageKey & {
+export type MessageClaim = MessageKey & {
   attempt: number
   owner: string
   /** Whether the attempt before did not end, as its process was killed: a provider may have the message already. */
@@ -49,7 +49,7 @@ export type ClaimedMessage = MessageKey & {
 }
 
 /** A claimed message, with the developer who has a place for it. */
-export type PlacedMessage = ClaimedMessage & PlaceUse
+export type ClaimedMessage = MessageClaim & PlaceUse
 
 export type Message = MessageKey &
   MessageCost & {

@@ -1,6 +1,6 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import { attemptsMax } from './code.ts'
-import { parseTry, tryCode } from './attempt-lines.ts'
+import { parseTry, tryCode } from './try-lines.ts'
 import type { DeliveryTry } from './delivery.ts'
 import type { RefusedSends } from './refused-sends.ts'
 import type { OtpRequest, OtpStatus } from './request.ts'

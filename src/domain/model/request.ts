@@ -34,6 +34,7 @@ export const resendAfterMs = 30_000
  * stateDiagram-v2
  *   [*] --> pending: send
  *   [*] --> failed: send blocked by the guard (blocked)
+ *   [*] --> verified: proved without a code
  *   pending --> pending: resend, or wrong code with attempts left
  *   pending --> verified: right code before expiresAt
  *   pending --> failed: wrong code on attempt attemptsMax (max_attempts)

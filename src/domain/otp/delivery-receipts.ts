@@ -6,8 +6,8 @@ import {
   type Receipt,
 } from '../model/delivery.ts'
 import { breakdownChange, chargeCounts } from '../log/counts.ts'
-import { eventChange } from '../log/events.ts'
-import { withCharge } from '../model/attempt-lines.ts'
+import { eventChange } from '../log/event-change.ts'
+import { withCharge } from '../model/try-lines.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
 import { noCost, type Price } from '../model/price.ts'

@@ -3,7 +3,7 @@ import { flaggedChanges } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { namesOf, type GuardedMessage } from '../guard/row-keys.ts'
-import { eventChange } from '../log/events.ts'
+import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import type { Sender } from '../model/guard.ts'
@@ -11,7 +11,7 @@ import type { NewId } from '../model/ids.ts'
 import { isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 
 /**
  * Says what is known about the end user behind a request, as at its send: the guard counted its messages by that.
@@ -76,7 +76,9 @@ export function judgeMessage(
   return { verdict, guardChanges }
 }
 
-/** Records a message that is sent: its log entries and, if no provider gets it, its place in an inbox. */
+/**
+ * Records a message before any provider is asked to send it: its log entries and, if none gets it, its place in an inbox.
+ */
 export function sentChanges(
   newId: NewId,
   sent: {

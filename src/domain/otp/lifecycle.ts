@@ -1,6 +1,6 @@
 import { utcDay } from '../log/analytics.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
-import { eventChange } from '../log/events.ts'
+import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'

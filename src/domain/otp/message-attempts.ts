@@ -6,10 +6,10 @@ import { deriveStoredCode } from '../model/code.ts'
 import {
   messageLeaseLeftMinMs,
   messageLeaseMs,
-  type ClaimedMessage,
+  type MessageClaim,
   type Message,
   type MessageKey,
-  type PlacedMessage,
+  type ClaimedMessage,
 } from '../model/message.ts'
 import { nameClosableRows, readClosable } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
@@ -24,7 +24,7 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 
-export type DeliveryNeeds = {
+export type MessageAttemptsNeeds = {
   store: Store<'leases' | 'otpDeliveries'>
   clock: Clock
   newId: NewId
@@ -61,10 +61,10 @@ export type MessageAttempts = ReturnType<typeof createMessageAttempts>
  * transaction, before any provider is tried, so that no crash loses it. Every attempt derives the code again
  * and so sends the same one.
  */
-export function createMessageAttempts(needs: DeliveryNeeds) {
+export function createMessageAttempts(needs: MessageAttemptsNeeds) {
   const { store, clock, newId, keys, delivery, owner, onError, onUndeliverable } = needs
 
-  async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
+  async function dispatchAndSettle(claim: MessageClaim, pendingResult: PendingResult | undefined) {
     // A first attempt loads them, too: the application has the texts, and the request may have been canceled or
     // deleted since the commit.
     const loaded = await store.read.otpDeliveries.load(claim)
@@ -125,10 +125,7 @@ export function createMessageAttempts(needs: DeliveryNeeds) {
    *
    * @returns DELIVERY_FAILED when no provider accepted the message and none will be tried again
    */
-  async function attempt(
-    claim: ClaimedMessage,
-    pendingResult?: PendingResult,
-  ): Promise<Rejected | undefined> {
+  async function attempt(claim: MessageClaim, pendingResult?: PendingResult): Promise<Rejected | undefined> {
     try {
       return await dispatchAndSettle(claim, pendingResult)
     } catch (error) {
@@ -174,8 +171,9 @@ export function createMessageAttempts(needs: DeliveryNeeds) {
     },
 
     /**
-     * Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its
-     * outcome.
+     * Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its outcome.
+     *
+     * @returns the refusal; undefined if a provider has the message, or may have it, or a later attempt may send it
      */
     makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<Rejected | undefined> =>
       attempt({ ...key, owner, attempt: 1 }, pendingResult),
@@ -190,7 +188,7 @@ export function createMessageAttempts(needs: DeliveryNeeds) {
     changes: store.changes,
 
     /** Leases due messages for which there is a place. */
-    claimDue: (places: FairPlaces): Promise<PlacedMessage[]> =>
+    claimDue: (places: FairPlaces): Promise<ClaimedMessage[]> =>
       store.write(async (tx) => {
         const now = await tx.leases.now()
         const leaseUntil = now + messageLeaseMs

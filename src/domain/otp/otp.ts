@@ -4,8 +4,8 @@ import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
-import type { OtpNeeds } from './operations.ts'
-import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
+import type { OtpNeeds } from './needs.ts'
+import { otpRateLimit, type RatedCall } from './rate-limits.ts'
 import { nameClosableRows, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
 import { isExpired, type OtpRequest } from '../model/request.ts'
@@ -17,7 +17,7 @@ import { createPhoneSearch } from './phone-search.ts'
 import { createRequestLog, type RequestEntry } from '../log/request-log.ts'
 import { createRequestFinder, readTarget, requestNotFound, type OtpTarget } from './target.ts'
 import { createVerifications } from './verifications.ts'
-import type { RequestOwner } from './operations.ts'
+import type { RequestOwner } from './needs.ts'
 import { createSessions } from './sessions.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
@@ -47,10 +47,7 @@ export function createOtpService(needs: OtpNeeds) {
     /**
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.
      */
-    async peekRate(
-      application: CallingApplication,
-      operation: RatedOperation,
-    ): Promise<RateState | undefined> {
+    async peekRate(application: CallingApplication, operation: RatedCall): Promise<RateState | undefined> {
       // Without an epoch its plan may be an old one.
       const isCurrent = application.epoch !== undefined
       const caller = isCurrent ? application : await store.read.applications.findSigning(application.id)

@@ -7,16 +7,16 @@ import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
 import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
 import type { Change, Rows } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 
 /** Operations with a rate limit. A resend counts as a send. */
-export type RatedOperation = 'send' | 'verify'
+export type RatedCall = 'send' | 'verify'
 
 /** Rate limit of one application for an operation, as its developer's plan sets it. */
 export function otpRateLimit(
   plans: Plans,
   application: CallingApplication,
-  operation: RatedOperation,
+  operation: RatedCall,
 ): RateLimit<StoredPolicy> {
   const plan = resolvePlan(plans, application.plan)
   return {

@@ -13,7 +13,7 @@ import { relayedLifetimeMs, type RelayedMessage, type RelayOutcome } from '../mo
 import type { Change, Decision, NamedRows, Rows } from '../store/operation.ts'
 import { afterVerification } from './identities.ts'
 import { senderOf } from './judge-message.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readRequestPhone } from './phones.ts'
 
 /** The outcome of a message, as it is stored. */

@@ -6,7 +6,7 @@ import type { Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import type { Channel } from '../model/request.ts'
 import type { Change, EventSubscriber } from '../store/operation.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
 

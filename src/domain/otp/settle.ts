@@ -2,11 +2,11 @@ import type { DeliveryTry, Dispatched, DispatchResult, FailureClass } from '../m
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { blockedChanges, breakdownChange, costCounts } from '../log/counts.ts'
-import { eventChange } from '../log/events.ts'
+import { eventChange } from '../log/event-change.ts'
 import type { NewId } from '../model/ids.ts'
 import {
   withDelivery,
-  type ClaimedMessage,
+  type MessageClaim,
   type Message,
   type MessageKey,
   type MessageOutcome,
@@ -38,7 +38,7 @@ const retryAfterMs = (attempt: number) => Math.min(retryAfterMaxMs, 1000 * 2 ** 
 export function settle(
   newId: NewId,
   { now, closable, messages }: SettleFacts,
-  claim: ClaimedMessage,
+  claim: MessageClaim,
   dispatchResult: Dispatched | undefined,
   takesReports: (provider: string) => boolean,
 ): Decision<Settled> {
@@ -47,27 +47,27 @@ export function settle(
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
   const isAnonymous = !isPlainPhone(request.phone)
-  const attempts = markInterrupted(dispatchResult?.tries ?? [], claim)
-  const tries = [
-    ...attempts.map((attempt): Change => {
+  const tries = markInterrupted(dispatchResult?.tries ?? [], claim)
+  const tryChanges = [
+    ...tries.map((one): Change => {
       // The number was erased meanwhile, to which the provider's id of the message leads.
-      const kept = isAnonymous ? { ...attempt, messageId: null, reply: null } : attempt
-      return { kind: 'try', requestId: request.id, attempt: kept }
+      const tried = isAnonymous ? { ...one, messageId: null, reply: null } : one
+      return { kind: 'try', requestId: request.id, tried }
     }),
-    ...blockedChanges(request, attempts, now),
+    ...blockedChanges(request, tries, now),
   ]
   const sent = countSent(request, dispatchResult, now)
   // Another sender has the lease by now; the provider charges for this message, too.
-  if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tries, ...sent] }
+  if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tryChanges, ...sent] }
   const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
-  // By then the request has ended; a call that ends it has it reported at once.
+  // By then the request has ended. A verification or cancellation has it reported at once.
   const reportDueAt = isReported(base, takesReports) ? request.expiresAt : null
   const outcome = { ...base, reportDueAt }
   // An attempt that asked no provider cannot name the one before it that did not end: the next one does.
-  const isUnnamed = claim.isInterrupted && attempts.length === 0 && outcome.status === 'pending'
+  const isUnnamed = claim.isInterrupted && tries.length === 0 && outcome.status === 'pending'
   const leaseOwner = isUnnamed ? message.leaseOwner : null
   const finished = { ...message, ...outcome, leaseOwner, leaseUntil: null, updatedAt: now }
-  const changes: Change[] = [...tries, { kind: 'message', message: finished, isNew: false }]
+  const changes: Change[] = [...tryChanges, { kind: 'message', message: finished, isNew: false }]
   if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
     const { candidate } = dispatchResult
     const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
@@ -89,7 +89,7 @@ export function settle(
 }
 
 /** The first provider that is asked after an attempt that did not end is the one that may send the code twice. */
-const markInterrupted = (tries: readonly DeliveryTry[], { isInterrupted }: ClaimedMessage) =>
+const markInterrupted = (tries: readonly DeliveryTry[], { isInterrupted }: MessageClaim) =>
   isInterrupted ? tries.map((one, index) => (index === 0 ? { ...one, isInterrupted } : one)) : tries
 
 /** Counts a message that a provider has, or may have, and its cost. */
@@ -130,7 +130,7 @@ function refuseMessage(
 }
 
 /** Tells whether a claim still holds its lease (fencing). */
-export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: ClaimedMessage) =>
+export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: MessageClaim) =>
   status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
 
 const isReported = (

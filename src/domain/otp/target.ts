@@ -8,7 +8,7 @@ import { isLiving, type OtpRequest } from '../model/request.ts'
 import type { LookUp, NamedRows, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { readOwnRequest, withTrace } from './lifecycle.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 import {
   findPhone,
   phoneHashes,

@@ -6,7 +6,7 @@ import { canonicalVariables, findVariableFaults, type MessageVariables } from '.
 import type { Phone } from '../model/phone.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Channel } from '../model/request.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 import type { SendInput } from './new-message.ts'
 
 type TemplateInput = Pick<SendInput, 'template' | 'variables' | 'channel' | 'locale'>

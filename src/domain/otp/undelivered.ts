@@ -3,7 +3,7 @@ import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Preload, Rows } from '../store/operation.ts'
 import { listedSenderOf, type JudgedMessage } from './judge-message.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readPhone } from './phones.ts'
 
 type RevertNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>

@@ -22,7 +22,7 @@ import type { LoadedPhone, PhoneSlot } from './phones.ts'
  * and each sees the changes of those before it. All of it may run again before the commit.
  */
 export type Operation<Result> = {
-  /** Decides by the rules. Synchronous, and pure but for new ids. What it throws fails this call alone. */
+  /** Decides by the rules. Synchronous, and pure but for new ids, challenges and reports of faults. What it throws fails this call alone. */
   decide(rows: Rows): Decision<Result>
   preload: Preload
 }
@@ -137,7 +137,7 @@ export type Change =
   | { kind: 'breakdown'; key: BreakdownKey; counts: BreakdownChanges }
   | { kind: 'event'; event: NewEvent }
   /** Goes into the history of a request that the operation has read. */
-  | { kind: 'try'; requestId: string; attempt: DeliveryTry }
+  | { kind: 'try'; requestId: string; tried: DeliveryTry }
 
 /** Writes the changes of a decision inside an ordinary transaction. */
 export type ChangeStore = { apply(changes: readonly Change[]): Promise<void> }

@@ -1,5 +1,5 @@
 import type { FairPlaces } from '../model/fair-places.ts'
-import type { MessageKey, Message, LoadedMessage, PlacedMessage } from '../model/message.ts'
+import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { OutcomeReportQueue } from './outcome-report-queue.ts'
 import type { Awaitable } from '../model/awaitable.ts'
@@ -25,7 +25,7 @@ export type OtpDeliveryStore = {
     now: number
     leaseUntil: number
     places: FairPlaces
-  }): Promise<PlacedMessage[]>
+  }): Promise<ClaimedMessage[]>
 
   /**
    * Time at which the next message may be leased: it is due, and no lease on it is left. Undefined if none is pending.

@@ -14,7 +14,7 @@ import { channels } from '../../shared/otp-values.ts'
 import type { IncomingRequest, ReadClient } from '../client.ts'
 import { httpStatusByCode } from '../errors.ts'
 import { readText } from '../json-body.ts'
-import { withTrace } from '../require-application.ts'
+import { addTrace } from '../require-application.ts'
 import { guessCountry, listCountries } from './countries.ts'
 import { createResponses, isFromScript, leave, redirectTo } from './responses.ts'
 import { readDigits, readPhone } from './typed.ts'
@@ -95,7 +95,7 @@ export function pageRoutes(services: PageServices) {
     return respond({
       incoming: context,
       opened,
-      visit: { application: withTrace(active, request), session },
+      visit: { application: addTrace(active, request), session },
       visitor,
       language,
       path: `/verify/${params.token}`,

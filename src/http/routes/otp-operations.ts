@@ -6,7 +6,7 @@ import { requestSchemas, sendFields } from '../field-schemas.ts'
 import type { GuardStatusService } from '../../domain/guard/status.ts'
 import { codePattern } from '../../domain/model/code.ts'
 import { invalidField } from '../../domain/model/errors.ts'
-import type { RatedOperation } from '../../domain/otp/rate-limits.ts'
+import type { RatedCall } from '../../domain/otp/rate-limits.ts'
 import { channels } from '../../domain/model/request.ts'
 import type { SendResult } from '../../domain/otp/send-result.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
@@ -55,7 +55,7 @@ const target = {
 }
 
 /** @throws INVALID_ARGUMENT unless exactly one is present */
-function readTarget(body: {
+function toTarget(body: {
   requestId?: string
   phone?: string
   country?: string
@@ -159,7 +159,7 @@ export function otpOperationRoutes(services: {
       async ({ application, body, headers, set }) => {
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/resend', body)
         const { channel, challenge } = body
-        const target = { ...readTarget(body), channel, challenge }
+        const target = { ...toTarget(body), channel, challenge }
         const result = await otp.resend(application, target, scope)
         setReplayedHeader(set.headers, result.replayed)
         setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
@@ -185,7 +185,7 @@ export function otpOperationRoutes(services: {
     .post(
       '/verify',
       async ({ application, body, set }) => {
-        const { request, rate } = await otp.verify(application, readTarget(body), body.code, body.variables)
+        const { request, rate } = await otp.verify(application, toTarget(body), body.code, body.variables)
         setRateHeaders(set.headers, rate)
         return {
           data: {
@@ -224,7 +224,7 @@ export function otpOperationRoutes(services: {
     .post(
       '/cancel',
       async ({ application, body }) => {
-        const request = await otp.cancel(application, readTarget(body))
+        const request = await otp.cancel(application, toTarget(body))
         return { data: { requestId: request.id, status: 'canceled' as const, phone: request.phone } }
       },
       {
@@ -249,7 +249,7 @@ export function otpOperationRoutes(services: {
     )
 }
 
-const rateLimitedPaths = new Map<string, RatedOperation>([
+const rateLimitedPaths = new Map<string, RatedCall>([
   ['/v1/otp/send', 'send'],
   ['/v1/otp/resend', 'send'],
   ['/v1/otp/verify', 'verify'],

@@ -26,7 +26,7 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
   /** Prepares a call that runs again, in a transaction of its own, because the one that it was in failed. */
-  repeat(tx: QueryExecutor, failure: unknown): void
+  prepareAlone(tx: QueryExecutor, failure: unknown): void
   /** Reads what the calls need, in few round trips. On PostgreSQL only. */
   load(tx: QueryExecutor, calls: readonly C[]): Promise<void>
   /** Decides a call and keeps what it changes. Writes nothing; a throw fails this call alone. */

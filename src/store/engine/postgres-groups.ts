@@ -98,7 +98,7 @@ export function createGroups(
     /** @returns the outcome of each call; undefined for one whose rows are others since a call before it, and runs again */
     async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Array<Outcome | undefined>> {
       const [first] = group
-      if (first?.failure !== undefined) calls.repeat(tx, first.failure)
+      if (first?.failure !== undefined) calls.prepareAlone(tx, first.failure)
       await calls.load(
         tx,
         group.map(({ call }) => call),

@@ -215,7 +215,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     for (const job of batch) {
       if (!job.group) continue
       groups.add(job.group)
-      if (isAlone(job)) job.group.repeat(tx, job.failure)
+      if (isAlone(job)) job.group.prepareAlone(tx, job.failure)
       try {
         job.outcome = { value: job.body(tx) }
       } catch (error) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatTry, withCharge, withoutMessageIds } from '../../../src/domain/model/attempt-lines.ts'
+import { formatTry, withCharge, withoutMessageIds } from '../../../src/domain/model/try-lines.ts'
 import { formatEntry, parseHistory, withRefusals } from '../../../src/domain/model/request-history.ts'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
-import { formatTry } from '../../../src/domain/model/attempt-lines.ts'
+import { formatTry } from '../../../src/domain/model/try-lines.ts'
 import type { OtpRequest } from '../../../src/domain/model/request.ts'
 import type { RouteCell } from '../../../src/domain/model/route-choice.ts'
 import { createRouteLearning } from '../../../src/domain/routing/learning.ts'

@@ -6,7 +6,7 @@ import { hashCredential, previewCredential } from '../../../src/domain/apps/cred
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import { deriveCode, type CodeSource } from '../../../src/domain/model/code.ts'
 import type { DispatchResult } from '../../../src/domain/model/delivery.ts'
-import type { ClaimedMessage } from '../../../src/domain/model/message.ts'
+import type { MessageClaim } from '../../../src/domain/model/message.ts'
 import { cancelRequests } from '../../../src/domain/otp/lifecycle.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -225,7 +225,7 @@ export async function perform(
     case 'revert':
       return own.revert(requestId)
     case 'attempt': {
-      const claim: ClaimedMessage = own.firstClaim(requestId, one.message)
+      const claim: MessageClaim = own.firstClaim(requestId, one.message)
       return own.attempt(claim, one.result, scope && { scope, value: 'sent' })
     }
     case 'receipt':

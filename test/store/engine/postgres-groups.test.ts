@@ -9,7 +9,7 @@ const waitMaxMs = 40
 function openGroups() {
   const ends: Array<() => void> = []
   const calls: CallGroup<string> = {
-    repeat: () => {},
+    prepareAlone: () => {},
     load: async () => {},
     decide: (_, call) => call,
     hasChanges: () => true,

@@ -263,7 +263,7 @@ describe('while a flush is under way', () => {
 
   test('no notice of its calls is given', async () => {
     const call = queue.group<string>({
-      repeat: () => {},
+      prepareAlone: () => {},
       load: async () => {},
       decide: (_, name) => connection.run('insert into rows values (?)', [name]),
       hasChanges: () => true,

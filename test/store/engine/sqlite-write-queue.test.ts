@@ -12,7 +12,7 @@ function createGroup(tables: Database['tables']) {
   const told: string[] = []
   let pending: Call[] = []
   const calls: CallGroup<Call> = {
-    repeat: () => {},
+    prepareAlone: () => {},
     load: async () => {},
     decide(_, call) {
       told.push(`decide ${call.name}`)

@@ -10,7 +10,7 @@ import { tryParsePhone } from '../../../domain/model/phone.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
-import { authenticateForOperation, withTrace } from '../../require-application.ts'
+import { authenticateForOperation, addTrace } from '../../require-application.ts'
 import { readCredentials } from './credentials.ts'
 import { invalidParameter, pageFields, readPage, readQuery } from './fields.ts'
 import { presentSafeNumber, presentService, presentServices } from './present.ts'
@@ -105,7 +105,7 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     const application =
       request.method === 'POST' && operations.has(resource?.kind)
         ? await authenticateForOperation(appAuth, credentials, request)
-        : withTrace(await appAuth.authenticate(credentials), request)
+        : addTrace(await appAuth.authenticate(credentials), request)
     return { application, resource }
   }
   const options = { parse: 'none' as const, detail: { hide: true } }

@@ -3,20 +3,20 @@ import type { MessageCost, Price } from './price.ts'
 import type { ChoiceReason, ConsideredProvider, LearningStrategy, RouteChoice } from './route-choice.ts'
 import type { Channel, OtpRequest } from './request.ts'
 
-// Lines of a request's history that describe delivery attempts.
+// Lines of a request's history that describe tries: providers that were asked to send a message.
 
-/** Code of an attempt. It is stored. */
+/** Code of a try. It is stored. */
 export const tryCode = 't'
 const outcomeByCode = { a: 'accepted', r: 'refused', u: 'uncertain' } as const
 const codeByOutcome = { accepted: 'a', refused: 'r', uncertain: 'u' } as const
-/** Follows the outcome of an attempt. */
+/** Follows the outcome, if the attempt before did not end. */
 const interruptedCode = 'i'
 /** Fields before the provider's id of the message, the code included. All lines have them, and an id, which may be empty. */
 const fieldsBeforeId = 6
 
 const isOutcomeCode = (code: string): code is keyof typeof outcomeByCode => code in outcomeByCode
 
-/** Writes a delivery attempt as a line of the history of its request. */
+/** Writes a try as a line of the history of its request. */
 export function formatTry({ createdAt }: Pick<OtpRequest, 'createdAt'>, one: DeliveryTry): string {
   const { at, channel, provider, outcome, error, latencyMs, messageId, reply, choice, cost } = one
   const texts = [provider, error, messageId, reply, choice && formatChoice(choice), cost && formatCost(cost)]
