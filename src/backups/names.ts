@@ -1,3 +1,5 @@
+import { fileTime } from '../store/files/data-dir.ts'
+
 /** Times in the names of backups: ISO 8601 with characters that every file system and service takes. */
 const stampPattern = String.raw`\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z`
 const filePattern = new RegExp(`^otpd-(${stampPattern})\\.db$`)
@@ -6,7 +8,7 @@ const objectPattern = new RegExp(`^otpd-(${stampPattern})\\.db\\.sealed$`)
 const draftPattern = new RegExp(`^otpd-${stampPattern}\\.db\\.[0-9a-f-]{36}\\.part$`)
 
 /** Name of a backup that otpd chooses. */
-export const backupFileName = (at: number) => `otpd-${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}.db`
+export const backupFileName = (at: number) => `otpd-${fileTime(at)}.db`
 
 /** Name of a sealed backup in a bucket. */
 export const sealedName = (at: number) => `${backupFileName(at)}.sealed`

@@ -1,7 +1,7 @@
 import type { InferSelectModel } from 'drizzle-orm'
 import type { Channel, OtpRequest } from '../domain/model/request.ts'
 import type { SentTemplate } from '../domain/model/sent-template.ts'
-import { unknownPlace } from '../domain/model/request-history.ts'
+import { unknownSeq } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
 import type { Database } from './engine/database.ts'
 import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
@@ -34,7 +34,7 @@ export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
 // PostgreSQL: the number of an entry is known to the server alone, and only once the entry is appended. The counter is read
 // without a lock here, so that it is lower by what others append until then.
 const computed = {
-  history: `replace(given.history, '${unknownPlace}', (select (value + 1)::text from counters where name = 'event_seq'))`,
+  history: `replace(given.history, '${unknownSeq}', (select (value + 1)::text from counters where name = 'event_seq'))`,
 }
 
 /** Creates the statements that write requests; values are encrypted. */

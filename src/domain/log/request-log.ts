@@ -21,10 +21,10 @@ export function createRequestLog({ store }: { store: Pick<Store<'events'>, 'read
   return async (request: OtpRequest): Promise<RequestEntry[]> => {
     const { id: requestId, developerId, appId, phone } = request
     const history = parseHistory(request)
-    const places = history.flatMap((entry) =>
-      'place' in entry ? [{ ...entry.place, type: entry.type }] : [],
+    const positions = history.flatMap((entry) =>
+      'position' in entry ? [{ ...entry.position, type: entry.type }] : [],
     )
-    const located = (await store.read.events.locate(request, places)).values()
+    const located = (await store.read.events.locate(request, positions)).values()
     return history.map((entry): RequestEntry => {
       const common = { developerId, appId, requestId, phone, at: entry.at }
       const ownId = (prefix: IdPrefix) => deriveId(prefix, entry.at, `${requestId} ${entry.line}`)

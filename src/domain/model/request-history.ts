@@ -8,8 +8,8 @@ import type { OtpRequest, OtpStatus } from './request.ts'
 // The history of a request is a text in its own row, to which each change of the request appends: the row is written
 // anyway, and no index leads from a request to its log entries. It also outlives the log, which is kept for less time.
 
-/** Place of a log entry: its number, or on PostgreSQL a number that is a little lower, and its time. */
-export type EntryPlace = { seq: number; isExact: boolean; at: number }
+/** Position of a log entry: its number, or on PostgreSQL one a little lower, and its time. */
+export type LogPosition = { seq: number; isExact: boolean; at: number }
 
 /** `line` counts the lines of a history from 0, and never changes. */
 export type HistoryEntry = { line: number } & (
@@ -18,7 +18,7 @@ export type HistoryEntry = { line: number } & (
       status: OtpStatus
       detail: string | null
       at: number
-      place: EntryPlace
+      position: LogPosition
       /** Number of this wrong code, from 1; undefined for other types. */
       attempt: number | undefined
     }
@@ -59,7 +59,7 @@ const types = invert(typeCodes)
 const statuses = invert<OtpStatus>(statusCodes)
 
 /** Placeholder of a number that only the database knows, which replaces it when it writes the row. */
-export const unknownPlace = '?'
+export const unknownSeq = '?'
 
 /**
  * Writes a log entry of a request as a line of its history.
@@ -74,8 +74,8 @@ export function formatEntry(
   const { type, status, detail, at } = entry
   const codes: Readonly<Partial<Record<LogType, string>>> = typeCodes
   const code = `${codes[type] ?? ''}${statusCodes[(status ?? 'pending') as OtpStatus]}`
-  const place = seq === undefined ? `~${unknownPlace}` : seq
-  return `${code},${at - createdAt},${place},${detail === null ? '' : encodeURIComponent(detail)}\n`
+  const position = seq === undefined ? `~${unknownSeq}` : seq
+  return `${code},${at - createdAt},${position},${detail === null ? '' : encodeURIComponent(detail)}\n`
 }
 
 /**
@@ -116,7 +116,7 @@ export function parseHistory({
     const type = types.get(first)
     const status = statuses.get(second)
     if (type === undefined || status === undefined) return []
-    const [delta, place = '', ...rest] = fields
+    const [delta, position = '', ...rest] = fields
     const detail = rest.join(',')
     const at = createdAt + Number(delta)
     return [
@@ -126,7 +126,7 @@ export function parseHistory({
         status,
         detail: detail === '' ? null : decodeURIComponent(detail),
         at,
-        place: { seq: Number(place.replace('~', '')), isExact: !place.startsWith('~'), at },
+        position: { seq: Number(position.replace('~', '')), isExact: !position.startsWith('~'), at },
         attempt: type === 'otp.attempt_failed' ? ++wrongCodes : undefined,
       },
     ]

@@ -1,6 +1,6 @@
 import type { LogType } from '../../shared/event-kinds.ts'
 import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
-import type { EntryPlace } from '../model/request-history.ts'
+import type { LogPosition } from '../model/request-history.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export type LogQuery = {
@@ -38,12 +38,12 @@ export type EventStore = {
   /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   /**
-   * Finds the ids and numbers of log entries of a request by their places in its history, in that order. Undefined for an
+   * Finds the ids and numbers of log entries of a request by their positions in its history, in that order. Undefined for an
    * entry that the log no longer has.
    */
   locate(
     request: { id: string; appId: string },
-    places: ReadonlyArray<EntryPlace & { type: LogEntry['type'] }>,
+    positions: ReadonlyArray<LogPosition & { type: LogEntry['type'] }>,
   ): Promise<Array<Pick<LogEntry, 'id' | 'seq'> | undefined>>
   /** Returns the number of the newest entry; entries of a number up to that are committed, or were deleted. */
   newestSeq(): Promise<number>

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { connect } from '../engine/sqlite.ts'
 import { fsyncPath } from './backup.ts'
-import { dataFiles, StartRefused } from './data-dir.ts'
+import { dataFiles, fileTime, StartRefused } from './data-dir.ts'
 import { newMasterKey, readKeyFile, writeMasterKey } from './master-key.ts'
 import { describeMissing, hasDatabase } from './missing-database.ts'
 import { bringUpToDate, toStartError } from './prepare-database.ts'
@@ -45,9 +45,8 @@ export function createDatabase(
 
 /** Moves away what SQLite would delete or apply to the new database. */
 function keepRemains(database: string, now: number): void {
-  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
   for (const path of [database, `${database}-wal`, `${database}-shm`, `${database}-journal`])
-    if (existsSync(path)) renameSync(path, `${path}.before-${stamp}`)
+    if (existsSync(path)) renameSync(path, `${path}.before-${fileTime(now)}`)
 }
 
 function writeDraft(dataDir: string, masterKey: Uint8Array, now: number): string {

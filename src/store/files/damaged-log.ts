@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { fsyncPath } from './backup.ts'
-import { dataFiles } from './data-dir.ts'
+import { dataFiles, fileTime } from './data-dir.ts'
 
 /** A write-ahead log that is damaged before its end: SQLite applies what is before the damage, and drops the rest. */
 export type DamagedLog = {
@@ -34,8 +34,7 @@ export function keepDamagedLog(dataDir: string): void {
   const wal = `${dataFiles(dataDir).database}-wal`
   const damage = findDamage(wal)
   if (!damage) return
-  const stamp = new Date(damage.writtenAt).toISOString().replaceAll(/[:.]/g, '-')
-  const kept = `${wal}.damaged-${stamp}`
+  const kept = `${wal}.damaged-${fileTime(damage.writtenAt)}`
   if (existsSync(kept)) return
   const draft = `${kept}.part`
   rmSync(draft, { force: true })

@@ -40,6 +40,9 @@ export const dataFiles = (dataDir: string) => ({
   tls: join(dataDir, 'tls'),
 })
 
+/** Writes a time, in milliseconds, as part of a file's name. */
+export const fileTime = (at: number) => new Date(at).toISOString().replaceAll(/[:.]/g, '-')
+
 /**
  * Creates the directory if it is missing, without access for other users. An existing one may be shared with other
  * programs, so its mode stays as it is.

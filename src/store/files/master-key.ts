@@ -16,7 +16,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
 import { decodeMasterKey } from '../../domain/model/master-key-text.ts'
 import { fsyncPath } from './backup.ts'
-import { dataFiles, requirePrivate, StartRefused } from './data-dir.ts'
+import { dataFiles, fileTime, requirePrivate, StartRefused } from './data-dir.ts'
 import { findMasterKey, listMasterKeyChecks, noMasterKeyOpens } from './data-keys.ts'
 import { hasDatabase } from './missing-database.ts'
 
@@ -113,8 +113,6 @@ export function settleNewMasterKey(connection: SqliteConnection, dataDir: string
 /** A master key that was replaced, and that backups of its time need. */
 type KeptKey = { path: string; key: Uint8Array }
 
-const keptName = (at: number) => `master.key.before-${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}`
-
 /** Lists the replaced master keys of a data directory that this user can read, newest first. */
 export const listKeptKeys = (dataDir: string): KeptKey[] =>
   listKeptKeyPaths(dataDir).flatMap((path) => {
@@ -140,7 +138,7 @@ export function listKeptKeyPaths(dataDir: string): string[] {
 function keepOldKey(masterKey: string, at: number): void {
   const key = readKeyFile(masterKey)
   for (let name = at; ; name++) {
-    const path = join(dirname(masterKey), keptName(name))
+    const path = join(dirname(masterKey), `master.key.before-${fileTime(name)}`)
     if (!existsSync(path)) return writeMasterKey(path, key)
     if (Buffer.compare(readKeyFile(path), key) === 0) return
   }

@@ -8,7 +8,7 @@ import { requireOwnSchema, SchemaError } from './schema.ts'
 import { runOnSqlite } from '../engine/sql-steps.ts'
 import { connect } from '../engine/sqlite.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
-import { dataFiles, systemErrorCode, OperationRefused } from './data-dir.ts'
+import { dataFiles, fileTime, systemErrorCode, OperationRefused } from './data-dir.ts'
 import { hasDatabase } from './missing-database.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
@@ -232,8 +232,7 @@ function keepPreviousDatabase(dataDir: string, now: number): string | null {
   rmSync(`${files.database}-shm`, { force: true })
   if (!hasOld && logs.length === 0) return null
   mkdirSync(files.backups, { recursive: true, mode: 0o700 })
-  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
-  const keptPath = join(files.backups, `before-restore-${stamp}.db`)
+  const keptPath = join(files.backups, `before-restore-${fileTime(now)}.db`)
   try {
     if (hasOld) linkSync(files.database, keptPath)
   } catch (error) {

@@ -15,7 +15,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import { rewritesRows, type Migration } from '../engine/migrate.ts'
 import { computeFileMac, macFile, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath, usedBytes } from './backup.ts'
-import { dataFiles, StartRefused } from './data-dir.ts'
+import { dataFiles, fileTime, StartRefused } from './data-dir.ts'
 
 /** The copy of an upgrade that has not ended, and the state of the database that it was made of. */
 type Attempt = { copy: string; database: string }
@@ -51,7 +51,7 @@ export function copyBeforeMigration(
   requireSpace(dataDir, usedBytes(connection), { isCopied, pending })
   if (isCopied) return before.copy
 
-  const path = join(folder, `before-migration-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}.db`)
+  const path = join(folder, `before-migration-${fileTime(now)}.db`)
   try {
     copyDatabase(database, draft, onStep)
     const mac = computeFileMac(draft, masterKey, onStep)

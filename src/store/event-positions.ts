@@ -8,15 +8,15 @@ import { loadEventIds } from './event-ids.ts'
 /** More numbers than all nodes give out between the write of a request and that of its entries. */
 const nearRange = 20_000
 
-/** Creates the query that finds the log entries of a request by their places. */
+/** Creates the query that finds the log entries of a request by their positions. */
 export function createEventLocator(database: Database, executor: QueryExecutor): EventStore['locate'] {
   const { events } = database.tables
-  const place = { seq: events.seq, id: events.id, at: events.at }
+  const columns = { seq: events.seq, id: events.id, at: events.at }
   const findEntries = prepareFiltered(
     database,
     ({ seqs, requestId }: FilterPlaceholders<{ seqs: readonly number[]; requestId: string }>) =>
       executor
-        .select(place)
+        .select(columns)
         .from(events)
         .where(and(sql`${events.seq} in ${seqs}`, eq(events.requestId, requestId))),
   )
@@ -34,7 +34,7 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
     database,
     ({ from, to, appId, type, requestId, limit }: FilterPlaceholders<NearFilter>) =>
       executor
-        .select(place)
+        .select(columns)
         .from(events)
         .where(
           and(
@@ -48,11 +48,11 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
         .orderBy(orderByLimit(asc(events.seq), limit)),
   )
 
-  return async ({ id: requestId, appId }, places) => {
+  return async ({ id: requestId, appId }, positions) => {
     const ids = await loadEventIds(database, executor)
-    const exact = places.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
+    const exact = positions.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
     const near = Map.groupBy(
-      places.filter(({ isExact }) => !isExact),
+      positions.filter(({ isExact }) => !isExact),
       ({ seq, type }) => `${seq} ${type}`,
     )
     const found = exact.length === 0 ? [] : await findEntries({ seqs: exact, requestId })
@@ -64,7 +64,7 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
     })
     const rest = (await Promise.all(queries)).flat()
     const taken = new Set<number>()
-    return places.map(({ seq, isExact, at }) => {
+    return positions.map(({ seq, isExact, at }) => {
       // By its time too: the log may have deleted the entry, and have later ones.
       const row = isExact
         ? found.find((one) => one.seq === seq)
