@@ -34,7 +34,7 @@ export const allowances = {
 export const scarcity = {
   from: 0.5,
   hour: 60,
-  more: 3,
+  more: 5,
   to: 0.55,
   again: 1,
   once: 0.8,

@@ -100,10 +100,10 @@ describe('once half of the allowance of a country is spent', () => {
   })
 
   test.each([
-    { spent: 1_260, lastHour: 0, messages: 5 },
-    { spent: 1_260, lastHour: 79, messages: 4 },
+    { spent: 1_260, lastHour: 0, messages: 7 },
+    { spent: 1_260, lastHour: 79, messages: 5 },
     { spent: 1_260, lastHour: 1_000, messages: 2 },
-    { spent: 1_990, lastHour: 0, messages: 4 },
+    { spent: 1_990, lastHour: 0, messages: 5 },
     { spent: 1_990, lastHour: 1_000, messages: 2 },
     { spent: 2_010, lastHour: 1_000, messages: 1 },
   ])(
