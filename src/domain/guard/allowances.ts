@@ -1,5 +1,5 @@
-import { utcDay } from '../log/analytics.ts'
 import type { GuardRule } from '../model/guard.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /**
  * Unverified messages that may leave in 24 hours. Evidence are the distinct phones that this developer verified in the last

@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
@@ -7,6 +6,7 @@ import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Decision, Change, EventSubscriber } from '../store/operation.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /**
  * Records a blocked send: the request, failed from the start, its event and its counters.

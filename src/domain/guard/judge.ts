@@ -1,9 +1,8 @@
-import { utcDay } from '../log/analytics.ts'
 import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
-import { dayMs } from '../../shared/durations.ts'
+import { dayMs, utcDay } from '../../shared/durations.ts'
 import {
   allowanceOf,
   findExceeded,

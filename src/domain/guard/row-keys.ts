@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { guardHashForm, type Sender } from '../model/guard.ts'
 import { indexHash, type Keys } from '../model/keys.ts'
@@ -12,6 +11,7 @@ import type { ChallengeAnswer } from './challenge.ts'
 import { isTrustedPhone, refusedChannels, violatedListRules, type GuardSettings } from './settings.ts'
 import { hourOf } from './subject.ts'
 import type { GuardRows } from '../store/guard.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<

@@ -1,7 +1,6 @@
-import { utcDay } from '../log/analytics.ts'
 import { evidenceDays, type GuardCounts, type GuardRow } from '../model/guard.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
-import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
+import { dayMs, hourMs, minuteMs, utcDay } from '../../shared/durations.ts'
 import { type Usage } from './allowances.ts'
 
 type Window = { bucketMs: number; buckets: number }

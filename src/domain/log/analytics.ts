@@ -2,7 +2,7 @@ import type { CallingApplication, Environment } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
-import { dayMs } from '../../shared/durations.ts'
+import { dayMs, utcDay } from '../../shared/durations.ts'
 import { isId } from '../model/ids.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { parseCell, type RouteCell } from '../model/route-choice.ts'
@@ -20,9 +20,6 @@ import type {
 import { keysOf, pick } from '../../shared/fields.ts'
 
 const activeDays = 30
-
-/** Returns the UTC day as days since the epoch. */
-export const utcDay = (time: number) => Math.floor(time / dayMs)
 
 const isoDates = new Map<number, string>()
 

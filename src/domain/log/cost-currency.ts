@@ -1,6 +1,6 @@
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
-import { utcDay } from './analytics.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /**
  * Makes the currency of new costs that of the configuration; undefined counts none. The day on which it changes has costs in

@@ -3,8 +3,8 @@ import type { OtpRequest } from '../model/request.ts'
 import type { MessageCost } from '../model/price.ts'
 import type { BreakdownChanges, CostCount, CountChanges, CountName } from '../store/analytics.ts'
 import type { Change } from '../store/operation.ts'
-import { utcDay } from './analytics.ts'
 import type { Environment } from '../../shared/otp-values.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 type Counts = { [N in CountName]?: number }
 /** A message or request, as the breakdown counts it. */

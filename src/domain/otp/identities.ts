@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { afterSuccess } from '../limits/check-budget.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
@@ -21,6 +20,7 @@ import {
 import type { OtpRequest } from '../model/request.ts'
 import { findPhone, type TypedPhone } from './phones.ts'
 import { environments, type Environment } from '../../shared/otp-values.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the

@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
@@ -7,6 +6,7 @@ import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Change, Decision, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /** A request and the endpoints that hear of its end. */
 export type ClosableRequest = { request: OtpRequest; subscribers: readonly EventSubscriber[] }

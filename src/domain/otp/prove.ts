@@ -1,6 +1,5 @@
 import { readRefusal } from '../apps/authentication.ts'
 import { idempotencyLifetimeMs, readEarlierResult, runIdempotently } from '../limits/idempotency.ts'
-import { utcDay } from '../log/analytics.ts'
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
@@ -20,6 +19,7 @@ import { afterVerification } from './identities.ts'
 import type { OtpNeeds } from './needs.ts'
 import { loadPhone, readNationalPhone, tryReadPhone, withRequest } from './phones.ts'
 import { chargeRate, otpRateLimit } from './rate-limits.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 export type ProofInput = Proof & {
   /** The number that the caller expects. */

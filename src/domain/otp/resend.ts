@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { notFound, type ServiceError } from '../model/errors.ts'
@@ -49,6 +48,7 @@ import {
 import { refuseCall } from './templates.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends the code of a request once more. */
 export type ResendCall = {

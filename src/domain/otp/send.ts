@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { newCodeSalt } from '../model/code.ts'
@@ -43,6 +42,7 @@ import {
 import type { RequestFinder } from './target.ts'
 import { readTemplate } from './templates.ts'
 import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends a code, as it was read. */
 export type SendCall = {

@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { ServiceError } from '../model/errors.ts'
@@ -32,6 +31,7 @@ import {
 } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 

@@ -21,7 +21,8 @@ export type PhoneStore = {
   find(hash: string): Promise<PhoneRecord | undefined>
   /**
    * Loads a record and locks it until the transaction ends, also if it does not exist yet, so that concurrent calls
-   * about one phone count one after the other.
+   * about one phone count one after the other. Operations on PostgreSQL lock only those that exist; of two that insert the
+   * same one, the second runs again.
    *
    * @param ifMissing returned if there is no record; the caller saves it
    */

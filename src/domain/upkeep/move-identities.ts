@@ -1,4 +1,3 @@
-import { utcDay } from '../log/analytics.ts'
 import { inEnvironment } from '../log/counts.ts'
 import { createIds } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -8,6 +7,7 @@ import type { Random } from '../model/random.ts'
 import type { OldIdentity } from '../store/identities.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { Environment } from '../../shared/otp-values.ts'
+import { utcDay } from '../../shared/durations.ts'
 
 const batchRows = 20_000
 

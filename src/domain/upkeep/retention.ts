@@ -1,4 +1,4 @@
-import { breakdownDays, utcDay } from '../log/analytics.ts'
+import { breakdownDays } from '../log/analytics.ts'
 import { deleteExpiredRules } from '../guard/list-rules.ts'
 import { idempotencyLifetimeMs } from '../limits/idempotency.ts'
 import { lowestId } from '../model/ids.ts'
@@ -17,7 +17,7 @@ import { admissionLifetimeMs } from '../model/rate-limit.ts'
 import { sessionRetentionMs } from '../model/session.ts'
 import type { ScanName } from '../store/retention.ts'
 import type { Store, Stores } from '../store/store.ts'
-import { dayMs } from '../../shared/durations.ts'
+import { dayMs, utcDay } from '../../shared/durations.ts'
 
 /** Retention periods in days; 0 keeps data indefinitely. */
 export type RetentionSettings = {

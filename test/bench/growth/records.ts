@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { utcDay } from '../../../src/domain/log/analytics.ts'
 import { fillLists } from '../../../src/store/engine/sqlite-list-fill.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
 import type { PhoneForms } from './pseudonyms.ts'
 import type { NewRequest, Source } from './request-sources.ts'
+import { utcDay } from '../../../src/shared/durations.ts'
 
 export type SentRequest = NewRequest & { id: string; at: number }
 export type Ending = 'verified' | 'expired' | 'failed' | 'canceled'
