@@ -65,6 +65,20 @@ const guideModule = () => {
   return `${imports.join('\n')}\nexport const loadGuideFiles = async () => ({ ${files.join(', ')} })`
 }
 
+/** Modules whose constants are computed here, from files that the executable does not have. */
+const computedModules = [
+  'src/http/page/assets.ts',
+  'src/shared/newest-migration.ts',
+  'src/store/engine/migration-files.ts',
+]
+
+const computedModule = async (path: string) => {
+  const constants: Record<string, unknown> = await import(path)
+  return Object.entries(constants)
+    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)}`)
+    .join('\n')
+}
+
 const result = await Bun.build({
   entrypoints: [resolve(root, 'cli/main.ts'), ...bundles],
   root,
@@ -115,6 +129,13 @@ const result = await Bun.build({
           contents: guideModule(),
           loader: 'js',
         }))
+      },
+    },
+    {
+      name: 'computed constants',
+      setup: (build) => {
+        const filter = new RegExp(`/(${computedModules.map((path) => RegExp.escape(path)).join('|')})$`)
+        build.onLoad({ filter }, async ({ path }) => ({ contents: await computedModule(path), loader: 'js' }))
       },
     },
     {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { newestMigration } from '../../src/shared/newest-migration.ts' with { type: 'macro' }
+import { newestMigration } from '../../src/shared/newest-migration.ts'
 import { examples } from '../help.ts'
 import { withDataDir } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
@@ -18,7 +18,7 @@ export function addVersionCommand(program: Command, runCommand: RunCommand) {
           version,
           commit: build.commit,
           target: build.target,
-          schema: newestMigration(),
+          schema: newestMigration,
           bun: Bun.version,
           platform: `${process.platform}-${process.arch}`,
           api: 'v1',

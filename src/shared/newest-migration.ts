@@ -1,8 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join, parse } from 'node:path'
 
-/** Names the newest migration. Runs as a macro, so that the executable contains the name and not the folder. */
-export function newestMigration(): string {
-  const names = readdirSync(join(import.meta.dir, '../../migrations/sqlite')).toSorted()
-  return parse(names.at(-1) ?? '').name
-}
+const files = readdirSync(join(import.meta.dir, '../../migrations/sqlite'))
+
+/** Name of the newest migration. The executable has the value, so that it can be told without reading the migrations. */
+export const newestMigration = parse(files.toSorted().at(-1) ?? '').name

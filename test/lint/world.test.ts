@@ -32,13 +32,14 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
   },
   { path: 'src/client/', kinds: ['clock', 'timers', 'chance', 'network'], reason: 'runs in other programs' },
   { path: 'src/docs/', kinds: ['processes'], reason: 'runs in the build' },
-  { path: 'src/shared/newest-migration.ts', kinds: ['files'], reason: 'runs in the build' },
   {
     path: 'src/shared/regular-file.ts',
     kinds: ['files'],
     reason: 'synchronous calls on the files that the configuration names, for src/config and src/tls',
   },
-  { path: 'src/http/page/page-file.ts', kinds: ['files'], reason: 'runs in the build' },
+  ...['src/http/page/assets.ts', 'src/shared/newest-migration.ts', 'src/store/engine/migration-files.ts'].map(
+    (path) => ({ path, kinds: ['files'] as const, reason: 'reads files of the program, in the build' }),
+  ),
   {
     path: 'src/backups/',
     kinds: ['timers', 'chance', 'files'],
@@ -54,11 +55,6 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
     path: 'src/store/files/',
     kinds: ['chance', 'files'],
     reason: 'synchronous calls on the data directory, which do the same on any disk',
-  },
-  {
-    path: 'src/store/engine/read-migrations.ts',
-    kinds: ['files'],
-    reason: 'reads the migrations of the program',
   },
   {
     path: 'src/auth/password-rules.ts',

@@ -3,17 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from './errors.ts'
 import { fillLists } from './sqlite-list-fill.ts'
-import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
-import type { Migration } from './read-migrations.ts'
+import { sqliteMigrations, type Migration } from './migration-files.ts'
 
-export type { Migration } from './read-migrations.ts'
-
-/**
- * Every file of `migrations/sqlite` and `migrations/postgres`, oldest first, read at build time: adding a file to each
- * folder registers a migration. A released migration is never edited; its checksum is in every database.
- */
-export const sqliteMigrations: Migration[] = readMigrations('sqlite')
-export const postgresMigrations: Migration[] = readMigrations('postgres')
+export { postgresMigrations, sqliteMigrations, type Migration } from './migration-files.ts'
 
 export type AppliedMigration = { name: string; checksum: string }
 

@@ -1,4 +1,4 @@
-import type { Migration } from './read-migrations.ts'
+import type { Migration } from './migration-files.ts'
 
 /** How a migration of PostgreSQL gets along with nodes that serve while it runs. */
 type MigrationScope = {
