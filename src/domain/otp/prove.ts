@@ -80,11 +80,8 @@ export function createOtpProve(needs: OtpNeeds) {
   function admission(application: CallingApplication, scope?: IdempotencyScope): Operation<Admission> {
     return {
       preload: {
-        first: () => ({
-          application,
-          answers: scope ? [scope] : [],
-          limit: otpRateLimit(plans, application, 'verify'),
-        }),
+        first: () => ({ application, answers: scope ? [scope] : [] }),
+        next: (rows) => ({ limit: otpRateLimit(plans, rows.caller(application), 'verify') }),
       },
       decide(rows) {
         const now = rows.now(clock)

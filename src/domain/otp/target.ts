@@ -125,7 +125,7 @@ export function createPhoneFinder(
       requests: follow(rows, clock.now()).ids,
     }),
     nameRows(rows) {
-      const { found, unread } = follow(rows, clock.now())
+      const { found, unread } = follow(rows, rows.now(clock))
       return { ...namePhoneRows(rows, keys, owned), request: found?.id ?? unread }
     },
     find(rows, now) {

@@ -36,7 +36,7 @@ describe.skipIf(url === '')(
     beforeEach(async () => {
       const plans = {
         ...unlimitedPlans,
-        small: { ...unlimitedPlan, sendPerMinute: 1 },
+        small: { ...unlimitedPlan, sendPerMinute: 1, verifyPerMinute: 5 },
         counted: { ...unlimitedPlan, sendPerMinute: 1_000 },
       }
       const options = { plans, env: guardOffEnv }
@@ -103,8 +103,15 @@ describe.skipIf(url === '')(
       const changed = await here.request('PATCH', path(), { as: ada, body: { otpTtlSeconds: 120 } })
       expect(changed.status).toBe(200)
       expect(await lifetime()).toBe(120)
+      const prove = async () => {
+        const body = { type: 'firebase-pnv', token: 'none' }
+        const { error, headers } = await there.request('POST', '/v1/otp/proofs', { as: application, body })
+        return [error.code, headers.get('ratelimit-policy')]
+      }
+      expect(await prove()).toEqual(['PROOF_REJECTED', null])
       const { id } = ada.developer
       await here.store.write((tx) => tx.developers.update(id, { plan: 'small' }, here.clock.now()))
+      expect(await prove()).toEqual(['PROOF_REJECTED', '"otp-verify";q=5;w=60'])
       expect([(await sendThere()).status, (await sendThere()).status]).toEqual([201, 429])
       // An error before the operation tells the limit of that plan too.
       const invalid = await there.request('POST', '/v1/otp/send', { as: application, body: {} })

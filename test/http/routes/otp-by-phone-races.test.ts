@@ -48,6 +48,16 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
     expect(countByOutcome(responses)).toEqual({ '200': 1, '404 NOT_FOUND': 3 })
   })
 
+  // The database's clock, which SQLite has not.
+  test.if(kind === 'PostgreSQL')('cancel no code that has expired by the time of the database', async () => {
+    const { service, application, phone, send } = await start()
+    const expiresAt = Date.parse((await send()).expiresAt)
+    let now = expiresAt - 1
+    Object.assign(service.clock, { now: () => now, follow: () => (now = expiresAt) })
+    const canceled = await service.request('POST', '/v1/otp/cancel', { as: application, body: { phone } })
+    expect(countByOutcome([canceled])).toEqual({ '404 NOT_FOUND': 1 })
+  })
+
   const title = 'count each attempt at an older code that calls of another application have passed over'
   // A second node, which SQLite has not.
   test.if(kind === 'PostgreSQL')(title, async () => {
