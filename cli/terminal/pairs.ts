@@ -6,14 +6,17 @@ import { printable } from './text.ts'
  *
  * @param example shown in the usage error for a text that is no pair
  */
-export const pairsParser = (flag: string, example: string) => (texts: readonly string[]) =>
-  Object.fromEntries(
-    texts.map((text) => {
-      const at = text.indexOf('=')
-      if (at < 1) throw usageError(`${flag} must be a pair like ${example}.`)
-      return [text.slice(0, at), text.slice(at + 1)]
-    }),
-  )
+export const pairsParser = (flag: string, example: string) => (texts: readonly string[]) => {
+  const pairs = new Map<string, string>()
+  for (const text of texts) {
+    const at = text.indexOf('=')
+    if (at < 1) throw usageError(`${flag} must be a pair like ${example}.`)
+    const name = text.slice(0, at)
+    if (pairs.has(name)) throw usageError(`${flag} ${printable(name)} is given twice.`, 'Keep one of them.')
+    pairs.set(name, text.slice(at + 1))
+  }
+  return Object.fromEntries(pairs)
+}
 
 const variablesParser = pairsParser('--variable', 'amount=9.99')
 

@@ -216,6 +216,15 @@ describe('otp send', () => {
     )
   })
 
+  test('refuses a name that is given twice', async () => {
+    const { stderr, exitCode } = await cli.home.otpd(
+      ['otp', 'send', request.phone, '--metadata', 'order=1', '--metadata', 'order=2'],
+      { env: asApplication },
+    )
+    expect([exitCode, stderr]).toEqual([2, 'Error: --metadata order is given twice.\n  Keep one of them.\n'])
+    expect(cli.server.requests).toEqual([])
+  })
+
   test('counts the items of a list from 1, as the settings do', async () => {
     const details = [{ in: 'body', path: 'returnOrigins.0', code: 'INVALID', message: 'Expected https://.' }]
     const error = { code: 'INVALID_ARGUMENT', message: 'No.', traceId: 'r', details }
