@@ -79,6 +79,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     provider: { http, clock: wall, world },
     onReceipt: (name, receipt) => onReceipt(name, costs.withPrice(name, receipt)),
     onConnection,
+    onRemoved: (name) => onCircuitChange(name, undefined),
   })
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])

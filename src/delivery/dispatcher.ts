@@ -161,7 +161,9 @@ export function createDispatcher(needs: DispatcherNeeds) {
       const cause = { failure, at, permanent, providerCode, ...(reply != null && { reply }) }
       report('warn', `message ${outcome.kind}`, { ...logFields, ...cause })
     }
-    if (transition) reportCircuitChange(name, transition, breaker.openState(now), now)
+    // New settings may have replaced the provider meanwhile: its circuit is gone.
+    if (transition && pool.find(name) === handle)
+      reportCircuitChange(name, transition, breaker.openState(now), now)
     const cost = outcome.kind === 'refused' ? undefined : costs.costOf(handle, message, outcome)
     return { outcome, cost }
   }

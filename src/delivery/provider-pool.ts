@@ -41,6 +41,8 @@ export function createProviderPool(needs: {
   onReceipt(name: string, receipt: Receipt): void
   /** Called when such a connection was made, and each time that it could not be. */
   onConnection(name: string, state: ConnectionState): void
+  /** Called with each provider that new settings remove or replace; its circuit is gone. */
+  onRemoved(name: string): void
 }) {
   let handles = new Map<string, ProviderHandle & { settings: string }>()
   const retired = new Set<ProviderHandle>()
@@ -83,6 +85,7 @@ export function createProviderPool(needs: {
       }
       const removed = [...handles.values()].filter((handle) => nextHandles.get(handle.name) !== handle)
       handles = nextHandles
+      for (const { name } of removed) needs.onRemoved(name)
       for (const handle of removed) {
         retired.add(handle)
         await closeIfIdle(handle)

@@ -50,7 +50,11 @@ export function createSharedObservers(needs: {
     {
       kind: 'provider',
       async observe() {
-        const circuits = await store.read.providerCircuits.list()
+        const now = clock.now()
+        // One that failed counts until a message passes; a pause that the provider asked for ends by itself.
+        const circuits = (await store.read.providerCircuits.list()).filter(
+          ({ failure, openUntil }) => failure !== 'throttled' || openUntil > now,
+        )
         const names = providers()
         const isOpen = (name: string) => circuits.some((circuit) => circuit.name === name)
         const isLast = names.every(isOpen)
@@ -59,7 +63,7 @@ export function createSharedObservers(needs: {
             .filter((candidate) => candidate.name === name)
             .toSorted((a, b) => b.openUntil - a.openUntil)
           if (!circuit) return []
-          return toCauses('provider', name, openCircuitCheck(circuit, isLast, clock.now()))
+          return toCauses('provider', name, openCircuitCheck(circuit, isLast, now))
         })
       },
     },

@@ -273,6 +273,27 @@ describeEachDatabase('a day with every fault', (database) => {
     240_000,
   )
 
+  test('does not report a provider whose pause is over', async () => {
+    const { store, clock } = service
+    const observers = createSharedObservers({
+      store,
+      clock,
+      guardSettings: service.services.guard.settings,
+      providers: () => ['main', 'spare'],
+      listNodes: async () => [],
+      nextTurn: async () => {},
+    })
+    const circuit = { node: 'local', name: 'spare', openUntil: clock.now() + 1000 }
+    const observe = async (failure: 'throttled' | 'provider_down') => {
+      await store.write((tx) => tx.providerCircuits.put({ ...circuit, failure }))
+      return (await observers.find(({ kind }) => kind === 'provider')?.observe())?.length
+    }
+    expect(await observe('throttled')).toBe(1)
+    clock.advance(1000)
+    expect([await observe('throttled'), await observe('provider_down')]).toEqual([0, 1])
+    await store.write((tx) => tx.providerCircuits.remove(circuit))
+  })
+
   test('does not judge a day before its codes can be entered', async () => {
     const { store } = service
     const owner = await service.createDeveloper()
