@@ -250,6 +250,45 @@ export const sabotages: readonly Sabotage[] = [
       ['the worker wakes although nothing was released', 'if (isReleased) wake()', 'wake()'],
     ],
   ),
+  // Codes of another system, and what they cost.
+  ...inFile(
+    'domain/otp/relay-settle.ts',
+    ['http/routes/costs', 'http/routes/otp-deliver'],
+    [
+      [
+        'codes of another system cost nothing',
+        '...(cost && relayedCounts(costCounts(cost)))',
+        '...(cost && relayedCounts({}))',
+      ],
+      ['the price of a code of another system is not kept', '...(cost ?? noCost),', '...noCost,'],
+    ],
+  ),
+  ...inFile(
+    'domain/otp/relay-receipts.ts',
+    ['http/routes/costs', 'http/routes/otp-deliver'],
+    [
+      [
+        'a late price is booked on another day',
+        'breakdownChange(message, counts, message.createdAt)',
+        'breakdownChange(message, counts, message.createdAt + 86_400_000)',
+      ],
+    ],
+  ),
+  // Sessions of the ready page.
+  ...inFile(
+    'domain/otp/sessions.ts',
+    ['http/page/page', 'http/page/payment'],
+    [
+      ['the page checks a payment as any other code', 'code, variables ?? undefined)', 'code)'],
+      ['the page sends a payment as any other code', '      variables: variables ?? undefined,\n', ''],
+      ['the page sends to any phone', '...(own !== null && { phone: own }),', ''],
+      [
+        'a session is not verified with its code',
+        'const changes = markVerified(current, request, rows)',
+        'const changes: Change[] = []',
+      ],
+    ],
+  ),
   ...inFile(
     'domain/model/due-timer.ts',
     ['domain/model/due-timer', 'server/idle'],
@@ -294,6 +333,11 @@ export const sabotages: readonly Sabotage[] = [
         `${JSON.stringify(['prefix', 'network', 'device'].filter((other) => other !== kind))} as const`,
       ]),
       ['the guard is not fair', '!isFair(usages, spent, pace)', 'false'],
+      [
+        'the launch of a country never ends',
+        'utcDay(now) < launchDay + launchDays ? launchBase : base',
+        'launchBase',
+      ],
       ['any name of a device counts', 'network && device?.evidence === 0 ? undefined : device', 'device'],
     ],
   ),
