@@ -79,10 +79,16 @@ async function runSeed(seed: number): Promise<boolean> {
   return false
 }
 
-/** Runs a seed several times. @returns whether all traces are equal */
+/** Runs a seed several times. @returns whether all traces are equal, and all rules held */
 async function compareRuns(seed: number, times: number): Promise<boolean> {
   const hashes = new Set<string>()
-  for (let time = 0; time < times; time++) hashes.add((await run(planOf(seed))).hash)
+  for (let time = 0; time < times; time++) {
+    const { hash, violations } = await run(planOf(seed))
+    hashes.add(hash)
+    const [first] = violations
+    if (first) print(`seed ${seed}: ${first.rule}: ${first.detail}`)
+    if (first) return false
+  }
   print(`seed ${seed}: ${times} runs, ${hashes.size === 1 ? 'equal traces' : 'traces differ'}`)
   return hashes.size === 1
 }
