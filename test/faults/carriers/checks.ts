@@ -19,6 +19,9 @@ export type Findings = {
   figures: Record<string, number | string>
 }
 
+/** Requests that are read at a time: an hour's run has ten thousand. */
+const readAtOnce = 20
+
 /** Compares the timelines and costs of otpd with the bills of the vendors, and with the outcomes that these have heard. */
 export async function compare(
   client: WebhookClient,
@@ -26,7 +29,11 @@ export async function compare(
   requestIds: readonly string[],
 ): Promise<Findings> {
   const stories = new Map<string, Story>()
-  for (const id of requestIds) stories.set(id, await readStory(client, id))
+  for (let at = 0; at < requestIds.length; at += readAtOnce)
+    for (const story of await Promise.all(
+      requestIds.slice(at, at + readAtOnce).map((id) => readStory(client, id)),
+    ))
+      stories.set(story.id, story)
   const violations = vendors.flatMap(({ lostReceipts }) => lostReceipts)
   const known = new Set(
     [...stories.values()].flatMap(({ entries }) =>
