@@ -42,7 +42,7 @@ export function createOtpService(needs: OtpNeeds) {
     verify,
     ...createOtpProve(needs),
     ...createVerifications(needs, sends, resends),
-    sessions: createSessions(needs, { ...sends, checkOperation }),
+    sessions: createSessions(needs, { ...sends, ...resends, checkOperation }),
 
     /**
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.

@@ -3,6 +3,7 @@ import { eventChange } from '../log/event-change.ts'
 import type { ApplicationPage } from '../model/application-page.ts'
 import type { Application, CallingApplication } from '../model/application.ts'
 import { toDestination } from '../model/delivery.ts'
+import { noToken } from '../guard/challenge.ts'
 import { notFound } from '../model/errors.ts'
 import { hashContexts } from '../model/context.ts'
 import { isId } from '../model/ids.ts'
@@ -10,12 +11,13 @@ import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
 import { isOpenSession, sessionSendsMax, type OtpSession } from '../model/session.ts'
 import { hashToken } from '../model/tokens.ts'
-import type { Change, Decision, Preload, Rows } from '../store/operation.ts'
+import type { Change, Decision, Operation, Preload, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds, RequestOwner } from './needs.ts'
 import { channelsFor, chooseChannels, type SendInput } from './new-message.ts'
+import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
-import { completeSend, refuseSend, type SendResult } from './send-result.ts'
+import { completeSend, refuseSend, type Outcome, type Replay, type SendResult } from './send-result.ts'
 import { createSession, type NewSession } from './session-creation.ts'
 import { sendsExhausted, sessionClosed } from './session-refusals.ts'
 import { createRequestFinder, type RequestFinder } from './target.ts'
@@ -40,6 +42,7 @@ const tokenPattern = /^[A-Za-z0-9_-]{43}$/
 
 /** Operations that sessions are made of. */
 type Operations = Pick<ReturnType<typeof createOtpSend>, 'readCall' | 'sendOperation'> &
+  Pick<ReturnType<typeof createOtpResend>, 'resendOperation'> &
   Pick<ReturnType<typeof createOtpVerify>, 'checkOperation'>
 
 export type SessionService = ReturnType<typeof createSessions>
@@ -51,7 +54,7 @@ export type SessionService = ReturnType<typeof createSessions>
 export function createSessions(needs: OtpNeeds, operations: Operations) {
   const { store, clock, newId } = needs
 
-  return { create, get, open, send, verify, cancel }
+  return { create, get, open, send, resend, verify, cancel }
 
   /** Creates a session, as `createSession` says. */
   function create(application: CallingApplication, input: NewSession) {
@@ -100,7 +103,8 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    * @param input.phone is not used if the session is for one phone
    * @throws as `OtpService.send`; CONFLICT (SESSION_CLOSED)
    */
-  async function send({ application, session }: SessionVisit, input: SendInput): Promise<SendResult> {
+  async function send(visit: SessionVisit, input: SendInput): Promise<SendResult> {
+    const { application, session } = visit
     const { phone: own, template, variables } = session
     const call = await operations.readCall(application, {
       ...input,
@@ -109,7 +113,28 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       variables: variables ?? undefined,
       metadata: { sessionId: session.id },
     })
-    const send = operations.sendOperation(call, findLiving(application, session))
+    return sendCounted(visit, operations.sendOperation(call, findLiving(application, session)))
+  }
+
+  /**
+   * Sends the code of the session's request once more.
+   *
+   * @throws as `OtpService.resend`; CONFLICT (SESSION_CLOSED)
+   */
+  function resend(visit: SessionVisit, channel: Channel | undefined): Promise<SendResult> {
+    const { application, session } = visit
+    const finder = createRequestFinder(needs, application, { requestId: session.requestId ?? '' })
+    return sendCounted(
+      visit,
+      operations.resendOperation({ application, finder, choice: { channel }, challenge: noToken }),
+    )
+  }
+
+  /** Counts a send or resend for the session, in the same transaction. */
+  async function sendCounted(
+    { application, session }: SessionVisit,
+    send: Operation<Outcome | Replay>,
+  ): Promise<SendResult> {
     const outcome = await store.decide({
       ...send,
       preload: withSession(send.preload, session),

@@ -28,7 +28,7 @@ export type PageServices = {
   callLimits: Pick<CallLimits, 'chargePagePost'>
   clock: Clock
   keys: Pick<Keys, 'page'>
-  otp: Pick<OtpService, 'sessions' | 'resend'>
+  otp: Pick<OtpService, 'sessions'>
   publicUrl(): string
   random: Random
   readClient: ReadClient
@@ -54,7 +54,7 @@ type Context = IncomingRequest & { params: { token: string } }
  * operations of the API; the page adds only who asks: the address of the connection, and the device of its cookie.
  */
 export function pageRoutes(services: PageServices) {
-  const { sessions, resend } = services.otp
+  const { sessions } = services.otp
   const { respond, endPage } = createResponses(services)
   const hidden = { detail: { hide: true } }
 
@@ -139,8 +139,8 @@ export function pageRoutes(services: PageServices) {
     if (!living) return redirectTo(call, '?error=ended')
     if (action === 'verify') return verify(call, readDigits(fields.get('code')))
     if (action !== 'resend' || living.resends >= resendsMax) return redirectTo(call, '?error=failed')
-    const input = { requestId: living.id, channel: channels.find((one) => one === channel) }
-    return run(call, () => resend(call.visit.application, input))
+    const chosen = channels.find((one) => one === channel)
+    return run(call, () => sessions.resend(call.visit, chosen))
   }
 
   /** Checks a code. One that is not complete costs no attempt, as in the API. */

@@ -113,6 +113,20 @@ test('one link sends to ten phones at most', async () => {
   expect((await get(id)).status).toBe('verified')
 })
 
+test('one link sends ten messages at most, with those that repeat a code', async () => {
+  const { id, visitor } = await visit()
+  for (let count = 0; count < sessionSendsMax / 2; count++) {
+    await visitor.submit({ action: 'send', phone: newPhone() })
+    service.clock.advance(31_000)
+    expect((await visitor.submit({ action: 'resend' })).notice).toBeUndefined()
+    service.clock.advance(31_000)
+  }
+  const refused = await visitor.submit({ action: 'resend' })
+  expect(refused.notice).toBe('Too many attempts. Try again in 10 minutes.')
+  const { data } = await otp.get(owner, (await get(id)).requestId ?? '')
+  expect(data).toMatchObject({ resends: 1, status: 'pending' })
+})
+
 test('an application creates ten sessions for each code that it may send in a minute', async () => {
   for (let count = 0; count < 10 * sendPerMinute; count++) expect((await create()).status).toBe(201)
   const refused = await create()
