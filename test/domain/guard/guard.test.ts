@@ -154,6 +154,17 @@ describe('what leaves unverified', () => {
     expect(bench.usage('dev_1 NL').evidence).toBe(0)
   })
 
+  test('keeps a phone that was verified after the allowance of the day was spent', async () => {
+    const bench = createGuardBench()
+    for (let n = 0; n < 10; n++) await bench.verify((await bench.send(1)).request)
+    bench.clock.advance(13 * dayMs)
+    await bench.send(400)
+    await bench.verify(bench.createRequest({ phone: '+31600000001' }))
+    expect(countOf((await bench.send(40)).rules, 'COUNTRY_UNVERIFIED')).toBeGreaterThan(0)
+    bench.clock.advance(dayMs)
+    expect(bench.usage('dev_1 NL').evidence).toBe(11)
+  })
+
   test('never closes what honest users had: a flood lowers no allowance', async () => {
     const bench = createGuardBench()
     for (let n = 0; n < 50; n++) await bench.verify((await bench.send(1)).request)
