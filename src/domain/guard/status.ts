@@ -65,12 +65,11 @@ export function createGuardStatusService(needs: {
     async read(developerId: string): Promise<DeveloperGuardStatus> {
       const settings = needs.settings()
       const now = needs.clock.now()
-      const limits = describeLimits(settings)
       const { pools, ...usage } = await readUsage(needs.store, settings, `${developerId} `, now)
       return {
         mode: settings.mode,
         challenge: settings.challenge?.kind ?? null,
-        rules: guardRules.map((rule) => ({ rule, limit: limits[rule] })),
+        rules: describeRules(settings),
         ...usage,
         pool: pools[0] ?? { allowance: allowances.pool.perDay, unverified: 0 },
       }
@@ -86,18 +85,16 @@ export async function readGuardStatus(
 ): Promise<GuardStatus> {
   const fromHour = Math.floor(now / hourMs) - 23
   const decisions = await store.read.guard.decisions(fromHour)
-  const limits = describeLimits(settings)
   const sum = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
     decisions.reduce((count, decision) => (decision.rule === rule ? count + decision[kind] : count), 0)
   return {
     mode: settings.mode,
     challenge: settings.challenge?.kind ?? null,
     since: new Date(fromHour * hourMs).toISOString(),
-    rules: guardRules.map((rule) => ({
-      rule,
-      limit: limits[rule],
-      flagged: sum(rule, 'flagged'),
-      blocked: sum(rule, 'blocked'),
+    rules: describeRules(settings).map((status) => ({
+      ...status,
+      flagged: sum(status.rule, 'flagged'),
+      blocked: sum(status.rule, 'blocked'),
     })),
     countries: decisions.toSorted(
       (a, b) =>
@@ -147,8 +144,7 @@ async function readUsage(
 const share = ({ unverified, allowance }: PoolUsage) => unverified / allowance
 const byUse = (a: CountryUsage, b: CountryUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
 
-/** Describes the limits of the rules in words; null where a rule is off. */
-function describeLimits(settings: GuardSettings): Record<GuardRule, string | null> {
+function describeRules(settings: GuardSettings): RuleStatus[] {
   const { countries, deniedCountries, allowedNumberTypes, totalPerDay, spendPerDay } = settings
   const { country, prefix, network, device, pool, relay } = allowances
   const growing = ({ base, perPhone }: { base: number; perPhone: number }, of: string) =>
@@ -158,7 +154,7 @@ function describeLimits(settings: GuardSettings): Record<GuardRule, string | nul
     ...(deniedCountries.length > 0 ? [`all but ${deniedCountries.join(' ')}`] : []),
   ]
   const refused = restrictedNumberTypes.filter((type) => !allowedNumberTypes.includes(type))
-  return {
+  const limits: Record<GuardRule, string | null> = {
     DENY_RULE: 'destinations and networks that a developer denied: otpd guard rules',
     COUNTRY_NOT_ALLOWED: lists.length > 0 ? lists.join('; ') : null,
     NUMBER_TYPE: refused.length > 0 ? `no ${refused.join(', ')} numbers` : null,
@@ -173,4 +169,5 @@ function describeLimits(settings: GuardSettings): Record<GuardRule, string | nul
     SPEND_DAILY:
       spendPerDay > 0 ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day` : null,
   }
+  return guardRules.map((rule) => ({ rule, limit: limits[rule] }))
 }
