@@ -288,6 +288,18 @@ describe('channels', () => {
     expect(new Set(main.messages.map(({ code }) => code).filter((code) => code !== '')).size).toBe(1)
   })
 
+  test('change with a resend once the route of the last message is gone', async () => {
+    await start('sms')
+    const requestId = await send()
+    await service.services.messaging.reload({
+      providers: [routeAndProvider('main', main.url)],
+      routes: [{ channel: 'whatsapp', ...unrestricted, providers: ['main'] }],
+    })
+    service.clock.advance(30_000)
+    expect((await resend(requestId)).status).toBe(200)
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'whatsapp'])
+  })
+
   test('change by themselves after a message that did not arrive, if the caller names none', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send()

@@ -153,7 +153,7 @@ export function startDelivery(
 
 /**
  * Channels of a resend, in order: from the channel of the last message on, or from the one after it if that
- * message was undelivered.
+ * message was undelivered. All, if that channel is none of them any more.
  */
 export function resendChannels(
   routes: DestinationRoutes,
@@ -162,8 +162,9 @@ export function resendChannels(
 ): Channel[] {
   const channels = chooseChannels(routes, choice)
   if (choice.channel) return channels
+  if (channels.length === 0) return [request.channel]
   const index = channels.indexOf(request.channel)
-  if (index === -1) return [request.channel]
+  if (index === -1) return channels
   const remaining = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
   return remaining.length > 0 ? remaining : channels
 }
