@@ -111,7 +111,7 @@ export const logEntry = object(
     interrupted: Type.Optional(
       Type.Boolean({
         description:
-          'Of `delivery.attempted`: true if the attempt before it did not end, because the server was killed. Its provider may have sent the code already, so it can arrive twice. Absent otherwise.',
+          'Of `delivery.attempted`: true if one or more attempts before it did not end, because the server was killed. Their providers may have sent the code already, so it can arrive more than once. Absent otherwise.',
       }),
     ),
     cost: Type.Optional(

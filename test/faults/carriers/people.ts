@@ -6,7 +6,7 @@ import type { Vendor } from './vendor.ts'
 const prefixes = ['+31612', '+4915112', '+14152'] as const
 
 const arrivalMsMax = 1_500
-const answerMsMax = 30_000
+const answerMsMax = 120_000
 
 type Person = { phone: string; requestId: string }
 
