@@ -125,14 +125,18 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     return key === undefined ? undefined : (findByKey({ key }) as PhoneRow[])[0]
   }
 
+  const lockRow = (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
+
   /** Locks a record; on PostgreSQL, one that is missing is made. */
   function lock(hash: string, ifMissing: PhoneRecord): Awaitable<unknown> {
-    const lockRow = () => database.lock(executor, phones, phones.phoneHash, hash)
-    return andThen(lockRow(), (state) =>
+    return andThen(lockRow(hash), (state) =>
       // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? (insertMissing([{ hash, record: ifMissing, key: 0 }]), lockRow()) : state,
+      state === 'missing' ? (insertMissing([{ hash, record: ifMissing, key: 0 }]), lockRow(hash)) : state,
     )
   }
+
+  const toLoaded = (hash: string, row: PhoneRow | undefined) =>
+    row && { hash, row, record: toRecord(row), isNew: isUnused(row) }
 
   function saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void {
     const added: Array<{ hash: string; record: PhoneRecord; key: number }> = []
@@ -159,12 +163,15 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
 
     load(hash, ifMissing) {
       const row = andThen(lock(hash, ifMissing), () => findRow(hash))
-      return andThen(row, (found) => ({
-        hash,
-        row: found,
-        record: found ? toRecord(found) : ifMissing,
-        isNew: !found || isUnused(found),
-      }))
+      return andThen(
+        row,
+        (found) => toLoaded(hash, found) ?? { hash, row: found, record: ifMissing, isNew: true },
+      )
+    },
+
+    loadKept(hash) {
+      const row = andThen(lockRow(hash), () => findRow(hash))
+      return andThen(row, (found) => toLoaded(hash, found))
     },
 
     save: (slot, record) => saveAll([{ slot, record }]),

@@ -1,5 +1,6 @@
-import { and, asc, between, eq, gt, inArray, isNotNull, lt, sql } from 'drizzle-orm'
+import { and, asc, between, eq, gt, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm'
 import type { Sealing } from './engine/sealing.ts'
+import { erasedPhone } from '../domain/model/pseudonyms.ts'
 import { withoutMessageIds } from '../domain/model/try-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -41,7 +42,7 @@ export function createRetentionStore(
         previousRequest: null,
         history: sql`${p('history')}`,
       })
-      .where(eq(requests.id, p('id'))),
+      .where(and(eq(requests.id, p('id')), ne(requests.phone, erasedPhone))),
   )
   const findHistory = database.prepare(() =>
     executor
@@ -59,7 +60,7 @@ export function createRetentionStore(
     executor
       .update(events)
       .set({ phone: sql`${p('phone')}`, payload: sql`${p('payload')}` })
-      .where(eq(events.seq, p('seq'))),
+      .where(and(eq(events.seq, p('seq')), ne(events.phone, erasedPhone))),
   )
 
   return {

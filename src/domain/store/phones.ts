@@ -27,6 +27,8 @@ export type PhoneStore = {
    * @param ifMissing returned if there is no record; the caller saves it
    */
   load(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
+  /** Loads a record and locks it as `load`, but makes none: undefined if it was deleted since it was read. */
+  loadKept(hash: string): Awaitable<LoadedPhone | undefined>
   save(slot: PhoneSlot, record: PhoneRecord): void
   saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void
   delete(slot: PhoneSlot): Promise<void>

@@ -39,10 +39,14 @@ export type RetentionStore = {
   ): Promise<Array<{ id: string; eventSeq: number }>>
   /**
    * Replaces the phone number, and clears what may identify the same person: IP address, contexts, metadata, text, links,
-   * ids of messages.
+   * ids of messages. An erased number stays erased.
    */
   replaceInRequest(id: string, phone: string): Promise<void>
-  /** @param redact rewrites the body of the entry's webhook, which contains the phone number too */
+  /**
+   * Replaces the phone number of an entry, unless it is erased.
+   *
+   * @param redact rewrites the body of the entry's webhook, which contains the phone number too
+   */
   replaceInEvent(seq: number, phone: string, redact: (payload: string) => string): Promise<void>
   /** Clears the stored response bodies of deliveries in an id range, both ends included. */
   clearResponses(from: string, to: string): Promise<void>

@@ -85,11 +85,11 @@ export async function erasePhone(
       })
       await store.write(async (tx) => {
         for (const hash of hashes) {
-          const record = await tx.phones.find(hash)
-          if (!record) continue
+          const loaded = await tx.phones.loadKept(hash)
+          if (!loaded) continue
           developers.add(developerId)
-          if (record.identity !== null) counts.users++
-          await tx.phones.delete(await tx.phones.load(hash, record))
+          if (loaded.record.identity !== null) counts.users++
+          await tx.phones.delete(loaded)
         }
       })
     }

@@ -102,19 +102,19 @@ export function createLinkCutter(
       requests.flatMap((request) => ownedPhoneHashes(keys, request)).filter((hash) => !cutHashes.has(hash)),
     )
     const youngRequests: string[] = []
-    const unlinked: Array<{ hash: string; record: PhoneRecord }> = []
+    const unlinked: string[] = []
     for (const hash of hashes) {
       const record = await phones.find(hash)
       const lastYoung = record?.newestRequest ? await findLastYoung(record.newestRequest) : undefined
-      if (lastYoung === null && record) unlinked.push({ hash, record })
+      if (lastYoung === null) unlinked.push(hash)
       else if (lastYoung) youngRequests.push(lastYoung)
     }
     return async (tx: Pick<Stores, LinkTables>): Promise<void> => {
-      for (const { hash, record } of unlinked) {
-        const current = await tx.phones.load(hash, record)
-        const { newestRequest } = current.record
-        if (newestRequest !== null && newestRequest < before)
-          await tx.phones.save(current, { ...current.record, newestRequest: null })
+      for (const hash of unlinked) {
+        const current = await tx.phones.loadKept(hash)
+        const newestRequest = current?.record.newestRequest ?? null
+        if (current && newestRequest !== null && newestRequest < before)
+          tx.phones.save(current, { ...current.record, newestRequest: null })
       }
       for (const id of youngRequests) await tx.otpRequests.setPrevious(id, null)
       if (cutHashes.size > cutPhonesMax) cutHashes.clear()

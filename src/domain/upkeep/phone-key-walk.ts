@@ -46,7 +46,10 @@ const walkPhones =
   async (tx, position, limit) => {
     if (!isNeeded()) return undefined
     const rows = await tx.phones.scan(position === '' ? -1 : Number(position), limit)
-    for (const { hash, record } of rows) await upgrade(tx, await tx.phones.load(hash, record))
+    for (const { hash } of rows) {
+      const current = await tx.phones.loadKept(hash)
+      if (current) await upgrade(tx, current)
+    }
     const last = rows.at(-1)
     return last && String(last.key)
   }

@@ -168,9 +168,10 @@ export function createRetention(needs: {
       const old = rows.filter(({ record }) => expire(record) !== record)
       if (old.length > 0) {
         await store.write(async (tx) => {
-          for (const { hash, record } of old) {
-            // Again, with the row locked: a call may have changed it.
-            const current = await tx.phones.load(hash, record)
+          for (const { hash } of old) {
+            // Again, with the row locked: a call may have changed it, or an erasure have deleted it.
+            const current = await tx.phones.loadKept(hash)
+            if (!current) continue
             const expired = expire(current.record)
             if (expired === undefined) await tx.phones.delete(current)
             else if (expired !== current.record) await tx.phones.save(current, expired)

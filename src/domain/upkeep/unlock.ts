@@ -69,7 +69,7 @@ export async function unlockPhone(needs: UnlockNeeds, target: string, actor?: Ac
         const found = await findPhone(tx, keys, { developerId, environment, phone })
         if (!found) continue
         isKnown = true
-        addCounts(reset, await resetRecord(tx, found.hash, found.record))
+        addCounts(reset, await resetRecord(tx, found.hash))
       }
       if (actor && !isKnown) throw notFound('phone')
       if (reset.checkBudgets + reset.admissions === 0) continue
@@ -94,7 +94,7 @@ async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<Unl
     if (matching.length === 0) continue
     const reset = await store.write(async (tx) => {
       const page = { checkBudgets: 0, admissions: 0 }
-      for (const { hash, record } of matching) addCounts(page, await resetRecord(tx, hash, record))
+      for (const { hash } of matching) addCounts(page, await resetRecord(tx, hash))
       return page
     })
     addCounts(counts, reset)
@@ -109,15 +109,11 @@ async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<Unl
 }
 
 /** Clears the lanes of a record. */
-async function resetRecord(
-  tx: Pick<Stores, 'phones'>,
-  hash: string,
-  found: PhoneRecord,
-): Promise<UnlockResult> {
-  const loaded = await tx.phones.load(hash, found)
+async function resetRecord(tx: Pick<Stores, 'phones'>, hash: string): Promise<UnlockResult> {
+  const loaded = await tx.phones.loadKept(hash)
+  if (!loaded || !isUsed(loaded.record)) return { checkBudgets: 0, admissions: 0 }
   const { record } = loaded
-  if (!isUsed(record)) return { checkBudgets: 0, admissions: 0 }
-  await tx.phones.save(loaded, { ...record, lanes: unusedLanes })
+  tx.phones.save(loaded, { ...record, lanes: unusedLanes })
   const usages = lanes.map((lane) => record.lanes[lane])
   return {
     checkBudgets: usages.filter(({ checks }) => checks !== null).length,

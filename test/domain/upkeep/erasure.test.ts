@@ -125,6 +125,51 @@ describeEachDatabase('a phone number', (database) => {
       expect(await everything()).not.toContain(phone)
     })
 
+    test.each([
+      ['phones', '+14155550308'],
+      ['requests', '+14155550309'],
+      ['events', '+14155550310'],
+    ] as const)('is not undone by a purge that has read the %s before', async (rows, phone) => {
+      const { requestId } = (await otp.send(app, { phone })).data
+      await otp.verify(app, requestId, await otp.getCode(requestId))
+      service.clock.advance(31 * dayMs)
+      const { read } = service.store
+      let isErased = false
+      const andErase =
+        <Args extends unknown[], Row>(list: (...args: Args) => Promise<Row[]>) =>
+        async (...args: Args) => {
+          const found = await list(...args)
+          if (found.length > 0 && !isErased) {
+            isErased = true
+            await erase(phone)
+          }
+          return found
+        }
+      const { phones, retention } = read
+      const store = {
+        ...service.store,
+        read: {
+          ...read,
+          ...(rows === 'phones' && { phones: { ...phones, scan: andErase(phones.scan) } }),
+          ...(rows === 'requests' && {
+            retention: { ...retention, listRequests: andErase(retention.listRequests) },
+          }),
+          ...(rows === 'events' && {
+            retention: { ...retention, listEvents: andErase(retention.listEvents) },
+          }),
+        },
+      }
+      await createPurger({ ...service, store })({ batchSize: 100 })
+      expect(isErased).toBe(true)
+      const remainingText = await everything()
+      for (const trace of [
+        phone,
+        derivePseudonym(testKeys, ada.developer.id, phone),
+        indexHash(testKeys.phone, phone),
+      ])
+        expect(remainingText).not.toContain(trace)
+    })
+
     test('changes no other phone number', async () => {
       const [erasedPhone, otherPhone] = ['+14155550302', '+14155550303']
       for (const phone of [erasedPhone, otherPhone]) {
