@@ -45,7 +45,7 @@ export function createOtpProve(needs: OtpNeeds) {
   return { prove }
 
   /**
-   * Makes a verified request of a proof. Each call is charged to the rate of verifications, so that forging costs. The
+   * Makes a verified request of a proof. Each call is charged to the rate of verifications, and only then checked. The
    * request, its counters, its event and the mark of the token are one transaction: a token counts once.
    *
    * @throws PROOF_REJECTED; INVALID_PHONE_NUMBER for a malformed `phone`
@@ -59,10 +59,10 @@ export function createOtpProve(needs: OtpNeeds) {
     scope?: IdempotencyScope,
   ): Promise<ProvedOtp & { replayed: boolean; rate: RateState | undefined }> {
     const expected = input.phone === undefined ? undefined : await readExpected(application, input)
-    const checked = await needs.checkProof(input)
     const { rate, result } = await store.decide(admission(application, scope))
     if (isRejected(result)) throw attachRate(result, rate)
     if (result !== undefined) return { ...result, replayed: true, rate }
+    const checked = await needs.checkProof(input)
     const proved = isRejected(checked) ? checked : readPhoneOf(checked, expected)
     if (isRejected(proved)) throw attachRate(proved, rate)
     const { value, replayed } = await runIdempotently<ProvedOtp, ProveTables>(store, clock, scope, (tx) =>

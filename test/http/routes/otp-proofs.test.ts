@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { generateKeyPair, SignJWT } from 'jose'
 import { guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import {
@@ -7,6 +8,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 type Verified = { requestId: string; status: string; phone: string; verifiedAt: string }
 
@@ -192,6 +194,28 @@ test('a bad token is charged to the rate of verifications', async () => {
     expect.anything(),
     'APP_RATE',
   ])
+  await limited.dispose()
+})
+
+test('a call above the rate of verifications loads no keys', async () => {
+  const fetched = spyOn(testWorld, 'fetch').mockRejectedValue(new TypeError('unreachable'))
+  const limited = await createTestService({
+    plans: { free: { ...unlimitedPlan, verifyPerMinute: 1 } },
+    env: { ...guardOffEnv, OTPD_FIREBASE_PROJECTS: '123456789012' },
+  })
+  const app = await limited.createApplication(await limited.createDeveloper())
+  const { privateKey } = await generateKeyPair('ES256')
+  const token = await new SignJWT({ iss: 'https://fpnv.googleapis.com/projects/123456789012' })
+    .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: 'a' })
+    .sign(privateKey)
+  const call = async () => {
+    const { status, error } = await prove({ token }, {}, app, limited)
+    return [status, error?.reason, fetched.mock.calls.length]
+  }
+  expect(await call()).toEqual([503, 'PROOF_KEYS_UNAVAILABLE', 1])
+  limited.clock.advance(31_000)
+  expect(await call()).toEqual([429, 'APP_RATE', 1])
+  fetched.mockRestore()
   await limited.dispose()
 })
 
