@@ -235,6 +235,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
     const append = (id: string, format: (request: OtpRequest) => string) => {
       const own = changed.get(id)
       const request = own?.value ?? readRequests.get(id)
+      // A relayed message keeps none.
       if (!request) return
       const value = { ...request, history: request.history + format(request) }
       changed.set(id, { value, isNew: own?.isNew ?? false })

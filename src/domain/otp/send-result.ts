@@ -83,7 +83,7 @@ export const refuseSend = (
   alert?: GuardAlert,
 ): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected, alert }, changes })
 
-/** Refuses a send by a limit. Charges nothing. */
+/** Refuses a send by a limit. Charges nothing; `completeSend` records the refusal before it is returned. */
 export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Decision<Outcome> => ({
   result: { replayed: false, rate: undefined, result: rejected, refusedSend },
   changes: [],
