@@ -48,7 +48,9 @@ export async function openPage(
   },
 ): Promise<BrowserPage> {
   if (chromiumPath === null) throw new Error('Chromium is not installed.')
-  const browser = await (started ??= startBrowser(chromiumPath))
+  if (!(await started)?.isRunning()) started = startBrowser(chromiumPath)
+  const browser = await started
+  if (!browser) throw new Error('Chromium did not start.')
   const context = readPath(await browser.call('Target.createBrowserContext'), 'browserContextId')
   const target = { url: 'about:blank', browserContextId: context, width: 1280, height: 1000 }
   const targetId = readPath(await browser.call('Target.createTarget', target), 'targetId')

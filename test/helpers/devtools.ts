@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startExternalProgram } from './external-program.ts'
@@ -11,6 +11,8 @@ export type Browser = {
   call(method: string, params?: object, sessionId?: string): Promise<unknown>
   /** Passes the events of a page to the function until `null` takes its place. */
   listen(sessionId: string, listener: ((event: BrowserEvent) => void) | null): void
+  /** Returns false once the browser has ended, as when a test ran out of time. */
+  isRunning(): boolean
 }
 
 type Message = {
@@ -43,10 +45,7 @@ export async function startBrowser(chromiumPath: string): Promise<Browser> {
     'about:blank',
   ]
   const program = await startExternalProgram(command, '/devtools/browser/')
-  process.on('exit', () => {
-    program.kill()
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
-  })
+  removeAtEnd(profile)
   const socket = new WebSocket(/DevTools listening on (ws:\S+)/.exec(program.errors())?.[1] ?? '')
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve)
@@ -65,7 +64,14 @@ export async function startBrowser(chromiumPath: string): Promise<Browser> {
     else deferred?.resolve(result)
   })
 
+  let isRunning = true
+  socket.addEventListener('close', () => {
+    isRunning = false
+    for (const { reject } of pending.values()) reject(new Error('Chromium ended.'))
+  })
+
   return {
+    isRunning: () => isRunning,
     call(method, params = {}, sessionId) {
       const deferred = Promise.withResolvers<unknown>()
       pending.set(++lastMessageId, deferred)
@@ -78,6 +84,23 @@ export async function startBrowser(chromiumPath: string): Promise<Browser> {
     },
   }
 }
+
+/** Removes a folder once this process has ended, however it ends: its end closes the standard input of the shell. */
+function removeAtEnd(folder: string): void {
+  // More than once: a browser that is being killed still writes.
+  const script = 'read -r line; for second in 1 2 3; do sleep 1; rm -rf "$0"; done'
+  const shell = Bun.spawn(['sh', '-c', script, folder], {
+    stdin: 'pipe',
+    stdout: 'ignore',
+    stderr: 'ignore',
+    detached: true,
+  })
+  shell.unref()
+  shells.push(shell)
+}
+
+/** Keeps the standard inputs open, which end with their objects. */
+const shells: unknown[] = []
 
 /** Reads a nested property of a message from the browser. */
 export const readPath = (value: unknown, ...path: string[]): unknown =>

@@ -36,7 +36,6 @@ export async function startExternalProgram(command: string[], ready: string) {
     errors: errors.text,
     /** Resolves once it has printed the text to standard output. */
     waitForOutput: output.waitFor,
-    kill: () => child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGKILL')
       await child.exited
