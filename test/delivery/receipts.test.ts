@@ -300,6 +300,19 @@ describe('channels', () => {
     expect(main.messages.map(messageChannel)).toEqual(['sms', 'whatsapp'])
   })
 
+  test('stay as they are with a resend of a text of the caller', async () => {
+    await start('sms', 'whatsapp')
+    const { appAuth, otp } = service.services
+    const caller = await appAuth.findActive(application.id)
+    const text = { phone, channel: 'sms', ownText: 'Your code is {{code}}' } as const
+    const { requestId } = await otp.replace('camara', caller, text)
+    await postReceipt(main.messages[0], 'undelivered', 30005)
+    await sendDueMessages()
+    service.clock.advance(30_000)
+    expect((await resend(requestId)).status).toBe(200)
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'sms'])
+  })
+
   test('change by themselves after a message that did not arrive, if the caller names none', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send()

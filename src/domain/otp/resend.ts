@@ -196,7 +196,10 @@ export function createOtpResend(needs: OtpNeeds) {
   function startMessage(choice: ChannelChoice, request: OtpRequest, message: GuardedMessage) {
     const routes = delivery.routesFor(toDestination(request))
     const refused = guard.refusedChannels(message)
-    const channels = resendChannels(routes, request, channelsFor(request.template, { ...choice, refused }))
+    // A text of the caller's own is for the channel that its façade names.
+    const channel = choice.channel ?? (request.ownText === null ? undefined : request.channel)
+    const wanted = channelsFor(request.template, { ...choice, channel, refused })
+    const channels = resendChannels(routes, request, wanted)
     if (routes.candidatesFor(channels).length === 0)
       return deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country })
     return { channels, ...startDelivery(routes, channels, request) }
