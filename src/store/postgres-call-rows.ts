@@ -197,7 +197,7 @@ export function createPostgresRows(
 
     // The look-up of another call may have read it without a lock.
     requireLocked(requestId) {
-      if (isDeciding && !requests.has(requestId)) throw new RowNotNamedError()
+      if (!requests.has(requestId)) throw new RowNotNamedError()
     },
 
     keepAdmission(admission) {

@@ -10,7 +10,7 @@ export type StoredRows = {
    * @param isGuardRead whether the rows of the guard are among them
    */
   load?(calls: ReadonlyArray<Operation<unknown>>, isGuardRead: boolean): Promise<void>
-  /** Checks that a request which a call changes is locked; an ordinary transaction locks its own. @throws RowNotNamedError */
+  /** Checks that a request which a call has read, and changes, is locked. @throws RowNotNamedError */
   requireLocked?(requestId: string): void
   /** Keeps an admission for later calls of the transaction, where they are not in memory. */
   keepAdmission?(admission: NewAdmission): void

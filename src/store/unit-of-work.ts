@@ -110,9 +110,8 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
   /** Adds the changes of a decision. @throws RowNotNamedError on PostgreSQL; then none is added */
   function add(changes: readonly Change[]): void {
-    for (const change of changes)
-      if (change.kind === 'request' && !change.isNew && !requests.has(change.request.id))
-        stored.requireLocked?.(change.request.id)
+    for (const id of changes.map(writtenRequest))
+      if (id !== null && readRequests.has(id) && !requests.has(id)) stored.requireLocked?.(id)
     if (changes.length > 0) hasChanges = true
     // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
     for (const change of changes) {
@@ -264,6 +263,13 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
   const leaveOutGuard = (fault: GuardFault) => void (guardFault = fault)
 
   return { rows, add, hasChanges: () => hasChanges, write, clear, leaveOutGuard }
+}
+
+/** Tells which request a change writes: its row has its history, too. */
+function writtenRequest(change: Change): string | null {
+  if (change.kind === 'request') return change.request.id
+  if (change.kind === 'event') return change.event.entry.requestId
+  return change.kind === 'try' ? change.requestId : null
 }
 
 /** A row as a transaction leaves it. */

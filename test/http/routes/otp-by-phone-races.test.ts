@@ -7,8 +7,12 @@ import { createTestService } from '../../helpers/service.ts'
 const settings = { plans: unlimitedPlans, env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' } }
 
 describeEachDatabase('concurrent calls by phone', (database, kind) => {
-  async function start() {
-    const service = await createTestService({ ...settings, database: database() })
+  async function start(env = {}) {
+    const service = await createTestService({
+      ...settings,
+      env: { ...settings.env, ...env },
+      database: database(),
+    })
     const otp = createOtpClient(service)
     const developer = await service.createDeveloper()
     const [application, other] = [
@@ -22,7 +26,7 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
       await otp.verify(application, earlier.requestId, await otp.getCode(earlier.requestId))
       return otp.sendOrThrow(application, { phone })
     }
-    return { service, otp, application, other, phone, send }
+    return { service, otp, developer, application, other, phone, send }
   }
   const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call))
 
@@ -82,6 +86,39 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
       expect(countByOutcome(responses)).toEqual({ '200': 2, '400 INVALID_CODE': 1 })
       expect(countByOutcome(byId)).toEqual({ '400 INVALID_CODE': 3 })
       expect((await service.store.read.otpRequests.find(older.requestId))?.attempts).toBe(4)
+    }
+  })
+
+  // A second node, which SQLite has not.
+  test.if(kind === 'PostgreSQL')('keep attempts at an older code while its resend is blocked', async () => {
+    const { service, otp, application, other, developer } = await start({ OTPD_GUARD_MODE: 'enforce' })
+    const second = await createTestService({ ...settings, database: database() })
+    const node = createOtpClient(second)
+    for (let round = 0; round < 10; round++) {
+      const phone = `+1415555268${round}`
+      const foreign = await otp.sendOrThrow(other, { phone })
+      const older = await otp.sendOrThrow(application, { phone })
+      const newest = await otp.sendOrThrow(application, { phone })
+      const code = await otp.getCode(newest.requestId)
+      const foreignCode = await otp.getCode(foreign.requestId)
+      const wrong = await otp.getWrongCode(older.requestId)
+      const rule = { effect: 'deny', value: phone, appId: application.id }
+      expect((await service.request('POST', '/v1/guard/rules', { as: developer, body: rule })).status).toBe(
+        201,
+      )
+      service.clock.advance(31_000)
+      second.clock.advance(31_000)
+      const [responses, byId] = await Promise.all([
+        Promise.all([
+          otp.verifyByPhone(application, phone, code),
+          service.request('POST', '/v1/otp/resend', { as: application, body: { phone } }),
+          otp.verifyByPhone(other, phone, foreignCode),
+        ]),
+        times(3, () => node.verify(application, older.requestId, wrong)),
+      ])
+      expect(countByOutcome(responses)).toEqual({ '200': 2, '403 DESTINATION_BLOCKED': 1 })
+      expect(countByOutcome(byId)).toEqual({ '400 INVALID_CODE': 3 })
+      expect((await service.store.read.otpRequests.find(older.requestId))?.attempts).toBe(3)
     }
   })
 })
