@@ -31,6 +31,8 @@ sleep 1
 quiet dpkg -i /root/new.deb
 echo "upgrade=$? $(dpkg-query -W -f '${Version}' otpd) $(tail -n 1 /etc/otpd/otpd.toml)"
 wait
+# How often calls began to be refused, and whether the last one was answered.
+echo "gaps=$(sed 's/^200$/answered/; t; s/.*/refused/' /root/during | uniq | grep -c refused) $(tail -n 1 /root/during)"
 echo "refused=$(grep -vc 200 /root/during) of $(wc -l </root/during)"
 echo "exposure=$(exposure)"
 
