@@ -2,37 +2,47 @@ import { blockedChanges, breakdownChange, costCounts, relayedCounts } from '../l
 import type { Dispatched, DispatchResult } from '../model/delivery.ts'
 import { noCost } from '../model/price.ts'
 import type { NewId } from '../model/ids.ts'
-import type { Rejected } from '../model/rejected.ts'
+import { erasedPhone } from '../model/pseudonyms.ts'
+import { isRejected, type Rejected } from '../model/rejected.ts'
 import { relayEventChange, type RelayedFacts } from '../log/relay-events.ts'
 import type { Channel } from '../model/request.ts'
 import type { Change, EventSubscriber } from '../store/operation.ts'
 import type { OtpNeeds } from './needs.ts'
+import { namePhoneRows, readPhone } from './phones.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
 
-export type SettleNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'newId'> & {
+export type SettleNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'newId' | 'keys'> & {
   /** Applies a receipt that arrived before its message was stored. */
   applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
 }
 
-/** Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. */
+/**
+ * Stores the outcome of a dispatch: the message, its log entry, and the result for equal calls. If the phone was erased
+ * meanwhile, the message is not kept, and the others do not name the phone.
+ */
 export async function settleRelay(
-  { store, clock, newId, applyEarlyReceipt }: SettleNeeds,
+  { store, clock, newId, keys, applyEarlyReceipt }: SettleNeeds,
   scopes: RelayScopes,
   message: RelayedFacts,
   channels: readonly Channel[],
   dispatched: Dispatched,
 ): Promise<Relayed | Rejected> {
-  const { result, stored, changes } = decideOutcome(newId, scopes, message, channels, dispatched)
-  await store.decide({
-    preload: { first: () => ({ subscribers: message.appId }) },
-    decide: (rows) => ({
-      result: undefined,
-      changes: changes(rows.subscribers(message.appId), rows.now(clock)),
-    }),
+  const { result, stored } = await store.decide({
+    preload: {
+      first: (rows) => ({ subscribers: message.appId, ...namePhoneRows(rows, keys, message) }),
+    },
+    decide(rows) {
+      // The record was saved before the dispatch.
+      const isErased = readPhone(rows, keys, message).isNew
+      const known = isErased ? { ...message, phone: erasedPhone, clientIp: null } : message
+      const { changes, ...outcome } = decideOutcome(newId, scopes, known, channels, dispatched)
+      const all = changes(rows.subscribers(message.appId), rows.now(clock))
+      return { result: outcome, changes: isErased ? all.filter(({ kind }) => kind !== 'relayed') : all }
+    },
   })
   if (stored) await applyEarlyReceipt(stored.id, stored.provider, stored.messageId)
-  return result
+  return isRejected(result) ? result : { ...result, phone: message.phone }
 }
 
 /** Decides the outcome of a dispatch. `stored` is the message, if a provider has it or may have it. */

@@ -1,3 +1,4 @@
+import { messageLeaseMs } from '../../../src/domain/model/message.ts'
 import { formatPrice } from '../../../src/domain/model/price.ts'
 import type { WebhookClient } from '../../helpers/webhook-client.ts'
 import type { BillItem, Vendor } from './vendor.ts'
@@ -8,6 +9,7 @@ type Entry = {
   provider?: string
   outcome?: string
   providerMessageId?: string | null
+  latencyMs?: number
   interrupted?: boolean
 }
 
@@ -41,13 +43,13 @@ export async function compare(
     ))
       stories.set(story.id, story)
   const violations = vendors.flatMap(({ lostReceipts }) => lostReceipts)
-  const known = new Set(
-    [...stories.values()].flatMap(({ entries }) =>
-      entries.flatMap(({ providerMessageId }) => providerMessageId ?? []),
-    ),
-  )
+  const entries = [...stories.values()].flatMap((story) => story.entries)
+  const entriesByMessage = new Map(entries.map((entry) => [entry.providerMessageId, entry]))
   /** Taken by a vendor in an attempt that a killed node could not record. */
-  const unrecorded = (item: BillItem) => !known.has(item.messageId) && !item.isResponseCut
+  const unrecorded = (item: BillItem) => !entriesByMessage.has(item.messageId) && !item.isResponseCut
+  /** Taken in an attempt that ended after its lease: another one had the message by then, and its provider hears the outcome. */
+  const isLate = ({ messageId }: BillItem) =>
+    (entriesByMessage.get(messageId)?.latencyMs ?? 0) > messageLeaseMs
   let reports = 0
   for (const vendor of vendors) {
     for (const item of vendor.bill.values()) {
@@ -56,7 +58,7 @@ export async function compare(
         violations.push(`${vendor.name} had a message of the unknown request ${item.requestId}`)
         continue
       }
-      if (unrecorded(item) || item.isReportedLost) continue
+      if (unrecorded(item) || isLate(item) || item.isReportedLost) continue
       const { verified, other } = vendor.protocol.outcomes
       const expected = story.status === 'verified' ? verified : other
       if (expected === null) continue

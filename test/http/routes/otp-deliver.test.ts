@@ -233,6 +233,17 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     expect(await kept()).toEqual([])
   })
 
+  test('keeps no number that is erased while a provider has the message', async () => {
+    main.setHandler(async (call) => {
+      await erasePhone({ ...service, newId: service.services.newId, keys: testKeys }, phone)
+      return main.createdResponse(main.acceptMessage(call))
+    })
+    const { status, data } = await deliver({}, { 'idempotency-key': 'erased' })
+    expect([status, data.phone]).toEqual([200, phone])
+    expect(await listEvents(data.id)).toEqual([['message.sent', 'erased', null]])
+    expect(await readEverything(database())).not.toContain(phone)
+  })
+
   describe('sends nothing', () => {
     test('for a test application', async () => {
       const app = await service.createApplication(owner, { environment: 'test' })
