@@ -33,12 +33,16 @@ export async function settleRelay(
       first: (rows) => ({ subscribers: message.appId, ...namePhoneRows(rows, keys, message) }),
     },
     decide(rows) {
-      // The record was saved before the dispatch.
-      const isErased = readPhone(rows, keys, message).isNew
+      // The record was saved with this message before the dispatch.
+      const isErased = readPhone(rows, keys, message).record.lastSentAt === 0
       const known = isErased ? { ...message, phone: erasedPhone, clientIp: null } : message
-      const { changes, ...outcome } = decideOutcome(newId, scopes, known, channels, dispatched)
-      const all = changes(rows.subscribers(message.appId), rows.now(clock))
-      return { result: outcome, changes: isErased ? all.filter(({ kind }) => kind !== 'relayed') : all }
+      const { changes: toChanges, ...outcome } = decideOutcome(newId, scopes, known, channels, dispatched)
+      const changes = toChanges(rows.subscribers(message.appId), rows.now(clock))
+      if (!isErased) return { result: outcome, changes }
+      return {
+        result: { ...outcome, stored: undefined },
+        changes: changes.filter(({ kind }) => kind !== 'relayed'),
+      }
     },
   })
   if (stored) await applyEarlyReceipt(stored.id, stored.provider, stored.messageId)
