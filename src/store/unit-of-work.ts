@@ -110,8 +110,9 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
   /** Adds the changes of a decision. @throws RowNotNamedError on PostgreSQL; then none is added */
   function add(changes: readonly Change[]): void {
-    for (const id of changes.map(writtenRequest))
-      if (id !== null && readRequests.has(id) && !requests.has(id)) stored.requireLocked?.(id)
+    if (stored.requireLocked)
+      for (const id of changes.map(writtenRequest))
+        if (id !== null && readRequests.has(id) && !requests.has(id)) stored.requireLocked(id)
     if (changes.length > 0) hasChanges = true
     // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
     for (const change of changes) {
