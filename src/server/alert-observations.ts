@@ -11,7 +11,8 @@ import { inspectBackups } from '../host/backups.ts'
 import { inspectCertificate } from '../host/certificate.ts'
 import { certificateChecks } from '../shared/certificate-checks.ts'
 import { warning, type Check } from '../shared/check.ts'
-import { dayMs, minuteMs } from '../shared/durations.ts'
+import { isoDate } from '../domain/log/analytics.ts'
+import { minuteMs, utcDay } from '../shared/durations.ts'
 import {
   clockSkewCheck,
   freeSpaceCheck,
@@ -71,7 +72,7 @@ export function createSharedObservers(needs: {
       kind: 'conversion',
       observe: atMostEvery(conversionMs, clock, async () => {
         // In its first minutes the codes of a day are not entered yet.
-        const today = Math.floor((clock.now() - conversionMs) / dayMs)
+        const today = utcDay(clock.now() - conversionMs)
         return findHalvedConversions(await readCountryDays(today), today).flatMap((halved) =>
           toCauses('conversion', halved.country, conversionCheck(halved)),
         )
@@ -179,13 +180,12 @@ function toCauses(kind: AlertKind, subject: string, ...checks: readonly Check[])
 /** Kinds whose subject is the node, which the checks do not name. */
 const nodeKinds: readonly AlertKind[] = ['backup', 'disk', 'certificate', 'clock']
 
-const formatDay = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 const percent = (share: number) => `${Math.round(100 * share)} %`
 
 const conversionCheck = ({ country, day, share, usualShare }: HalvedConversion) =>
   warning(
     'conversion',
-    `${country}: ${percent(share)} of the codes of ${formatDay(day)} were verified, ${percent(usualShare)} in the week before`,
+    `${country}: ${percent(share)} of the codes of ${isoDate(day)} were verified, ${percent(usualShare)} in the week before`,
     'Compare providers and channels: otpd analytics --by provider; then test one: otpd provider test',
   )
 
