@@ -26,7 +26,19 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
       await otp.verify(application, earlier.requestId, await otp.getCode(earlier.requestId))
       return otp.sendOrThrow(application, { phone })
     }
-    return { service, otp, developer, application, other, phone, send }
+    /** Sends a code of the other application, then two of this one, over which a look-up of the other passes. */
+    const sendThree = async (to: string) => {
+      const foreign = await otp.sendOrThrow(other, { phone: to })
+      const older = await otp.sendOrThrow(application, { phone: to })
+      const newest = await otp.sendOrThrow(application, { phone: to })
+      return {
+        older,
+        code: await otp.getCode(newest.requestId),
+        foreignCode: await otp.getCode(foreign.requestId),
+        wrong: await otp.getWrongCode(older.requestId),
+      }
+    }
+    return { service, otp, developer, application, other, phone, send, sendThree }
   }
   const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call))
 
@@ -65,16 +77,11 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
   const title = 'count each attempt at an older code that calls of another application have passed over'
   // A second node, which SQLite has not.
   test.if(kind === 'PostgreSQL')(title, async () => {
-    const { service, otp, application, other } = await start()
+    const { service, otp, application, other, sendThree } = await start()
     const node = createOtpClient(await createTestService({ ...settings, database: database() }))
     for (let round = 0; round < 10; round++) {
       const phone = `+1415555267${round}`
-      const foreign = await otp.sendOrThrow(other, { phone })
-      const older = await otp.sendOrThrow(application, { phone })
-      const newest = await otp.sendOrThrow(application, { phone })
-      const code = await otp.getCode(newest.requestId)
-      const foreignCode = await otp.getCode(foreign.requestId)
-      const wrong = await otp.getWrongCode(older.requestId)
+      const { older, code, foreignCode, wrong } = await sendThree(phone)
       const [responses, byId] = await Promise.all([
         Promise.all([
           otp.verifyByPhone(application, phone, code),
@@ -91,17 +98,14 @@ describeEachDatabase('concurrent calls by phone', (database, kind) => {
 
   // A second node, which SQLite has not.
   test.if(kind === 'PostgreSQL')('keep attempts at an older code while its resend is blocked', async () => {
-    const { service, otp, application, other, developer } = await start({ OTPD_GUARD_MODE: 'enforce' })
+    const { service, otp, application, other, developer, sendThree } = await start({
+      OTPD_GUARD_MODE: 'enforce',
+    })
     const second = await createTestService({ ...settings, database: database() })
     const node = createOtpClient(second)
     for (let round = 0; round < 10; round++) {
       const phone = `+1415555268${round}`
-      const foreign = await otp.sendOrThrow(other, { phone })
-      const older = await otp.sendOrThrow(application, { phone })
-      const newest = await otp.sendOrThrow(application, { phone })
-      const code = await otp.getCode(newest.requestId)
-      const foreignCode = await otp.getCode(foreign.requestId)
-      const wrong = await otp.getWrongCode(older.requestId)
+      const { older, code, foreignCode, wrong } = await sendThree(phone)
       const rule = { effect: 'deny', value: phone, appId: application.id }
       expect((await service.request('POST', '/v1/guard/rules', { as: developer, body: rule })).status).toBe(
         201,
