@@ -38,17 +38,17 @@ export const normalizePassword = (password: string) => password.normalize('NFKC'
 /** Whether a text is an entry of the list, also repeated, and also with digits or signs at its end. */
 function isCommon(text: string): boolean {
   commonPasswords ??= readCommonPasswords()
-  const stem = stemOf(text)
+  const stem = toStem(text)
   return commonPasswords.has(stem) || commonPasswords.has(repeatedPart(stem))
 }
 
-const stemOf = (text: string) => text.replace(/[^\p{L}]+$/u, '')
+const toStem = (text: string) => text.replace(/[^\p{L}]+$/u, '')
 
 /** Reads the list of zxcvbn-ts (MIT license), a file of the executable: 30 ms, when the first password is set. */
 function readCommonPasswords(): Set<string> {
   // Imported as a file, a module is its path, which its type does not say.
   const entries: unknown[] = JSON.parse(readFileSync(String(commonList), 'utf8'))
-  return new Set(entries.map((entry) => stemOf(String(entry))).filter((stem) => stem.length >= stemLengthMin))
+  return new Set(entries.map((entry) => toStem(String(entry))).filter((stem) => stem.length >= stemLengthMin))
 }
 
 /** Returns `abc` for `abcabc`, and other texts as they are. */

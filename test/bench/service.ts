@@ -74,8 +74,8 @@ const sendsPerSecondMax = 40_000
 const compiledAfterCalls = 15_000
 
 /**
- * Sends for the given time, then verifies the sent codes for at most the same time. Up to three rounds of warm-up precede,
- * whose figures are discarded.
+ * Sends for the given time, then verifies the sent codes for at most the same time. Up to three rounds of warm-up precede;
+ * their figures are discarded.
  */
 export async function measureFlow(
   service: Service,

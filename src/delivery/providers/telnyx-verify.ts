@@ -125,7 +125,10 @@ function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: Pr
 
 const readCode = ({ text }: HttpResponse) => textAt(parseJson(text), 'errors', 0, 'code')
 
-/** Refusals by the profile's limits, which the documents name without their codes. That of messages for spending is answered 429. */
+/**
+ * Reads refusals by the profile's limits, which the documents name without their codes. That of messages for spending is answered
+ * 429.
+ */
 function readLimit(response: HttpResponse): SendOutcome | undefined {
   const error = valueAt(parseJson(response.text), 'errors', 0)
   const words = `${textAt(error, 'title') ?? ''} ${textAt(error, 'detail') ?? ''}`

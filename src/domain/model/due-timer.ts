@@ -12,7 +12,7 @@ export type RowChanges = {
 }
 
 /**
- * Leaves out the commits of this process, for what it does at once by itself.
+ * Leaves out the commits of this process, for work that starts without them.
  *
  * @param isUrgent false: a worker wakes for them as for commits of this process, so within its interval
  */

@@ -47,7 +47,8 @@ export function chargeRate(
  * Charges the application's rate, unless the phone's send budget in a lane is spent.
  *
  * @param phone.isLimited whether it has budgets
- * @returns the record with the send, which is charged once the caller saves it for a message that leaves; or the refusal RATE_LIMITED (PHONE_SEND_BUDGET, APP_RATE)
+ * @returns the record with the send, which is charged once the caller saves it for a message that leaves; or the refusal
+ *   RATE_LIMITED (PHONE_SEND_BUDGET, APP_RATE)
  */
 export function chargeSend(
   { plans, sendBudget }: Pick<OtpNeeds, 'plans' | 'sendBudget'>,

@@ -99,13 +99,9 @@ function explore(
 function drawOther(rated: readonly Rated[], random: () => number): number {
   const shares = rated.slice(1).map(({ score }) => Math.exp(score))
   let left = random() * shares.reduce((sum, share) => sum + share, 0)
-  return (
-    1 +
-    Math.max(
-      0,
-      shares.findIndex((share) => (left -= share) < 0),
-    )
-  )
+  // None is found if rounding leaves a rest.
+  const drawn = shares.findIndex((share) => (left -= share) < 0)
+  return 1 + Math.max(0, drawn)
 }
 
 /** Draws a conversion from the normal approximation of its beta distribution. */

@@ -22,7 +22,10 @@ import type { LoadedPhone, PhoneSlot } from './phones.ts'
  * and each sees the changes of those before it. All of it may run again before the commit.
  */
 export type Operation<Result> = {
-  /** Decides by the rules. Synchronous, and pure but for new ids, challenges and reports of faults. What it throws fails this call alone. */
+  /**
+   * Decides by the rules. Synchronous, and pure but for new ids, challenges and reports of faults. What it throws fails this
+   * call alone.
+   */
   decide(rows: Rows): Decision<Result>
   preload: Preload
 }

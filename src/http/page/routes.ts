@@ -45,7 +45,7 @@ type Call = {
   now: number
 }
 
-const isCode = new RegExp(codePattern)
+const codeFormat = new RegExp(codePattern)
 
 type Context = IncomingRequest & { params: { token: string } }
 
@@ -145,7 +145,7 @@ export function pageRoutes(services: PageServices) {
 
   /** Checks a code. One that is not complete costs no attempt, as in the API. */
   function verify(call: Call, code: string): Promise<Response> | Response {
-    if (!isCode.test(code)) return redirectTo(call, '?error=wrong')
+    if (!codeFormat.test(code)) return redirectTo(call, '?error=wrong')
     return run(call, () => sessions.verify(call.visit, code))
   }
 

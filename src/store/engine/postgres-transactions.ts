@@ -21,7 +21,10 @@ export type OpenTransaction = {
 export type RunTransaction = <T>(
   body: (tx: QueryExecutor) => Promise<T>,
   calls?: {
-    /** Asked after the body. Without changes the transaction is rolled back, and with it the rows that were inserted for their locks. */
+    /**
+     * Asked after the body. Without changes the transaction is rolled back, and with it the rows that were inserted for their
+     * locks.
+     */
     hasChanges(tx: QueryExecutor): boolean
     /** Called when it has ended, before its connection begins another one. What it returns is called too: a commit is on disk. */
     end: CallGroup['end']
