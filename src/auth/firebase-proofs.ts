@@ -43,10 +43,13 @@ export function createFirebaseProofs(trusted: readonly ProofIssuers[], clock: Cl
     const issuer = issuers.includes(claimed ?? '') ? [claimed ?? ''] : [...issuers]
     const payload = await verify(token, keys, issuer, clock)
     if (isRejected(payload)) return payload
+    const { sub: phone } = payload
+    // jose checks that the claim is there, not that it is a text.
+    if (typeof phone !== 'string') return rejectProof('PROOF_MALFORMED')
     if (nonce !== undefined && payload['nonce'] !== nonce) return rejectProof('PROOF_NONCE')
     const signed = token.slice(0, token.lastIndexOf('.'))
     const tokenHash = createHash('sha256').update(signed).digest('base64url')
-    return { phone: payload.sub ?? '', tokenHash }
+    return { phone, tokenHash }
   }
 }
 

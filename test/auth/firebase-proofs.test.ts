@@ -38,7 +38,7 @@ beforeEach(() => {
 })
 
 /** Undefined leaves a claim out. */
-type Claims = { [K in keyof JWTPayload]: JWTPayload[K] | undefined }
+type Claims = { [K in keyof JWTPayload]: unknown }
 type Changes = { claims?: Claims; header?: Record<string, unknown>; by?: SigningKey }
 
 /** Signs a token as https://firebase.google.com/docs/phone-number-verification/verify-tokens describes it. */
@@ -176,6 +176,8 @@ const classes: Array<
     () => sign({ claims: { exp: nowMs / 1000 + 13 * 3600 } }),
   ],
   ['without a phone', 'PROOF_MALFORMED', () => sign({ claims: { sub: undefined } })],
+  ['whose phone is no text', 'PROOF_MALFORMED', () => sign({ claims: { sub: 14155550100 } })],
+  ['whose phone is a list', 'PROOF_MALFORMED', () => sign({ claims: { sub: ['+14155550100'] } })],
   ['without an expiry', 'PROOF_MALFORMED', () => sign({ claims: { exp: undefined } })],
   ['without a time of issue', 'PROOF_MALFORMED', () => sign({ claims: { iat: undefined } })],
   ['of another type', 'PROOF_MALFORMED', () => sign({ header: { typ: 'at+jwt' } })],
