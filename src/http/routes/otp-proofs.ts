@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
+import { invalidPhone, parsePhone } from '../../domain/model/phone.ts'
 import { proofTypes } from '../../domain/model/proof.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import { sendFields } from '../field-schemas.ts'
@@ -93,7 +94,10 @@ export function otpProofRoutes(services: {
       '/proofs/test',
       async ({ body }) => {
         if (testProofs === undefined) throw notInDevelopmentMode()
-        return { data: { token: await testProofs.issue(body) } }
+        const { phone: number, isVirtual } = parsePhone(body.phone)
+        // No SIM card has such a number, so that its proof is refused.
+        if (isVirtual) throw invalidPhone()
+        return { data: { token: await testProofs.issue({ ...body, phone: number }) } }
       },
       {
         body: object({ phone, nonce: Type.Optional(nonce) }),

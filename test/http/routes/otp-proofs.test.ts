@@ -240,3 +240,13 @@ test('the test issuer asks for the credentials of an application', async () => {
   })
   expect((await prove({ token: data.token })).data.phone).toBe(body.phone)
 })
+
+test('the test issuer makes no token of what is no phone number', async () => {
+  for (const phone of ['nope', '+999123', '+9991234567890']) {
+    const { status, error } = await service.request('POST', '/v1/otp/proofs/test', {
+      as: application,
+      body: { phone },
+    })
+    expect([phone, status, error.code]).toEqual([phone, 400, 'INVALID_PHONE_NUMBER'])
+  }
+})
