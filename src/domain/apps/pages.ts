@@ -30,7 +30,8 @@ export function createPageService(needs: {
     },
 
     /**
-     * Changes the fields that are given. A page that is turned off refuses its open sessions at once.
+     * Changes the fields that are given. A page that is turned off refuses its open sessions at once, and so are those
+     * refused whose origin was removed.
      *
      * @throws NOT_FOUND; INVALID_ARGUMENT for an origin or a logo that the page cannot use, and for a page that would be on
      *   without an origin

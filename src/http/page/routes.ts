@@ -76,6 +76,9 @@ export function pageRoutes(services: PageServices) {
     })
     if (!opened) return endPage(language, 404, language.texts.badLink)
     const { session, page, application } = opened
+    // Checked again: an origin that the developer has removed since gets no browser any more.
+    if (!page.returnOrigins.includes(new URL(session.returnUrl).origin))
+      return endPage(language, 404, language.texts.badLink)
     const isOpen = isOpenSession(session, now)
     const status = sessionStatus(session, now)
     if (!isOpen && status !== 'expired') {

@@ -305,6 +305,23 @@ describeEachDatabase('the ready page', (open, kind) => {
       })
   })
 
+  test('refuses links to an origin that was removed, also of sessions that ended', async () => {
+    const open = await visit()
+    const ended = await visit()
+    await ended.visitor.get()
+    await ended.visitor.post({ action: 'cancel' })
+    expect((await ended.visitor.get()).location).toStartWith('https://shop.example/')
+    await service.request('PATCH', `/v1/applications/${application.id}/page`, {
+      as: owner,
+      body: { returnOrigins: ['https://other.example'] },
+    })
+    for (const { visitor } of [open, ended]) {
+      const answer = await visitor.get()
+      expect([answer.status, answer.location]).toEqual([404, null])
+      expect(answer.text).not.toContain('shop.example')
+    }
+  })
+
   test('refuses open links once it is turned off, or the application is disabled', async () => {
     const { id, visitor } = await visit()
     const page = `/v1/applications/${application.id}/page`
