@@ -47,6 +47,11 @@ export function createEventStore(
   const readCounter = database.prepare(() =>
     executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
+  async function newestSeq(): Promise<number> {
+    const [counter] = await readCounter({})
+    if (!counter) throw new Error('the counter of log entries is missing')
+    return counter.value
+  }
   const insert = database.writeRows(executor, insertEvents(database, sealing))
   // PostgreSQL
   const addToCounter = database.writeRows(executor, addToCounters)
@@ -121,13 +126,19 @@ export function createEventStore(
     const { environment } = query
     if (appId !== undefined && environment !== undefined && (await findEnvironment(appId)) !== environment)
       return []
-    const shortIds = ownerShortId(database, owner)
-    const pages = (query.types ?? [undefined]).map((type) =>
-      listPage({ ...query, ...shortIds, types: type && [type] }),
-    )
+    const isAscending = query.afterSeq !== undefined
+    const filter = { ...query, ...ownerShortId(database, owner) }
+    const types = query.types ?? [undefined]
+    // Each of several queries sees other commits. A page with a new entry of one type could lack one of another type before
+    // it, which a reader that continues after the page would never see; so it ends where all queries see the log.
+    const newest = types.length > 1 ? await newestSeq() : Infinity
+    if (!isAscending && newest < Infinity)
+      filter.beforeSeq = Math.min(query.beforeSeq ?? Infinity, newest + 1)
+    const pages = types.map((type) => listPage({ ...filter, types: type && [type] }))
     const rows = onlyOwn((await Promise.all(pages)).flat(), owner) ?? []
-    const sign = query.afterSeq === undefined ? -1 : 1
-    const sorted = rows.toSorted((a, b) => sign * (a.seq - b.seq))
+    const sorted = rows
+      .filter(({ seq }) => seq <= newest)
+      .toSorted((a, b) => (isAscending ? a.seq - b.seq : b.seq - a.seq))
     return toEntries(sorted.slice(0, query.limit), ids)
   }
 
@@ -182,11 +193,7 @@ export function createEventStore(
 
     locate: createEventLocator(database, executor),
 
-    async newestSeq() {
-      const [counter] = await readCounter({})
-      if (!counter) throw new Error('the counter of log entries is missing')
-      return counter.value
-    },
+    newestSeq,
 
     async listDevelopers(afterSeq, upToSeq) {
       const rows = await executor
