@@ -9,8 +9,6 @@ import type { HostKeptKey } from './kept-keys.ts'
 import type { OpenedStore } from './open.ts'
 
 export type HostRotation = Rotation & {
-  /** Pending codes that were canceled. */
-  canceledCodes: number
   /** New URLs for delivery receipts, if the old ones ended. */
   callbackUrls: Record<string, string>
   /** The replaced master key; null if it does not come from the data directory. */
@@ -34,13 +32,11 @@ export async function completeRotation(
     await store.write((tx) =>
       recordAudit(tx, newId, operator, { action: 'master_key.rotated', detail }, clock.now()),
     )
-    if (!areDataKeysNew) return { ...rotation, canceledCodes: 0, callbackUrls: {}, keptKey }
-    let canceledCodes = 0
-    const onCanceled = (count: number) => (canceledCodes += count)
-    const walks = [createEndedCodesWalk({ keys, clock, newId, onCanceled })]
+    if (!areDataKeysNew) return { ...rotation, callbackUrls: {}, keptKey }
+    const walks = [createEndedCodesWalk({ keys, clock, newId })]
     const { run } = createKeyWalks({ store, keyring, walks })
     await run({ batchSize: 100, yieldToRequests })
-    return { ...rotation, canceledCodes, callbackUrls: callbackUrls(config, keys), keptKey }
+    return { ...rotation, callbackUrls: callbackUrls(config, keys), keptKey }
   } finally {
     await close()
   }

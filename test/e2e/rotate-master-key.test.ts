@@ -167,9 +167,9 @@ describe('a running server', () => {
       `select count(*) as count from otp_requests where status = 'pending'`,
     )
     expect(pending[0]?.count).toBeLessThan(statuses.length + 4)
+    // The server's walk may cancel some, or all, before the command does: the number counts them too.
     const canceled = queryDatabase(`select 1 from events where type = 'otp.canceled'`)
-    // The server's walk may cancel some before the command does.
-    expect(canceled.length).toBeGreaterThanOrEqual(rotation.canceledCodes)
+    expect(canceled.length).toBe(rotation.canceledCodes)
     expect(queryDatabase('select 1 from signing_keys')).toEqual([])
     // The session goes on: its next ID token is signed with a new key.
     expect((await otpd(['whoami'])).exitCode).toBe(0)

@@ -21,24 +21,18 @@ export const endedCodesWalk = 'codes'
  * Creates the walk that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
  * tells the log and webhooks.
  */
-export const createEndedCodesWalk = (needs: {
-  keys: Keys
-  clock: Clock
-  newId: NewId
-  /** Called with the number of requests that a batch canceled. */
-  onCanceled?: (count: number) => void
-}): KeyWalk => ({
+export const createEndedCodesWalk = (needs: { keys: Keys; clock: Clock; newId: NewId }): KeyWalk => ({
   name: endedCodesWalk,
   purpose: 'codes',
   async step(tx, position, limit) {
-    const { keys, clock, newId, onCanceled = () => {} } = needs
+    const { keys, clock, newId } = needs
     if (keys.endedCodes.length === 0) return undefined
     const [expiresAt = '0', id = ''] = position.split(' ')
     const requests = await tx.otpRequests.listPending({ expiresAt: Number(expiresAt), id }, limit)
     const last = requests.at(-1)
     if (!last) return undefined
     const ids = requests.filter((request) => codeKeysOf(keys, request) !== keys).map((request) => request.id)
-    onCanceled(await cancelRequests(tx, newId, ids, clock.now()))
+    await cancelRequests(tx, newId, ids, clock.now())
     return `${last.expiresAt} ${last.id}`
   },
 })

@@ -2,15 +2,9 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { runOnSqlite, type SqlSteps } from '../engine/sql-steps.ts'
 import { connect } from '../engine/sqlite.ts'
 import { dataFiles, OperationRefused } from './data-dir.ts'
-import { noMasterKeyOpens, openDataKeys, storeDataKeys, type OpenDataKeys } from './data-keys.ts'
+import { noMasterKeyOpens, openDataKeys, type OpenDataKeys } from './data-keys.ts'
 import { newMasterKey, readMasterKeyCandidates, settleNewMasterKey, writeKeyFile } from './master-key.ts'
-import {
-  beginRotation,
-  finishRotation,
-  replaceDataKeys,
-  requireSingleKey,
-  type Rotation,
-} from './rotation.ts'
+import { beginRotation, finishRotation, requireSingleKey, wrapDataKeys, type Rotation } from './rotation.ts'
 
 /** Steps of a rotation on disk, in their order. */
 export const rotationSteps = ['opened', 'written', 'rewrapped', 'committed', 'renamed'] as const
@@ -74,9 +68,7 @@ function* replaceKey(
   const made = newMasterKey()
   writeKeyFile(dataFiles(dataDir).newMasterKey, made)
   onStep?.('written')
-  const wrapped = compromised ? yield* replaceDataKeys(dataKeys) : dataKeys
-  yield* storeDataKeys(made, wrapped, { keepOthers: false, now })
-  return { state: 'replaced', areDataKeysNew: compromised }
+  return yield* wrapDataKeys({ masterKey: made, dataKeys }, { areReplaced: compromised, now })
 }
 
 /**

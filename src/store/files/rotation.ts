@@ -19,6 +19,8 @@ export type Rotation = {
   state: 'replaced' | 'both'
   /** The data keys were replaced too. */
   areDataKeysNew: boolean
+  /** Codes that were pending when the data keys were replaced, which ends them; 0 if they were not replaced. */
+  canceledCodes: number
 }
 
 /** Fact in the database: the rotation that is not finished yet makes new data keys at its end. */
@@ -51,7 +53,7 @@ export function* beginRotation(
   yield* requireSingleKey(masterKey, newKey)
   yield* storeDataKeys(newKey, dataKeys, { keepOthers: true, now })
   if (compromised) yield* upsertMeta(compromisedMark, 'yes')
-  return { state: 'both', areDataKeysNew: false }
+  return { state: 'both', areDataKeysNew: false, canceledCodes: 0 }
 }
 
 /**
@@ -82,14 +84,37 @@ export function* finishRotation(
   }
   const areDataKeysNew = compromised || (yield* selectMeta(compromisedMark)) !== null
   if (areDataKeysNew && beforeReplacement) yield* beforeReplacement()
-  const kept = areDataKeysNew ? yield* replaceDataKeys(dataKeys) : dataKeys
-  yield* storeDataKeys(masterKey, kept, { keepOthers: false, now })
+  const rotation = yield* wrapDataKeys({ masterKey, dataKeys }, { areReplaced: areDataKeysNew, now })
   yield* query('delete from meta where name = ?', compromisedMark)
-  return { state: 'replaced', areDataKeysNew }
+  return rotation
+}
+
+/**
+ * Wraps the data keys with a master key that alone opens the database from now on.
+ *
+ * @param options.areReplaced also makes a new version of them
+ */
+export function* wrapDataKeys(
+  { masterKey, dataKeys }: OpenDataKeys,
+  { areReplaced, now }: { areReplaced: boolean; now: number },
+): SqlSteps<Rotation> {
+  const wrapped = areReplaced ? yield* replaceDataKeys(dataKeys) : dataKeys
+  yield* storeDataKeys(masterKey, wrapped, { keepOthers: false, now })
+  // Counted here, where no other transaction writes: the server cancels these codes too, perhaps before the command does.
+  const canceledCodes = areReplaced ? yield* countPending(now) : 0
+  return { state: 'replaced', areDataKeysNew: areReplaced, canceledCodes }
+}
+
+function* countPending(now: number): SqlSteps<number> {
+  const [counted] = yield* query<{ pending: number }>(
+    `select cast(count(*) as integer) as pending from otp_requests where status = 'pending' and expires_at > ?`,
+    now,
+  )
+  return counted?.pending ?? 0
 }
 
 /** Adds a new version of the data keys, and drops what only the old ones can read. The caller stores them. */
-export function* replaceDataKeys(dataKeys: readonly DataKey[]): SqlSteps<DataKey[]> {
+function* replaceDataKeys(dataKeys: readonly DataKey[]): SqlSteps<DataKey[]> {
   // Nothing that these keys made is read again: signing keys are replaced, and callback tokens are derived.
   const kept = dataKeys.filter(({ purpose }) => purpose !== 'signing' && purpose !== 'callbacks')
   const replaced = [...kept, ...nextDataKeys(dataKeys)]

@@ -68,6 +68,7 @@ describe('a new master key in the data directory', () => {
     expect(rotateMasterKey(dataDir, { configured: null, newKey: null, compromised: false, now })).toEqual({
       state: 'replaced',
       areDataKeysNew: false,
+      canceledCodes: 0,
     })
     expect(readKey()).not.toBe(Buffer.from(old).toString('base64'))
     const [kept, ...others] = listKeptKeys(dataDir)
@@ -162,11 +163,11 @@ describe('a master key from elsewhere', () => {
 
   test('opens the database besides the old one until the rotation is finished', () => {
     const before = snapshot(start(old))
-    expect(rotate()).toEqual({ state: 'both', areDataKeysNew: false })
+    expect(rotate()).toEqual({ state: 'both', areDataKeysNew: false, canceledCodes: 0 })
     expect(snapshot(start(old))).toEqual(before)
     expect(snapshot(start(fresh))).toEqual(before)
     expect(() => start(third)).toThrow('another master key')
-    expect(finish()).toEqual({ state: 'replaced', areDataKeysNew: false })
+    expect(finish()).toEqual({ state: 'replaced', areDataKeysNew: false, canceledCodes: 0 })
     expect(snapshot(start(fresh))).toEqual(before)
     expect(() => start(old)).toThrow('another master key')
     expect(existsSync(files.masterKey)).toBe(false)
@@ -191,7 +192,7 @@ describe('a master key from elsewhere', () => {
     rotate(old, fresh, true)
     expect(versions('codes')).toEqual([1, 1])
     expect(start(old).seals.version).toBe(1)
-    expect(finish()).toEqual({ state: 'replaced', areDataKeysNew: true })
+    expect(finish()).toEqual({ state: 'replaced', areDataKeysNew: true, canceledCodes: 0 })
     expect(versions('codes')).toEqual([1, 2])
     expect(() => start(old)).toThrow('another master key')
     expect(() => finish()).toThrow(reason('NOTHING_TO_FINISH'))
