@@ -12,10 +12,13 @@ export type SignaturePolicy = {
   allowUnsigned: boolean
 }
 
+/** As `npm run release` names releases (Semantic Versioning without build metadata). */
+const versionPattern = /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]+)?$/
+
 /** Reads the newest version of a folder of releases. @throws CliError there is none, or its signature is wrong */
 export async function readLatest(source: ReleaseSource, policy: SignaturePolicy): Promise<string> {
   const version = new TextDecoder().decode(await readSigned(source, '', 'latest', policy)).trim()
-  if (/^[0-9A-Za-z.+-]+$/.test(version)) return version
+  if (versionPattern.test(version)) return version
   throw refused('RELEASE_INVALID', `${source.place}/latest does not contain a version.`)
 }
 

@@ -155,6 +155,11 @@ describe.skipIf(!hasKeygen)('a release', () => {
       'RELEASE_NOT_SIGNED: ',
     )
     rmSync(join(releases, 'latest.sig'))
-    expect(await refusal(readLatest(source(), { key, allowUnsigned: true }))).toStartWith('RELEASE_INVALID: ')
+    for (const latest of ['../../etc', '..', '9.9', 'v9.9.9', 'newest', '99999999999999999999.0.0', '']) {
+      write('latest', latest)
+      expect(await refusal(readLatest(source(), { key, allowUnsigned: true }))).toStartWith(
+        'RELEASE_INVALID: ',
+      )
+    }
   })
 })
