@@ -390,7 +390,8 @@ rollback() {
 uninstall() {
   if [ -e "$bin/otpd" ]; then
     rm -f "$bin/otpd" || fail "$bin/otpd cannot be removed."
-    rm -f "$prefix"/lib/otpd/otpd-*
+    # With what killed upgrades have left.
+    rm -f "$prefix"/lib/otpd/otpd-* "$prefix"/lib/otpd/.new "$prefix"/lib/otpd/.otpd-*.old "$bin"/.otpd-*.new
     rmdir "$prefix/lib/otpd" 2>/dev/null || true
     extras | while IFS=: read -r _ path; do rm -f "$prefix/share/$path"; done
     printf 'Removed %s\n' "$bin/otpd"

@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Installation } from './installation.ts'
+import { versionOf } from './steps.ts'
 
 /**
  * Writes the new program next to the old one, where it can be tried.
@@ -37,10 +38,10 @@ export function writeNewProgram({ path }: Installation, program: Uint8Array): st
   }
 }
 
-/** Removes the new programs of upgrades that were killed before they could. */
+/** Removes the files of upgrades that were killed before they could. */
 function removeLeftovers(folder: string): void {
   for (const name of readdirSync(folder)) {
-    const pid = /^\.otpd-(\d+)\.new$/.exec(name)?.[1]
+    const pid = /^\.otpd-(\d+)\.(?:new|old)$/.exec(name)?.[1]
     if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true })
   }
 }
@@ -58,7 +59,9 @@ function isRunning(pid: number): boolean {
  * Puts the new program in the place of the old one, which is kept as `otpd-VERSION` as install.sh keeps it. The rename is
  * atomic: a running server keeps its file, and no process sees an incomplete one.
  *
- * @returns path of the old program @throws CliError FILE_NOT_WRITABLE; the old one is still in its place
+ * @returns path of the old program
+ * @throws CliError FILE_NOT_WRITABLE; UPGRADED_MEANWHILE by another upgrade, whose program must not be kept as the old one.
+ *   The program in its place is untouched
  */
 export function replaceProgram(
   { path, keptFolder }: Installation,
@@ -66,22 +69,33 @@ export function replaceProgram(
   oldVersion: string,
 ): string {
   const kept = join(keptFolder, `otpd-${oldVersion}`)
-  const unfinished = join(keptFolder, '.new')
+  // Each upgrade has a file of its own: several may run at once.
+  const copy = join(keptFolder, `.otpd-${process.pid}.old`)
   try {
     mkdirSync(keptFolder, { recursive: true })
-    copyFileSync(path, unfinished)
-    renameSync(unfinished, kept)
+    removeLeftovers(keptFolder)
+    copyFileSync(path, copy)
+    if (versionOf(copy) !== oldVersion) throw upgradedMeanwhile(path)
+    renameSync(copy, kept)
     renameSync(newPath, path)
   } catch (error) {
-    rmSync(unfinished, { force: true })
+    rmSync(copy, { force: true })
     rmSync(newPath, { force: true })
-    throw notWritten(path, error)
+    throw error instanceof CliError ? error : notWritten(path, error)
   }
   for (const name of readdirSync(keptFolder))
     if (/^otpd-\d/.test(name) && join(keptFolder, name) !== kept)
       rmSync(join(keptFolder, name), { force: true })
   return kept
 }
+
+const upgradedMeanwhile = (path: string) =>
+  new CliError(
+    exitCodes.refused,
+    'UPGRADED_MEANWHILE',
+    `${path} was replaced while this upgrade was under way.`,
+    { hints: ['This upgrade changed nothing. Look at the result of the other: otpd version'] },
+  )
 
 const notWritten = (path: string, error: unknown) =>
   new CliError(

@@ -205,7 +205,12 @@ test('install.sh says what to do without anything to install, over http, and wit
   expect((await pipe(fullScript, { HOME: '', PREFIX: '' })).stderr).toContain('HOME is not set.')
 })
 
-test('install.sh --uninstall a second time has nothing to do', async () => {
+test('install.sh --uninstall removes what killed upgrades have left, and a second time has nothing to do', async () => {
+  for (const name of ['bin/otpd', 'bin/.otpd-1.new', 'lib/otpd/.new', 'lib/otpd/.otpd-1.old'])
+    bed.put(`prefix/${name}`, 'half')
+  expect((await bed.run(['--uninstall'])).exitCode).toBe(0)
+  expect(existsSync(join(bed.prefix, 'lib/otpd'))).toBe(false)
+  expect(readdirSync(join(bed.prefix, 'bin'))).toEqual([])
   expect((await bed.run(['--uninstall'])).stdout).toContain('nothing to do')
 })
 

@@ -77,9 +77,31 @@ test('removes what an upgrade left that was killed, but not what another one is 
   const { pid, exited } = Bun.spawn(['true'])
   await exited
   const other = `.otpd-${process.pid}.new`
-  for (const name of [`.otpd-${pid}.new`, other]) writeFileSync(join(dirname(bed.installed), name), 'half')
+  for (const name of [`bin/.otpd-${pid}.new`, `bin/${other}`, `lib/otpd/.otpd-${pid}.old`])
+    bed.put(`prefix/${name}`, 'half')
   expect((await upgrade(['--allow-unsigned'])).exitCode).toBe(0)
   expect(filesBesideProgram().toSorted()).toEqual([other, 'otpd'])
+  expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual([`otpd-${version}`])
+})
+
+test('does not keep the new program as the old one, if another upgrade was faster', async () => {
+  const gate = join(bed.directory, 'gate')
+  const wait = `while [ ! -e ${gate} ]; do sleep 0.05; done`
+  bed.publish('9.9.9', newProgram().replace('version)', `version) ${wait};`))
+  const slower = upgrade(['--allow-unsigned'])
+  while (!filesBesideProgram().some((name) => name.endsWith('.new'))) await Bun.sleep(10)
+  bed.publish('9.9.9', newProgram())
+  expect((await upgrade(['--allow-unsigned'])).exitCode).toBe(0)
+  writeFileSync(gate, '')
+  expect(await slower).toMatchObject({
+    exitCode: 6,
+    stderr: expect.stringContaining('was replaced while this upgrade was under way'),
+  })
+  expect(await installedVersion()).toBe('9.9.9')
+  expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual([`otpd-${version}`])
+  expect((await bed.run(['--rollback'])).stdout).toContain(`otpd ${version} is back`)
+  expect(filesBesideProgram()).toEqual(['otpd'])
+  expect(await installedVersion()).toBe(version)
 })
 
 test('takes releases from a folder', async () => {
