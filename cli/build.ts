@@ -34,7 +34,7 @@ const bundleNames = [
   './src/docs/search-guides.ts',
   './src/server/bundle.ts',
   './src/server/upgrade-worker.ts',
-  './src/store/files/integrity-worker.ts',
+  './src/store/data-dir/integrity-worker.ts',
   './src/tls/tls.ts',
   'openid-client',
   'smpp',

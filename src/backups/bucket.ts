@@ -1,6 +1,6 @@
 import type { S3Secrets, S3Settings } from '../config/backup.ts'
 import { isRecord } from '../shared/json.ts'
-import { OperationRefused } from '../store/files/data-dir.ts'
+import { OperationRefused } from '../store/data-dir/data-dir.ts'
 import { storageError, type BucketLabels } from './storage-errors.ts'
 
 /** An object with its name below the prefix. */

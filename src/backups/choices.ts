@@ -1,4 +1,4 @@
-import type { BackupRows } from '../store/files/backup.ts'
+import type { BackupRows } from '../store/data-dir/backup.ts'
 
 /** A backup that otpd named, at the place where it is kept. */
 export type StoredBackup = {

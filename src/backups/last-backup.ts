@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { isRecord } from '../shared/json.ts'
-import { dataFiles } from '../store/files/data-dir.ts'
+import { dataFiles } from '../store/data-dir/data-dir.ts'
 
 /** The last backup that went to the place of the configuration, by the server or by hand. */
 export type LastBackup = {

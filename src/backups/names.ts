@@ -1,4 +1,4 @@
-import { fileTime } from '../store/files/data-dir.ts'
+import { fileTime } from '../store/data-dir/data-dir.ts'
 
 /** Times in the names of backups: ISO 8601 with characters that every file system and service takes. */
 const stampPattern = String.raw`\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z`

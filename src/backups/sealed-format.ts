@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { PassThrough } from 'node:stream'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { masterKeyCheck } from '../domain/model/keys.ts'
-import { OperationRefused } from '../store/files/data-dir.ts'
+import { OperationRefused } from '../store/data-dir/data-dir.ts'
 import { sealedBackupKey } from './keys.ts'
 
 /**

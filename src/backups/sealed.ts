@@ -9,8 +9,8 @@ import {
   toOperationError,
   type Backup,
   type BackupRows,
-} from '../store/files/backup.ts'
-import { OperationRefused } from '../store/files/data-dir.ts'
+} from '../store/data-dir/backup.ts'
+import { OperationRefused } from '../store/data-dir/data-dir.ts'
 import type { Bucket, BucketObject } from './bucket.ts'
 import { backupNoteKey } from './keys.ts'
 import { noteName, sealedName, timeInSealedName } from './names.ts'

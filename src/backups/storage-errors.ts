@@ -1,5 +1,5 @@
 import { isRecord } from '../shared/json.ts'
-import { OperationRefused } from '../store/files/data-dir.ts'
+import { OperationRefused } from '../store/data-dir/data-dir.ts'
 
 /** How messages name a bucket and its service. */
 export type BucketLabels = { label: string; endpoint: string }

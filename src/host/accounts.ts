@@ -10,7 +10,7 @@ import { isAnonymized, type Developer, type DeveloperChanges } from '../domain/m
 import { cleanEmail } from '../domain/model/email.ts'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
-import { OperationRefused } from '../store/files/data-dir.ts'
+import { OperationRefused } from '../store/data-dir/data-dir.ts'
 
 /** A developer as the operator sees it: the API's profile and the account status. */
 export type HostDeveloper = {

@@ -7,9 +7,9 @@ import { backupFileName } from '../backups/names.ts'
 import { chooseLatest } from '../backups/choices.ts'
 import type { BackupTarget } from '../config/backup.ts'
 import type { OnStep } from '../shared/progress.ts'
-import { checkFileMac } from '../store/files/backup-mac.ts'
-import { checkAndCount, draftFile, type BackupRows } from '../store/files/backup.ts'
-import { dataFiles, OperationRefused, systemErrorCode } from '../store/files/data-dir.ts'
+import { checkFileMac } from '../store/data-dir/backup-mac.ts'
+import { checkAndCount, draftFile, type BackupRows } from '../store/data-dir/backup.ts'
+import { dataFiles, OperationRefused, systemErrorCode } from '../store/data-dir/data-dir.ts'
 import { folderOf, loadRemote, openTarget, parseTarget, requireFolder, type BackupNeeds } from './backups.ts'
 
 export type HostVerifiedBackup = { file: string; bytes: number; rows: BackupRows }

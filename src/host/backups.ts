@@ -7,10 +7,10 @@ import { choosePruned, type StoredBackup } from '../backups/choices.ts'
 import { parseBackupTarget, showEvery, showTarget, type BackupTarget } from '../config/backup.ts'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
-import { backUpDatabase, type Backup } from '../store/files/backup.ts'
-import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
-import { listKeptKeys, readMasterKeyCandidates } from '../store/files/master-key.ts'
-import { requireDatabase } from '../store/files/missing-database.ts'
+import { backUpDatabase, type Backup } from '../store/data-dir/backup.ts'
+import { dataFiles, OperationRefused } from '../store/data-dir/data-dir.ts'
+import { listKeptKeys, readMasterKeyCandidates } from '../store/data-dir/master-key.ts'
+import { requireDatabase } from '../store/data-dir/missing-database.ts'
 
 export type HostBackup = Backup & { pruned: string[] }
 type HostStoredBackup = Omit<StoredBackup, 'at'> & { at: string }

@@ -4,7 +4,7 @@ import { hostOrigin } from '../domain/model/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
 import { createEndedCodesWalk } from '../domain/upkeep/replaced-keys.ts'
-import type { Rotation } from '../store/files/rotation.ts'
+import type { Rotation } from '../store/data-dir/rotation.ts'
 import type { HostKeptKey } from './kept-keys.ts'
 import type { OpenedStore } from './open.ts'
 

@@ -2,8 +2,8 @@ import { masterKeyCheck } from '../domain/model/keys.ts'
 import { listKeyChecks } from '../backups/folder.ts'
 import { showTarget } from '../config/backup.ts'
 import type { Config } from '../config/config.ts'
-import { dataFiles } from '../store/files/data-dir.ts'
-import { listKeptKeys } from '../store/files/master-key.ts'
+import { dataFiles } from '../store/data-dir/data-dir.ts'
+import { listKeptKeys } from '../store/data-dir/master-key.ts'
 
 /** A replaced master key that is kept in the data directory, with the names of backups that need it. */
 export type HostKeptKey = { path: string; neededBy: string[] }

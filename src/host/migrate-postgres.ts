@@ -1,9 +1,5 @@
-import {
-  migratePostgres,
-  pendingPostgresMigrations,
-  readPostgresSchema,
-} from '../store/engine/postgres-migrate.ts'
-import type { MigrationStatus } from '../store/files/inspection.ts'
+import { migratePostgres, pendingPostgresMigrations, readPostgresSchema } from '../store/postgres/migrate.ts'
+import type { MigrationStatus } from '../store/data-dir/inspection.ts'
 import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { connectTo, withPostgres } from '../store/postgres/connect.ts'
 

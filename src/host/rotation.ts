@@ -1,17 +1,17 @@
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
-import { dataFiles, OperationRefused } from '../store/files/data-dir.ts'
-import { readMigrationStatus } from '../store/files/inspection.ts'
-import { keepDamagedLog } from '../store/files/damaged-log.ts'
-import { lockDataDir } from '../store/files/server-record.ts'
-import { requireDatabase } from '../store/files/missing-database.ts'
-import { toStartError } from '../store/files/prepare-database.ts'
+import { dataFiles, OperationRefused } from '../store/data-dir/data-dir.ts'
+import { readMigrationStatus } from '../store/data-dir/inspection.ts'
+import { keepDamagedLog } from '../store/data-dir/damaged-log.ts'
+import { lockDataDir } from '../store/data-dir/server-record.ts'
+import { requireDatabase } from '../store/data-dir/missing-database.ts'
+import { toStartError } from '../store/data-dir/prepare-database.ts'
 import {
   finishMasterKey,
   rotateMasterKey as rotate,
   type rotationSteps,
-} from '../store/files/rotate-master-key.ts'
-import type { Rotation } from '../store/files/rotation.ts'
+} from '../store/data-dir/rotate-master-key.ts'
+import type { Rotation } from '../store/data-dir/rotation.ts'
 import { completeRotation, type HostRotation } from './complete-rotation.ts'
 import { readMasterKeyFile, requireDataDir } from './data.ts'
 import { inspectKeptKeys } from './kept-keys.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { isRecord } from '../shared/json.ts'
-import { readServerRecord } from '../store/files/server-record.ts'
+import { readServerRecord } from '../store/data-dir/server-record.ts'
 import type { RunningNode, ServerRecord } from './server-record.ts'
 
 /** The server that runs on a data directory, with the settings that it was started with. */

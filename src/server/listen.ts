@@ -1,4 +1,4 @@
-import { StartRefused } from '../store/files/data-dir.ts'
+import { StartRefused } from '../store/data-dir/data-dir.ts'
 import { isRecord } from '../shared/json.ts'
 
 /**

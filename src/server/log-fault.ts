@@ -1,7 +1,7 @@
 import type { Log } from '../log/log.ts'
 import { ForeignCommitError } from '../store/engine/errors.ts'
-import { MigrationError } from '../store/engine/migrate.ts'
-import { StartRefused } from '../store/files/data-dir.ts'
+import { MigrationError } from '../store/engine/migrations.ts'
+import { StartRefused } from '../store/data-dir/data-dir.ts'
 import { systemWorld } from '../world/system.ts'
 import type { Invariant, World } from '../world/world.ts'
 

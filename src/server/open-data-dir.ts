@@ -2,21 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { createDatabase } from '../store/files/create-database.ts'
-import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
-import { keepDamagedLog, listDamagedLogs } from '../store/files/damaged-log.ts'
-import { startIntegrityChecks } from '../store/files/integrity.ts'
-import { openKeyring } from '../store/files/live-keyring.ts'
-import { lockDataDir, removeServerRecord, writeServerRecord } from '../store/files/server-record.ts'
-import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { createDatabase } from '../store/data-dir/create-database.ts'
+import { dataFiles, prepareDataDir, StartRefused } from '../store/data-dir/data-dir.ts'
+import { keepDamagedLog, listDamagedLogs } from '../store/data-dir/damaged-log.ts'
+import { startIntegrityChecks } from '../store/data-dir/integrity.ts'
+import { openKeyring } from '../store/data-dir/live-keyring.ts'
+import { lockDataDir, removeServerRecord, writeServerRecord } from '../store/data-dir/server-record.ts'
+import { readMasterKey, readMasterKeyCandidates } from '../store/data-dir/master-key.ts'
 import {
   hasWal,
   markCleanStop,
   prepareDatabase,
   takeCleanStop,
   toStartError,
-} from '../store/files/prepare-database.ts'
-import { openSqlite } from '../store/engine/sqlite.ts'
+} from '../store/data-dir/prepare-database.ts'
+import { openSqlite } from '../store/sqlite/database.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 import { createUpgradeNotice } from './upgrade-notice.ts'

@@ -1,6 +1,6 @@
 import type { Log } from '../log/log.ts'
 import type { Database } from '../store/engine/database.ts'
-import { MigrationError } from '../store/engine/migrate.ts'
+import { MigrationError } from '../store/engine/migrations.ts'
 import { requireServableSchema } from '../store/postgres/schema.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'

@@ -33,7 +33,7 @@ import type { World } from '../world/world.ts'
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
 export type { DevLine } from './dev-lines.ts'
-export { StartRefused } from '../store/files/data-dir.ts'
+export { StartRefused } from '../store/data-dir/data-dir.ts'
 
 /** The part of the configuration that a running server takes over. */
 export type Reloadable = Pick<Config, 'alerts' | 'budgets' | 'configFile' | 'delivery' | 'guard'>

@@ -4,7 +4,7 @@ import { secondMs } from '../shared/durations.ts'
 import { readRegularFile } from '../shared/regular-file.ts'
 import type { ProgressStep } from '../shared/progress.ts'
 import { createEstimate, type ProgressEstimate } from '../shared/progress-estimate.ts'
-import { writeUpgradeProgress } from '../store/files/server-record.ts'
+import { writeUpgradeProgress } from '../store/data-dir/server-record.ts'
 import type { UpgradeNoticeInput } from './upgrade-notice.ts'
 
 // Answers for the server while its database is migrated: SQLite runs a migration in one call, for minutes, in which the main

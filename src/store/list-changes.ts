@@ -3,7 +3,7 @@ import type { WebhookDeliveryStatus } from '../domain/model/webhook-delivery.ts'
 import { logTypes } from '../shared/event-kinds.ts'
 import { environments } from '../shared/otp-values.ts'
 import type { Database } from './engine/database.ts'
-import type { ListChange } from './engine/sqlite-lists.ts'
+import type { ListChange } from './engine/sqlite-state.ts'
 import {
   deliveryList,
   inboxList,
@@ -12,7 +12,7 @@ import {
   statusLists,
   typeLists,
   userLists,
-} from './engine/sqlite-list-numbers.ts'
+} from './sqlite/list-numbers.ts'
 
 // Changes that rows make to lists: constants, so that recording one costs little.
 

@@ -3,7 +3,7 @@ import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import type { ListSources } from './engine/sqlite-list-pages.ts'
+import type { ListSources } from './engine/sqlite-state.ts'
 import { rememberForEpoch } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */

@@ -1,8 +1,8 @@
 import { createEpochCache } from '../domain/model/epoch-cache.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
-import type { SqliteState } from './engine/database.ts'
-import { inOrder } from './engine/sqlite-load-listed.ts'
+import type { SqliteState } from './engine/sqlite-state.ts'
+import { inOrder } from './sqlite/load-listed.ts'
 
 /** About one megabyte. */
 const entriesMax = 2_000

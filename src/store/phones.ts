@@ -9,11 +9,11 @@ import {
   textParam,
 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
+import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
-import { userLists } from './engine/sqlite-list-numbers.ts'
+import { userLists } from './sqlite/list-numbers.ts'
 import { changeOwnedLists, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'

@@ -35,10 +35,10 @@ import { createPhoneStore } from './phones.ts'
 import { createUnitOfWork, type UnitStores, type UnitOfWork } from './unit-of-work.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
-import { createLoadQueries } from './postgres-call-queries.ts'
+import { createLoadQueries } from './postgres-queries.ts'
 import { RowNotNamedError } from './engine/errors.ts'
-import { createPostgresRows } from './postgres-call-rows.ts'
-import { createSqliteRows } from './sqlite-call-rows.ts'
+import { createPostgresRows } from './postgres-rows.ts'
+import { createSqliteRows } from './sqlite-rows.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
@@ -180,7 +180,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         unit.add(changes)
         return result
       } catch (error) {
-        // With changes of a call before it, it runs again: see `postgres-groups.ts`.
+        // With changes of a call before it, it runs again: see `postgres/groups.ts`.
         if (error instanceof RowNotNamedError && !unit.hasChanges())
           database.world.onBroken('rows_named_before_decision', error.message)
         throw error

@@ -1,7 +1,7 @@
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { Operation, Rows } from '../domain/store/operation.ts'
 
-/** Rows as the database has them, for the calls of one transaction: see `sqlite-call-rows.ts` and `postgres-call-rows.ts`. */
+/** Rows as the database has them, for the calls of one transaction: see `sqlite-rows.ts` and `postgres-rows.ts`. */
 export type StoredRows = {
   rows: Rows
   /**

@@ -8,8 +8,8 @@ import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from '
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { inOrder, loadListed } from './engine/sqlite-load-listed.ts'
-import { deliveryList } from './engine/sqlite-list-numbers.ts'
+import { inOrder, loadListed } from './sqlite/load-listed.ts'
+import { deliveryList } from './sqlite/list-numbers.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 import {
   attemptBodyColumn,

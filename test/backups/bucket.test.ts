@@ -11,9 +11,9 @@ import {
   sendSealedBackup,
 } from '../../src/backups/sealed.ts'
 import { headerBytes } from '../../src/backups/sealed-format.ts'
-import { createDatabase } from '../../src/store/files/create-database.ts'
-import { dataFiles } from '../../src/store/files/data-dir.ts'
-import { connect } from '../../src/store/engine/sqlite.ts'
+import { createDatabase } from '../../src/store/data-dir/create-database.ts'
+import { dataFiles } from '../../src/store/data-dir/data-dir.ts'
+import { connect } from '../../src/store/sqlite/database.ts'
 import { s3Error, startS3Server } from '../helpers/s3-server.ts'
 
 const masterKey = new Uint8Array(32).fill(1)

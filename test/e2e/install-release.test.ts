@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { dataFiles } from '../../src/store/files/data-dir.ts'
+import { dataFiles } from '../../src/store/data-dir/data-dir.ts'
 import { createInstallBed, fakeOtpd, hostTargetName, type InstallBed } from '../helpers/install-script.ts'
 
 /** Says that a signature was not checked, and what that means. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { postgresMigrations } from '../../src/store/engine/migrate.ts'
+import { postgresMigrations } from '../../src/store/engine/migration-files.ts'
 import { runToEnd } from '../helpers/binary.ts'
 import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
 

@@ -31,6 +31,8 @@ const console = (...names: string[]) => names.map((name) => `cli/console/${name}
 /** Imports of a part of the console: the parts below it, and what every part of the command line builds on. */
 const consoleImports = (...names: string[]) => ['cli/console', ...console(...names), ...cliBase]
 
+const storage = (...names: string[]) => names.map((name) => `src/store/${name}`)
+const model = domain('model')
 const capabilities = domain(
   'accounts',
   'apps',
@@ -84,37 +86,40 @@ export const importRules: readonly ImportRule[] = [
     packages: nodeCrypto,
   },
 
-  // The engine runs statements and migrations and knows no table's rules; the files around a database build on it.
+  // The interface to a database, which both implement. The files around a SQLite database build on it.
+  { area: 'src/store/engine', imports: [...model, ...storage('engine/tables')], packages: storagePackages },
+  // The columns of the tables, by subject, and their kinds; src/store/engine/tables.ts joins them.
+  { area: 'src/store/engine/tables', types: model, packages: storagePackages },
   {
-    area: 'src/store/engine',
-    imports: [...domain('model'), 'src/store/engine/tables'],
+    area: 'src/store/sqlite',
+    imports: [...model, ...storage('engine', 'engine/tables')],
     packages: storagePackages,
   },
-  // The columns of the tables, by subject, and their kinds; src/store/engine/tables.ts joins them.
-  { area: 'src/store/engine/tables', types: domain('model'), packages: storagePackages },
-  { area: 'src/store/files', imports: [...domain('model'), 'src/store/engine'], packages: storagePackages },
-  // Prepares a PostgreSQL database that nodes share, as the files around SQLite do.
+  {
+    area: 'src/store/data-dir',
+    imports: [...model, ...storage('engine', 'sqlite')],
+    packages: storagePackages,
+  },
+  // Also prepares a database that nodes share, as the data directory does for SQLite.
   {
     area: 'src/store/postgres',
     imports: [
-      ...domain('model'),
-      'src/store/engine',
-      'src/store/files/audit-verification.ts',
-      'src/store/files/data-dir.ts',
-      'src/store/files/rotation.ts',
+      ...model,
+      ...storage('data-dir/audit-verification.ts', 'data-dir/data-dir.ts', 'data-dir/rotation.ts'),
+      ...storage('engine', 'engine/tables'),
     ],
     packages: storagePackages,
   },
-  // Moves the files' database to PostgreSQL: it knows both, and every table of theirs.
+  // Moves a data directory's database to PostgreSQL: it knows both, and every table of theirs.
   {
     area: 'src/store/move',
-    imports: [...domain('model'), 'src/store/engine', 'src/store/engine/tables', 'src/store/files'],
+    imports: [...model, ...storage('data-dir', 'engine', 'engine/tables', 'postgres', 'sqlite')],
     packages: storagePackages,
   },
   // The SQL of each table implements an interface of src/domain/store; it knows no capability.
   {
     area: 'src/store',
-    imports: [...domain('model', 'store'), 'src/store/engine'],
+    imports: [...domain('model', 'store'), ...storage('engine', 'sqlite')],
     packages: storagePackages,
   },
 
@@ -234,7 +239,7 @@ export const importRules: readonly ImportRule[] = [
   // Where backups are kept: folders, and buckets to which they go encrypted.
   {
     area: 'src/backups',
-    imports: [...domain('model'), 'src/store/files'],
+    imports: [...domain('model'), 'src/store/data-dir'],
     types: ['src/config'],
     packages: /^node:[\w/]+$/,
   },
@@ -247,10 +252,7 @@ export const importRules: readonly ImportRule[] = [
       'src/backups',
       'src/config',
       'src/store',
-      'src/store/engine',
-      'src/store/files',
-      'src/store/move',
-      'src/store/postgres',
+      ...storage('data-dir', 'engine', 'move', 'postgres', 'sqlite'),
       'src/tls/pair.ts',
       'src/tls/saved.ts',
     ],
@@ -280,9 +282,7 @@ export const importRules: readonly ImportRule[] = [
       'src/log',
       'src/metrics',
       'src/store',
-      'src/store/engine',
-      'src/store/files',
-      'src/store/postgres',
+      ...storage('data-dir', 'engine', 'postgres', 'sqlite'),
       'src/tls/pair.ts',
       'src/webhooks',
     ],

@@ -1,4 +1,4 @@
-import { connect } from '../../src/store/engine/sqlite.ts'
+import { connect } from '../../src/store/sqlite/database.ts'
 import { moveToPostgres, type MoveStep } from '../../src/store/move/to-postgres.ts'
 import { connectTo } from '../../src/store/postgres/connect.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, describe } from 'bun:test'
 import type { PGlite } from '@electric-sql/pglite'
 import { Client } from 'pg'
-import type { SqlClient } from '../../src/store/engine/postgres-migrate.ts'
+import type { SqlClient } from '../../src/store/postgres/migrate.ts'
 
 /** An empty database. `url` names it on a server, for tests that need several connections. */
 export type EmptyPostgres = {

@@ -6,8 +6,8 @@ import { readLastBackup } from '../../src/backups/last-backup.ts'
 import { backupFileName, timeInFileName } from '../../src/backups/names.ts'
 import { openHost } from '../../src/host/host.ts'
 import { backUp, listBackups } from '../../src/host/data.ts'
-import { createDatabase } from '../../src/store/files/create-database.ts'
-import { prepareDataDir } from '../../src/store/files/data-dir.ts'
+import { createDatabase } from '../../src/store/data-dir/create-database.ts'
+import { prepareDataDir } from '../../src/store/data-dir/data-dir.ts'
 import { loadEnv, requireConfig } from '../helpers/config.ts'
 
 let folder: string

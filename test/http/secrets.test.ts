@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startServer } from '../../src/server/start.ts'
-import { dataFiles } from '../../src/store/files/data-dir.ts'
+import { dataFiles } from '../../src/store/data-dir/data-dir.ts'
 import { requireConfig, loadEnv } from '../helpers/config.ts'
 import { collectLog } from '../helpers/log.ts'
 import { createSecretScenario, listEncodings, containsCode } from '../helpers/secret-scenario.ts'

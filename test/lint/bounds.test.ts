@@ -33,12 +33,11 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/server/dev-lines.ts': 'development mode only',
   'src/server/messaging.ts': 'one for each configured provider',
   'src/server/tls.ts': 'challenges of a certificate that is being renewed',
-  'src/store/engine/sqlite-admission-log.ts':
-    'admissions of the last minute, by the limit of each application',
-  'src/store/engine/postgres-connections.ts': 'one for each statement',
+  'src/store/sqlite/admission-log.ts': 'admissions of the last minute, by the limit of each application',
+  'src/store/postgres/connections.ts': 'one for each statement',
   'src/store/engine/query-params.ts': 'one for each shape of a filter',
-  'src/store/engine/sqlite-recent-lists.ts': 'recentMax of lists.ts',
-  'src/store/engine/sqlite-row-changes.ts': 'one for each kind of background work',
+  'src/store/sqlite/recent-lists.ts': 'recentMax of lists.ts',
+  'src/store/sqlite/row-changes.ts': 'one for each kind of background work',
   'src/store/store.ts': 'cachedMax of list-rules.ts',
   'src/webhooks/result-recorder.ts': 'deliveries in flight',
 }
@@ -56,13 +55,13 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/domain/guard/subject.ts',
   'src/domain/upkeep/guard-walks.ts',
   'src/store/guard.ts',
-  'src/store/postgres-call-queries.ts',
-  'src/store/postgres-call-rows.ts',
+  'src/store/postgres-queries.ts',
+  'src/store/postgres-rows.ts',
 ])
 
 const servers = /^src\/(?:auth|delivery|domain|http|log|metrics|server|store|tls|webhooks)\//
 /** Parts that end before the server serves, or run in a command. */
-const others = /^src\/(?:store\/(?:files|move)|http\/openapi)\//
+const others = /^src\/(?:store\/(?:data-dir|move)|http\/openapi)\//
 const grows = /^(?: {2})?(?:const|let) \w+(?:: [^=\n]+)? = new (?:Map|Set)(?:<.*>)?\(\)/m
 
 test('the table of bounds has at least thirty rows', () => expect(rows.length).toBeGreaterThanOrEqual(30))

@@ -52,7 +52,7 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
   },
   { path: 'src/log/sink.ts', kinds: ['timers', 'files'], reason: 'writes stderr; the server gets a log' },
   {
-    path: 'src/store/files/',
+    path: 'src/store/data-dir/',
     kinds: ['chance', 'files'],
     reason: 'synchronous calls on the data directory, which do the same on any disk',
   },
@@ -62,7 +62,7 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
     reason: 'reads the common passwords of the program',
   },
   {
-    path: 'src/store/engine/sqlite-disk-sync.ts',
+    path: 'src/store/sqlite/disk-sync.ts',
     kinds: ['files'],
     reason: 'opens the files that `flush` gets',
   },
@@ -77,12 +77,14 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
     reason: 'the temporary folder of development mode',
   },
   ...[
-    'src/store/postgres/',
     'src/store/move/',
-    'src/store/engine/postgres-migrate.ts',
-    'src/store/engine/postgres-groups.ts',
-    'src/store/engine/postgres-primary.ts',
-    'src/store/engine/postgres-transactions.ts',
+    'src/store/postgres/connect.ts',
+    'src/store/postgres/keyring.ts',
+    'src/store/postgres/migrate.ts',
+    'src/store/postgres/groups.ts',
+    'src/store/postgres/primary.ts',
+    'src/store/postgres/server-checks.ts',
+    'src/store/postgres/transactions.ts',
     'src/server/open-shared-database.ts',
   ].map((path) => ({
     path,

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { bindOrExplain } from '../../src/server/listen.ts'
-import { StartRefused } from '../../src/store/files/data-dir.ts'
+import { StartRefused } from '../../src/store/data-dir/data-dir.ts'
 
 const explain = (code: string) => {
   try {

@@ -133,8 +133,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/sqlite-admission-log.ts',
-    ['store/engine/sqlite-admission-log', 'store/invariants', 'http/routes/otp-limits'],
+    'store/sqlite/admission-log.ts',
+    ['store/sqlite/admission-log', 'store/invariants', 'http/routes/otp-limits'],
     [
       [
         'admissions are not written',
@@ -152,8 +152,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/sqlite-phone-index.ts',
-    ['store/engine/sqlite-phone-index'],
+    'store/sqlite/phone-index.ts',
+    ['store/sqlite/phone-index'],
     [
       ['a phone is lost with a rolled back batch', 'else tail.set(hash, replaced)', ''],
       ['keys of phones are used again', 'writes().noteDeleted.run(key)', ''],

@@ -3,8 +3,8 @@ import { inFile, type Sabotage } from './in-file.ts'
 /** Changes that take a guarantee of the storage or of a crash point away, one each. */
 export const storageSabotages: readonly Sabotage[] = [
   ...inFile(
-    'store/engine/sqlite-commit-flusher.ts',
-    ['store/engine/sqlite-disk-sync'],
+    'store/sqlite/commit-flusher.ts',
+    ['store/sqlite/disk-sync'],
     [
       [
         'callers are told before the flush',
@@ -22,8 +22,8 @@ export const storageSabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/sqlite-disk-sync.ts',
-    ['store/engine/sqlite-disk-sync', 'faults/replay'],
+    'store/sqlite/disk-sync.ts',
+    ['store/sqlite/disk-sync', 'faults/replay'],
     [
       [
         'commits are not flushed',
@@ -40,11 +40,11 @@ export const storageSabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/sqlite-write-queue.ts',
+    'store/sqlite/write-queue.ts',
     [
-      'store/engine/sqlite-disk-sync',
-      'store/engine/sqlite-admission-log',
-      'store/engine/sqlite-write-queue',
+      'store/sqlite/disk-sync',
+      'store/sqlite/admission-log',
+      'store/sqlite/write-queue',
       'webhooks/disk-fault',
     ],
     [
@@ -66,8 +66,8 @@ export const storageSabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/engine/sqlite-lists.ts',
-    ['store/engine/bulk-lists', 'store/lists', 'store/invariants'],
+    'store/sqlite/lists.ts',
+    ['store/sqlite/lists', 'store/lists', 'store/invariants'],
     [
       [
         'changes of lists are not written',

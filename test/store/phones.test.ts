@@ -5,7 +5,7 @@ import {
   unusedLanes,
   type PhoneRecord,
 } from '../../src/domain/model/phone-record.ts'
-import { hashPrefix } from '../../src/store/engine/sqlite-phone-index.ts'
+import { hashPrefix } from '../../src/store/sqlite/phone-index.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'

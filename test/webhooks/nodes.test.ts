@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { SendWebhook } from '../../src/domain/model/webhook-delivery.ts'
-import { openPostgres } from '../../src/store/engine/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'

@@ -80,7 +80,7 @@ export type LookUp = { phones: readonly string[]; requests: readonly string[] }
 /**
  * The rows that operations decide on, as the calls before in the same transaction leave them. On PostgreSQL they are those
  * that were named; most of them are locked until the transaction ends, in the order of these methods, which
- * `postgres-call-rows.ts` and the writes of `unit-of-work.ts` follow.
+ * `postgres-rows.ts` and the writes of `unit-of-work.ts` follow.
  */
 export type Rows = {
   /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */

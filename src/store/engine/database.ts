@@ -3,12 +3,8 @@ import type { World } from '../../world/world.ts'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { RowChanges } from '../../domain/model/due-timer.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { AdmissionLog } from './sqlite-admission-log.ts'
-import type { Epoch } from './sqlite-epoch.ts'
-import type { GuardRowCache } from './sqlite-guard-rows.ts'
-import type { Lists } from './sqlite-lists.ts'
-import type { PhoneIndex } from './sqlite-phone-index.ts'
 import type { RowWrite } from './row-writes.ts'
+import type { SqliteState } from './sqlite-state.ts'
 import type { Tables } from './tables.ts'
 import type { defineAdmissionTable } from './tables/limits.ts'
 
@@ -45,26 +41,6 @@ export type CallGroup<C = unknown> = {
 }
 
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
-
-/** State that a process keeps in memory because it alone serves the file. It changes with the transactions. */
-export type SqliteState = {
-  readonly admissions: AdmissionLog
-  /** Moves with each write to applications, developers, and the subscriptions of webhook endpoints. */
-  readonly configuration: Epoch
-  /** Moves when an entry of the log is deleted, or its phone replaced. */
-  readonly log: Epoch
-  /** Undefined if the database is open for reading only. */
-  readonly guardRows: GuardRowCache | undefined
-  /**
-   * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
-   * reading memory outside of a transaction; a transaction does it when it begins.
-   */
-  refresh(): void
-  /** Finds the rows of an owner; PostgreSQL has ordinary indexes instead. */
-  readonly lists: Lists
-  /** Finds records of phones, for which PostgreSQL has an ordinary index. */
-  readonly phoneIndex: { committed: PhoneIndex; uncommitted: PhoneIndex }
-}
 
 /** Parts of PostgreSQL, where transactions run concurrently, of other nodes too: they must lock the rows that they change. */
 export type PostgresParts = {

@@ -1,11 +1,11 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { primaryKey } from '../engine/primary-key.ts'
+import { primaryKey } from '../sqlite/primary-key.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
 import { createShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
-import { createAdmissionLog } from '../engine/sqlite-admission-log.ts'
+import { createAdmissionLog } from '../sqlite/admission-log.ts'
 import { systemWorld } from '../../world/system.ts'
 import { storedPolicies } from '../../domain/model/rate-limit.ts'
 

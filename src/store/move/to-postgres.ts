@@ -1,17 +1,14 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Client } from 'pg'
-import {
-  migratePostgres,
-  movingKey,
-  readPostgresSchema,
-  type MigrateOptions,
-} from '../engine/postgres-migrate.ts'
-import { pendingMigrations, readAppliedMigrations, sqliteMigrations } from '../engine/migrate.ts'
+import { migratePostgres, movingKey, readPostgresSchema, type MigrateOptions } from '../postgres/migrate.ts'
+import { sqliteMigrations } from '../engine/migration-files.ts'
+import { pendingMigrations } from '../engine/migrations.ts'
+import { readAppliedMigrations } from '../sqlite/migrate.ts'
 import { runOnPostgres, runOnSqlite } from '../engine/sql-steps.ts'
-import { OperationRefused, StartRefused } from '../files/data-dir.ts'
-import { movedToKey, readMovedTo } from '../files/moved.ts'
-import { readMeta, selectMeta, upsertMeta } from '../files/data-keys.ts'
-import { requireOwnSchema } from '../files/schema.ts'
+import { OperationRefused, StartRefused } from '../data-dir/data-dir.ts'
+import { movedToKey, readMovedTo } from '../data-dir/moved.ts'
+import { readMeta, selectMeta, upsertMeta } from '../data-dir/data-keys.ts'
+import { requireOwnSchema } from '../data-dir/schema.ts'
 import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
 import { listMovedTables, type MovedTable } from './moved-tables.ts'
 

@@ -3,7 +3,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import { runOnPostgres } from '../engine/sql-steps.ts'
 import { withSnapshot } from './snapshot.ts'
-import { verifyChains, type AuditVerification } from '../files/audit-verification.ts'
+import { verifyChains, type AuditVerification } from '../data-dir/audit-verification.ts'
 
 /**
  * Verifies all chains of a shared database in one snapshot, also while nodes serve it. Reads only.

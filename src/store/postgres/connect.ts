@@ -2,10 +2,10 @@ import { Client, types, type ClientConfig } from 'pg'
 import { splitHosts } from '../../shared/database-hosts.ts'
 import { secondMs } from '../../shared/durations.ts'
 import { driverCode } from '../engine/errors.ts'
-import { MigrationError } from '../engine/migrate.ts'
-import { sessionSettings, toOptions } from '../engine/postgres-connections.ts'
-import { takesWrites } from '../engine/postgres-primary.ts'
-import { StartRefused } from '../files/data-dir.ts'
+import { MigrationError } from '../engine/migrations.ts'
+import { sessionSettings, toOptions } from './connections.ts'
+import { takesWrites } from './primary.ts'
+import { StartRefused } from '../data-dir/data-dir.ts'
 
 /** The database cannot be used now. A supervisor may start the same command again. */
 export class DatabaseUnreachable extends StartRefused {

@@ -12,7 +12,7 @@ import {
 import type { Random } from '../../domain/model/random.ts'
 import { firstHash, hostChain, signHead } from '../../domain/model/audit-chain.ts'
 import type { Database, QueryExecutor } from '../engine/database.ts'
-import { StartRefused } from '../files/data-dir.ts'
+import { StartRefused } from '../data-dir/data-dir.ts'
 
 /** The keyring of a database that other nodes and host commands may give new keys. */
 export type SharedKeyring = Keyring & {

@@ -1,7 +1,7 @@
 import { and, eq, lt } from 'drizzle-orm'
 import type { Client } from 'pg'
 import type { Database } from '../engine/database.ts'
-import { nodeTable as nodes } from '../engine/postgres.ts'
+import { nodeTable as nodes } from './database.ts'
 
 /** A node that serves the database, or has done so. */
 export type NodeRow = {

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
-import { migratePostgres, readPostgresMigrations } from '../engine/postgres-migrate.ts'
-import { OperationRefused } from '../files/data-dir.ts'
+import { migratePostgres, readPostgresMigrations } from './migrate.ts'
+import { OperationRefused } from '../data-dir/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
 import { withSnapshot } from './snapshot.ts'
 import { requirePrivileges } from './privileges.ts'

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { StartRefused } from '../files/data-dir.ts'
+import { StartRefused } from '../data-dir/data-dir.ts'
 
 /** Objects of otpd for which the role lacks privileges. A partition needs none: statements name its table. */
 const lackingSql = `with objects as (

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { query, runOnPostgres, type SqlSteps } from '../engine/sql-steps.ts'
-import { OperationRefused } from '../files/data-dir.ts'
-import { finishRotation, openSharedKeys, type OpenDataKeys, type Rotation } from '../files/rotation.ts'
+import { OperationRefused } from '../data-dir/data-dir.ts'
+import { finishRotation, openSharedKeys, type OpenDataKeys, type Rotation } from '../data-dir/rotation.ts'
 import { nodeGoneMs } from './nodes.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from '../engine/database.ts'
-import { movingKey, requireServable } from '../engine/postgres-migrate.ts'
+import { movingKey, requireServable } from './migrate.ts'
 
 /**
  * Requires that this version may go on serving a database that it began to serve.

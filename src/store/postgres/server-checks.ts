@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { driverCode } from '../engine/errors.ts'
 import { DatabaseUnreachable } from './connect.ts'
-import { StartRefused } from '../files/data-dir.ts'
+import { StartRefused } from '../data-dir/data-dir.ts'
 
 /** Settings of a server on which the guarantees of otpd depend. */
 export type ServerFacts = {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { migrateSqlite } from '../../../src/store/engine/migrate.ts'
-import { connect } from '../../../src/store/engine/sqlite.ts'
+import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
+import { connect } from '../../../src/store/sqlite/database.ts'
 import { writeHistory } from './history.ts'
 
 const requests = 3000

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { fillLists } from '../../../src/store/engine/sqlite-list-fill.ts'
+import { fillLists } from '../../../src/store/sqlite/list-fill.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
 import type { PhoneForms } from './pseudonyms.ts'
 import type { NewRequest, Source } from './request-sources.ts'

@@ -3,12 +3,7 @@ import * as fc from 'fast-check'
 import { otpStatuses, type OtpRequest, type OtpStatus } from '../../../src/domain/model/request.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
-import {
-  logLists,
-  requestsLists,
-  statusLists,
-  typeLists,
-} from '../../../src/store/engine/sqlite-list-numbers.ts'
+import { logLists, requestsLists, statusLists, typeLists } from '../../../src/store/sqlite/list-numbers.ts'
 import { createListSources } from '../../../src/store/list-sources.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { registerDeletedApplications, registerShortIds } from '../../helpers/databases.ts'

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { SqliteOptions } from '../../../src/store/engine/sqlite.ts'
+import type { SqliteOptions } from '../../../src/store/sqlite/database.ts'
 import { defineProperty, type FuzzProperty } from '../property.ts'
 import { createProcesses, type Process, type ProcessName, type Processes } from './processes.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { emptyRecord } from '../../../src/domain/model/phone-record.ts'
-import { userLists } from '../../../src/store/engine/sqlite-list-numbers.ts'
+import { userLists } from '../../../src/store/sqlite/list-numbers.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
 const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671' }, 'US')

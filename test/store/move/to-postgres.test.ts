@@ -8,10 +8,10 @@ import {
   pendingPostgresMigrations,
   readPostgresSchema,
   type SqlClient,
-} from '../../../src/store/engine/postgres-migrate.ts'
-import { connect } from '../../../src/store/engine/sqlite.ts'
-import { readMovedTo } from '../../../src/store/files/moved.ts'
-import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+} from '../../../src/store/postgres/migrate.ts'
+import { connect } from '../../../src/store/sqlite/database.ts'
+import { readMovedTo } from '../../../src/store/data-dir/moved.ts'
+import { prepareDatabase } from '../../../src/store/data-dir/prepare-database.ts'
 import { readTableSum } from '../../../src/store/move/load.ts'
 import { listMovedTables } from '../../../src/store/move/moved-tables.ts'
 import { moveToPostgres, type MoveOptions } from '../../../src/store/move/to-postgres.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { isAuthenticHead } from '../../../src/domain/model/audit-chain.ts'
-import { StartRefused } from '../../../src/store/files/data-dir.ts'
+import { StartRefused } from '../../../src/store/data-dir/data-dir.ts'
 import { openSharedKeyring } from '../../../src/store/postgres/keyring.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { unavailable } from '../../../src/store/engine/errors.ts'
-import { StartRefused } from '../../../src/store/files/data-dir.ts'
+import { StartRefused } from '../../../src/store/data-dir/data-dir.ts'
 import { toStartError } from '../../../src/store/postgres/connect.ts'
 import {
   requireSafeServer,

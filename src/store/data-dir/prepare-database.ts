@@ -1,0 +1,176 @@
+import { existsSync, statSync } from 'node:fs'
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { eq } from 'drizzle-orm'
+import type { OnStep } from '../../shared/progress.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import { createKeyring } from '../../domain/model/keys.ts'
+import { startAuditChains } from './audit-chains.ts'
+import { createDataKeys, openDataKeys } from './data-keys.ts'
+import { requireMasterKey } from './master-key.ts'
+import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
+import type { Database } from '../engine/database.ts'
+import { driverCode } from '../engine/errors.ts'
+import { sqliteMigrations } from '../engine/migration-files.ts'
+import { MigrationError, pendingMigrations } from '../engine/migrations.ts'
+import { readAppliedMigrations, migrateSqlite } from '../sqlite/migrate.ts'
+import { requireDatabase } from './missing-database.ts'
+import { requireNotMoved } from './moved.ts'
+import { requireOwnSchema } from './schema.ts'
+import { copyBeforeMigration, endUpgrade } from './upgrade-copy.ts'
+import { withShares } from './upgrade-steps.ts'
+import { connect } from '../sqlite/database.ts'
+
+/** How long to wait for an operator command that holds the database. */
+const busyTimeoutMs = 5_000
+
+/**
+ * Backs up the database of a data directory and migrates it to this version, and checks that it belongs to the master
+ * key. Closes it again. The caller must hold the lock of the data directory.
+ *
+ * @param options.migrate false: refuse an older database
+ * @returns the migrations that were applied, and the path of the backup
+ * @throws StartRefused the database is missing, damaged, newer than this otpd, older while `migrate` is false, of another
+ *   master key, or readable by other users
+ */
+export function prepareDatabase(
+  dataDir: string,
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
+): { migrated: string[]; backup: string | undefined } {
+  const files = dataFiles(dataDir)
+  requirePrivate(files.database)
+  let connection: SqliteConnection | undefined
+  try {
+    requireDatabase(dataDir)
+    requireOtpdDatabase(files.database)
+    connection = connect(files.database, busyTimeoutMs)
+    return bringUpToDate(connection, dataDir, options)
+  } catch (error) {
+    throw toStartError(error, dataDir)
+  } finally {
+    connection?.close()
+  }
+}
+
+/**
+ * Checks the file before `connect` opens it for writing, because that changes it (journal mode).
+ *
+ * @throws MigrationError the database belongs to another program, or has no tables
+ */
+function requireOtpdDatabase(path: string): void {
+  const connection = new SqliteConnection(path)
+  try {
+    connection.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    if (readAppliedMigrations(connection).length > 0) return
+    throw new MigrationError(
+      `${path} has no tables`,
+      'Restore a backup: otpd restore latest. To begin with an empty database, move it away first: otpd serve --new',
+    )
+  } finally {
+    connection.close()
+  }
+}
+
+/** As `prepareDatabase`, on a connection. A database without tables is new. */
+export function bringUpToDate(
+  connection: SqliteConnection,
+  dataDir: string,
+  options: { masterKey: Uint8Array; migrate: boolean; now: number; onStep?: OnStep | undefined },
+) {
+  const applied = readAppliedMigrations(connection)
+  if (applied.length > 0) requireNotMoved(connection)
+  const pending = pendingMigrations(sqliteMigrations, applied)
+  requireOwnSchema(connection)
+  requireMasterKey(connection, options.masterKey)
+  let backup: string | undefined
+  const isNew = applied.length === 0
+  if (pending.length > 0) {
+    if (!isNew && !options.migrate) {
+      throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
+    }
+    // The tables of a new database are made at once.
+    const onStep = isNew || !options.onStep ? undefined : withShares(options.onStep, pending)
+    if (!isNew) backup = copyBeforeMigration(connection, dataDir, { ...options, pending, onStep })
+    const beforeCommit = () => {
+      createDataKeys(connection, options.masterKey, options.now)
+      if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
+        const { dataKeys } = openDataKeys(connection, [options.masterKey]) ?? { dataKeys: [] }
+        startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
+      }
+    }
+    migrateSqlite(connection, options.now, sqliteMigrations, beforeCommit, onStep)
+  }
+  endUpgrade(dataDir)
+  // A new database is not reported as migrated.
+  const migrated = isNew ? [] : pending.map(({ name }) => name)
+  return { migrated, backup }
+}
+
+/** Converts a known error of the database or its directory to a StartRefused; returns other errors unchanged. */
+export function toStartError(error: unknown, dataDir: string): unknown {
+  if (error instanceof StartRefused) return error
+  if (error instanceof MigrationError || error instanceof OperationRefused) {
+    return new StartRefused(error.message, error.remedy, error)
+  }
+  const { database } = dataFiles(dataDir)
+  // A rejected write is wrapped in UNAVAILABLE for callers; its cause has the code.
+  const cause = error instanceof ServiceError ? error.cause : error
+  const code = driverCode(cause) ?? systemErrorCode(cause)
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
+    return new StartRefused(
+      `${database} is damaged or not a database of otpd`,
+      'Restore a backup: otpd restore latest, or another one of otpd backup list.',
+      error,
+    )
+  }
+  if (code.startsWith('SQLITE_BUSY')) {
+    return new StartRefused(`another process holds ${database}`, 'Wait until it finishes, or stop it.', error)
+  }
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC') {
+    return new StartRefused(`the disk of ${dataDir} is full`, 'Make room on it, then start again.', error)
+  }
+  if (/^SQLITE_(CANTOPEN|READONLY|IOERR)/.test(code)) {
+    return new StartRefused(
+      `${database} cannot be written to (${code})`,
+      'Check the permissions of the data directory and the free space on its disk.',
+      error,
+    )
+  }
+  // The error concerns another file in the directory.
+  if (/^E[A-Z]+$/.test(code)) {
+    return new StartRefused(
+      `${dataDir} cannot be written to (${code})`,
+      'Check the permissions of the data directory and the free space on its disk.',
+      error,
+    )
+  }
+  return error
+}
+
+const cleanStop = 'clean_stop'
+
+/** Records that the server stops. Call it as its last write. */
+export async function markCleanStop(database: Database): Promise<void> {
+  const { meta } = database.tables
+  await database.write(
+    async (tx) =>
+      void (await tx.insert(meta).values({ name: cleanStop, value: 'yes' }).onConflictDoNothing()),
+  )
+}
+
+/** Tells whether the last server recorded its stop, and removes the record. */
+export async function takeCleanStop(database: Database): Promise<boolean> {
+  const { meta } = database.tables
+  return await database.write(async (tx) => {
+    const taken = await tx.delete(meta).where(eq(meta.name, cleanStop)).returning({ name: meta.name })
+    return taken.length > 0
+  })
+}
+
+/**
+ * Tells whether a database has a write-ahead log with content: the last process that closes the database deletes it. After
+ * a clean stop of the server that may be another one, such as a program that copies it.
+ */
+export function hasWal(dataDir: string): boolean {
+  const wal = `${dataFiles(dataDir).database}-wal`
+  return existsSync(wal) && statSync(wal).size > 0
+}

@@ -1,0 +1,195 @@
+import { eq, sql, type SQL } from 'drizzle-orm'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
+import {
+  bigint,
+  customType,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
+import type { ColumnKit } from '../engine/tables/columns.ts'
+import type { Preparable, QueryExecutor, Database } from '../engine/database.ts'
+import {
+  acquireTimeoutMs,
+  connectPostgres,
+  statementName,
+  type PostgresOptions,
+  groupsMax,
+} from './connections.ts'
+import { createGroups } from './groups.ts'
+import { createPostgresSession, sessionOf } from './session.ts'
+import { createTransactions, type OpenTransaction } from './transactions.ts'
+import { ServiceError } from '../../domain/model/errors.ts'
+import { driverCode, toCallerError } from '../engine/errors.ts'
+import { partitions } from './partitions.ts'
+import { defineTables } from '../engine/tables.ts'
+import { defineAdmissionTable } from '../engine/tables/limits.ts'
+import { defineNodeTable } from '../engine/tables/nodes.ts'
+import { systemWorld } from '../../world/system.ts'
+
+const words = customType<{ data: readonly string[] | null; driverData: string | null }>({
+  dataType: () => 'text',
+  // Unlike other values, those of placeholders are encoded here when they are null, too.
+  toDriver: (list) => list?.join(' ') ?? null,
+  fromDriver: (list) => list?.split(' ') ?? null,
+})
+
+/**
+ * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
+ * in both.
+ */
+const postgresColumns = {
+  table: pgTable,
+  index,
+  uniqueIndex,
+  primaryKey,
+  text: (name: string) => text(name),
+  integer: (name: string) => integer(name),
+  timestampMs: (name: string) => bigint(name, { mode: 'number' }),
+  shortId: (name: string) => text(name),
+  words,
+  shortIds: words,
+} as unknown as ColumnKit
+
+/** Rows of the nodes that share a database. */
+export const nodeTable = defineNodeTable(postgresColumns)
+
+/** The members that drizzle's PostgreSQL databases share for every driver. */
+type PostgresDatabase = {
+  transaction<T>(body: (tx: { execute(query: SQL): Promise<unknown> }) => Promise<T>): Promise<T>
+}
+
+/** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
+export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
+  const { onUnavailable, ...connecting } = options
+  const { read, begin, suspect, close } = connectPostgres(url, connecting)
+  const isNamed = options.statements !== 'unnamed'
+  const onFailure = (code: string) => {
+    suspect(code)
+    onUnavailable?.(code)
+  }
+  return describePostgres({ read, begin, groupsMax, isNamed, onUnavailable: onFailure, close })
+}
+
+/** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
+export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
+  const begin = () =>
+    new Promise<OpenTransaction>((resolve, reject) => {
+      const isCommitted = Promise.withResolvers<void>()
+      const transaction = db.transaction(async (tx) => {
+        const executor = tx as unknown as QueryExecutor
+        const session = createPostgresSession(executor, async (text, [value]) => {
+          const [before, after = ''] = text.split('$1')
+          return tx.execute(sql`${sql.raw(before ?? '')}${value}${sql.raw(after)}`)
+        })
+        resolve({
+          session,
+          async commit() {
+            await session.settle()
+            isCommitted.resolve()
+            await transaction
+          },
+          async rollback() {
+            // drizzle rolls back when the body throws.
+            isCommitted.reject(new Error('rolled back'))
+            await transaction.catch(() => {})
+          },
+          release: () => {},
+        })
+        await isCommitted.promise
+      })
+      transaction.catch(reject)
+    })
+  return describePostgres({
+    read: db as unknown as QueryExecutor,
+    begin,
+    groupsMax: 1,
+    isNamed: false,
+    close,
+  })
+}
+
+type Connections = {
+  read: QueryExecutor
+  begin(): Promise<OpenTransaction>
+  /** Groups of calls that run at the same time. */
+  groupsMax: number
+  /** Whether prepared statements have names, so that the server plans them once per connection. */
+  isNamed: boolean
+  onUnavailable?: PostgresOptions['onUnavailable']
+  close(): Promise<void>
+}
+
+function describePostgres({
+  read,
+  begin,
+  groupsMax,
+  isNamed,
+  onUnavailable = () => {},
+  close,
+}: Connections): Database {
+  function convertError(error: unknown): unknown {
+    const converted = toCallerError(error)
+    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
+    return converted
+  }
+  const run = createTransactions(begin)
+  const prepare = <R>(build: () => Preparable<R>) => {
+    let statement: { execute(values?: Record<string, unknown>): Promise<R> } | undefined
+    return (values?: Record<string, unknown>) => {
+      if (!statement) {
+        const query = build() as NamedPreparable<R>
+        statement = query.prepare(isNamed ? statementName(query.toSQL().sql) : undefined)
+      }
+      return statement.execute(values)
+    }
+  }
+
+  return {
+    // Its server runs in no other world.
+    world: systemWorld,
+    tables: defineTables(postgresColumns),
+    postgres: { admissionTable: defineAdmissionTable(postgresColumns), partitions },
+    read,
+    async write(body) {
+      try {
+        return await run(body)
+      } catch (error) {
+        throw convertError(error)
+      }
+    },
+    group: createGroups(run, groupsMax, convertError, acquireTimeoutMs),
+    convertError,
+    // A commit is visible only once it is on disk.
+    whenDurable: () => Promise.resolve(),
+    prepare,
+    writeRows: (executor, rowWrite) => (rows) => {
+      if (rows.length > 0) sessionOf(executor).write(rowWrite, rows)
+    },
+    shortId: (id) => id,
+    matchesShortId: (id, shortId) => eq(id, shortId),
+    async lock(tx, table, idColumn, id) {
+      const select = (tx as unknown as NodePgDatabase).select({ one: sql`1` })
+      const rows = await select
+        .from(table as never)
+        .where(eq(idColumn, id))
+        // Not `update`, for which rows that refer to this one would wait: a worker that writes to an endpoint twice makes
+        // PostgreSQL look at its application, which calls lock before their endpoints.
+        .for('no key update')
+      return rows.length === 0 ? 'missing' : 'locked'
+    },
+    secureDelete: () => {},
+    overwriteFreeSpace: () => Promise.resolve(true),
+    skipLocked: (table) => sql.raw(`for no key update of ${table} skip locked`),
+    close,
+  }
+}
+
+/** drizzle's builders on PostgreSQL, whose statements may have names. */
+type NamedPreparable<R> = {
+  toSQL(): { sql: string }
+  prepare(name?: string): ReturnType<Preparable<R>['prepare']>
+}

@@ -1,0 +1,122 @@
+import type { Database as SqliteConnection, SQLQueryBindings, Statement } from 'bun:sqlite'
+import type { ListKey, ListOwner, ListRange, ListSources } from '../engine/sqlite-state.ts'
+
+/** An entry of a list. */
+type ListEntry = { owner: ListOwner; list: number; key: ListKey }
+
+/** Below and above every key: SQLite sorts numbers before texts. */
+const leastKey = -1
+const greatestKey = '~'
+
+/** `from` compares keys with the position where a page begins, `to` with the one where it ends at the latest. */
+type Direction = { from: '<' | '>'; to: '<' | '>'; extreme: 'max' | 'min'; order: 'desc' | 'asc' }
+
+const descending: Direction = { from: '<', to: '>', extreme: 'max', order: 'desc' }
+const ascending: Direction = { from: '>', to: '<', extreme: 'min', order: 'asc' }
+
+/** Up to so many lists, a statement that names each is faster; its cost grows faster than their number. */
+const namedListsMax = 12
+
+/**
+ * Creates the function that reads a page of entries from the table: those between `range` and `end`, if it is given. A list
+ * that has none there is cheap.
+ */
+export function createListPages(connection: SqliteConnection) {
+  const statements = new Map<string, Statement<ListEntry, SQLQueryBindings[]>>()
+  const prepare = (name: string, sql: () => string) => {
+    let statement = statements.get(name)
+    if (!statement)
+      statements.set(name, (statement = connection.prepare<ListEntry, SQLQueryBindings[]>(sql())))
+    return statement
+  }
+
+  return (
+    { owners, lists }: ListSources,
+    range: ListRange,
+    limit: number,
+    end: ListKey | undefined,
+  ): ListEntry[] => {
+    const isAscending = 'after' in range
+    const direction = isAscending ? ascending : descending
+    const start = isAscending ? range.after : (range.before ?? greatestKey)
+    const last = end ?? (isAscending ? greatestKey : leastKey)
+    const count = owners.length * lists.length
+    if (count === 0) return []
+    return count <= namedListsMax
+      ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).all(
+          start,
+          last,
+          limit,
+          ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
+        )
+      : prepare(direction.order, () => mergeSql(direction)).all(
+          start,
+          last,
+          limit,
+          JSON.stringify(owners),
+          JSON.stringify(lists),
+        )
+  }
+}
+
+/** The union of lists whose owners and numbers are parameters; SQLite merges them in the order of their keys. */
+function namedListsSql(count: number, { from, to, order }: Direction): string {
+  const selects = Array.from(
+    { length: count },
+    (_, index) =>
+      `select key, owner, list from lists where owner = ?${2 * index + 4} and list = ?${2 * index + 5} and key ${from} ?1 and key ${to} ?2`,
+  )
+  return `${selects.join(' union all ')} order by key ${order} limit ?3`
+}
+
+/**
+ * Merges any number of lists: a recursive query with an order is a priority queue. It begins with the first key of each
+ * list; the row that comes first is taken out, and the next key of its list is put in.
+ */
+function mergeSql({ from, to, extreme, order }: Direction): string {
+  const nextKey = (row: string, start: string) =>
+    `(select ${extreme}(key) from lists where owner = ${row}.owner and list = ${row}.list and key ${from} ${start} and key ${to} ?2)`
+  return `with recursive
+    source (owner, list) as materialized (
+      select owners.value, lists.value from json_each(?4) as owners, json_each(?5) as lists),
+    page (key, owner, list) as (
+      select ${nextKey('source', '?1')}, owner, list from source
+      union all
+      select ${nextKey('page', 'page.key')}, owner, list from page where key is not null
+      order by 1 ${order} nulls last limit ?3)
+    select key, owner, list from page where key is not null`
+}
+
+/** Merges sorted pages of the same range, without duplicates. */
+export function mergePages(pages: Iterable<readonly ListKey[]>, range: ListRange, limit: number): ListKey[] {
+  const isBefore = 'after' in range ? (a: ListKey, b: ListKey) => a < b : (a: ListKey, b: ListKey) => a > b
+  let merged: readonly ListKey[] = []
+  for (const page of pages) {
+    const [first] = page
+    const last = merged.at(-1)
+    if (first === undefined) continue
+    // Most pages have nothing for a list of many.
+    if (merged.length === limit && last !== undefined && !isBefore(first, last)) continue
+    merged = merged.length === 0 ? page : mergeTwo(merged, page, isBefore, limit)
+  }
+  return [...merged]
+}
+
+function mergeTwo(
+  a: readonly ListKey[],
+  b: readonly ListKey[],
+  isBefore: (a: ListKey, b: ListKey) => boolean,
+  limit: number,
+): ListKey[] {
+  const merged: ListKey[] = []
+  for (let i = 0, j = 0; merged.length < limit;) {
+    const [left, right] = [a[i], b[j]]
+    if (left === undefined && right === undefined) break
+    const isLeft = right === undefined || (left !== undefined && !isBefore(right, left))
+    const key = isLeft ? left : right
+    if (left === key) i++
+    if (right === key) j++
+    if (key !== undefined) merged.push(key)
+  }
+  return merged
+}

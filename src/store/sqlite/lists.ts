@@ -1,0 +1,227 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import { createBackgroundWork } from './background-work.ts'
+import { lazy } from './lazy.ts'
+import type { ListKey, ListOwner, ListRange, Lists, ListSources } from '../engine/sqlite-state.ts'
+import { createListPages, mergePages } from './list-pages.ts'
+import { createRecentLists, inStoredOrder, type RecentLists } from './recent-lists.ts'
+import type { TransactionParticipant } from './transaction-participant.ts'
+import type { World } from '../../world/world.ts'
+
+export type ListLimits = {
+  /**
+   * Entries, new and removed ones, after which they are moved to the file. With more of them, fewer pages are written for
+   * each. Infinity in host commands: only one process may move them.
+   */
+  recentMax: number
+  /** Entries that one write transaction moves: a millisecond of work, so that no call waits long for it. */
+  sliceRows: number
+}
+
+const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
+
+/** A change of the lists of an owner, as `list_changes` has it. */
+type Entry = [owner: ListOwner, key: ListKey, add: readonly number[], remove: readonly number[]]
+
+/** An entry that was added to one of the lists in memory, or removed from it. */
+type Step = { lists: RecentLists; isAdded: boolean; owner: ListOwner; list: number; key: ListKey }
+
+/** Creates what the table does not have yet. No entry is in both. */
+function createRecentChanges() {
+  const added = createRecentLists()
+  const removed = createRecentLists()
+  /** @returns the steps that changed something, in their order */
+  function apply([owner, key, add, remove]: Entry): Step[] {
+    const steps: Step[] = []
+    const step = (lists: RecentLists, isAdded: boolean, list: number) => {
+      if (isAdded ? lists.add(owner, list, key) : lists.remove(owner, list, key))
+        steps.push({ lists, isAdded, owner, list, key })
+    }
+    for (const list of add) {
+      step(removed, false, list)
+      step(added, true, list)
+    }
+    for (const list of remove) {
+      step(added, false, list)
+      // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
+      step(removed, true, list)
+    }
+    return steps
+  }
+  return { added, removed, apply }
+}
+
+/**
+ * Creates the lists of a connection, which take part in its transactions: the table `lists`, which is filled in bulk. An
+ * ordinary index on the owner would have to write a page at a random place for every row.
+ *
+ * New and removed entries are held in memory, and thousands of them are moved to the table at once, in its order: a list
+ * has the entries of the table without the removed ones, and the new ones. Each transaction that changes lists also inserts
+ * one row into `list_changes`, from which a process takes the changes that are not in the table: after its start, or after
+ * another process has committed.
+ *
+ * @param write runs a body in a write transaction; undefined if the database is open for reading only
+ */
+export function createLists(
+  connection: SqliteConnection,
+  write: (<T>(body: () => Promise<T>) => Promise<T>) | undefined,
+  { onBroken }: Pick<World, 'onBroken'>,
+  { recentMax, sliceRows } = listLimitsDefault,
+) {
+  // Prepared at the first use: a host command may open a database that has not been migrated.
+  const statements = lazy(() => ({
+    pages: createListPages(connection),
+    insert: connection.prepare('insert or ignore into lists (owner, list, key) values (?, ?, ?)'),
+    remove: connection.prepare('delete from lists where owner = ? and list = ? and key = ?'),
+    changesAfter: connection.prepare('select seq, changes from list_changes where seq > ? order by seq'),
+    insertChanges: connection.prepare('insert into list_changes (changes) values (?)'),
+    // The last row stays, so that its number is not used again.
+    deleteChanges: connection.prepare('delete from list_changes where seq < ?'),
+  }))
+  const { added, removed, apply } = createRecentChanges()
+  /** The last row of `list_changes` whose changes are in memory or in the table. */
+  let lastSeq = 0
+  /** Changes of the open transaction, and what they changed in memory. */
+  let entries: Entry[] = []
+  let applied: Step[] = []
+  let ownSeq = 0
+
+  /** Takes the changes of committed transactions that are not in memory yet: all at first, then those of other processes. */
+  function catchUp() {
+    const { changesAfter } = statements()
+    let rows = changesAfter.values(lastSeq)
+    if (rows.length === 0) return
+    if (lastSeq > 0 && rows[0]?.[0] !== lastSeq + 1) {
+      // The server moved changes that this process has not seen, so its memory may contradict the table.
+      added.clear()
+      removed.clear()
+      rows = changesAfter.values(0)
+    }
+    for (const [seq, changes] of rows) {
+      // `beforeCommit` is the only writer.
+      for (const entry of JSON.parse(String(changes)) as Entry[]) apply(entry)
+      lastSeq = Number(seq)
+    }
+  }
+
+  /** Undoes the changes of the open transaction, the last one first. */
+  function undo() {
+    for (const { lists, isAdded, owner, list, key } of applied.toReversed()) {
+      if (isAdded) lists.remove(owner, list, key)
+      else lists.add(owner, list, key)
+    }
+    entries = []
+    applied = []
+  }
+
+  /** Writes the first changes of some lists to the table. @returns them, and how many lists have no more */
+  function moveSlice(lists: ReadonlyArray<[ListOwner, number]>) {
+    // Another process may have changed some.
+    catchUp()
+    const { insert, remove } = statements()
+    const moved: Step[] = []
+    let done = 0
+    for (const [owner, list] of lists) {
+      for (const [from, statement] of [
+        [removed, remove],
+        [added, insert],
+      ] as const)
+        for (const key of from.page(owner, list, { after: -1 }, sliceRows - moved.length)) {
+          statement.run(owner, list, key)
+          moved.push({ lists: from, isAdded: false, owner, list, key })
+        }
+      if (moved.length >= sliceRows) break
+      done++
+    }
+    return { moved, done }
+  }
+
+  const move = createBackgroundWork(async (isClosed) => {
+    if (!write) return
+    let until = 0
+    let lists: Array<[ListOwner, number]> = []
+    await write(async () => {
+      catchUp()
+      until = lastSeq
+      lists = inStoredOrder([...added.all(), ...removed.all()])
+    })
+    while (lists.length > 0 && !isClosed()) {
+      const { moved, done } = await write(async () => moveSlice(lists))
+      for (const { lists: from, owner, list, key } of moved) from.remove(owner, list, key)
+      lists = lists.slice(done)
+    }
+    if (lists.length > 0) return
+    await write(async () => {
+      checkLeft(until)
+      statements().deleteChanges.run(until)
+    })
+  })
+
+  /** Checks that a start would find the changes that are left in memory: in those that are kept. */
+  function checkLeft(until: number) {
+    catchUp()
+    const kept = createRecentChanges()
+    for (const [, changes] of statements().changesAfter.values(until - 1))
+      for (const entry of JSON.parse(String(changes)) as Entry[]) kept.apply(entry)
+    const check = (left: RecentLists, found: RecentLists, verb: string) => {
+      for (const [owner, list] of left.all())
+        for (const key of left.page(owner, list, {}, Infinity))
+          if (found.add(owner, list, key))
+            onBroken(
+              'lists_follow_changes',
+              `list ${list} of ${owner} has ${key}, which no change after ${until} ${verb}`,
+            )
+    }
+    check(added, kept.added, 'adds')
+    check(removed, kept.removed, 'removes')
+  }
+
+  /** Reads a page of the table up to `end`, without what is removed. */
+  function storedPage(sources: ListSources, range: ListRange, limit: number, end?: ListKey): ListKey[] {
+    for (let count = limit; ; count *= 4) {
+      const rows = statements().pages(sources, range, count, end)
+      const kept = rows.filter(({ owner, list, key }) => !removed.has(owner, list, key))
+      // A page of removed entries alone: all requests that were pending are verified.
+      if (kept.length >= limit || rows.length < count) return kept.slice(0, limit).map(({ key }) => key)
+    }
+  }
+
+  const lists: Lists = {
+    change(change, owner, key) {
+      // Before the first change: what others have committed comes before it.
+      if (entries.length === 0) catchUp()
+      const entry: Entry = [owner, key, change.add, change.remove]
+      entries.push(entry)
+      applied.push(...apply(entry))
+    },
+    page(sources, range, limit) {
+      catchUp()
+      const pages = sources.owners.flatMap((owner) =>
+        sources.lists.map((list) => added.page(owner, list, range, limit)),
+      )
+      const recent = mergePages(pages, range, limit)
+      // A page of recent entries is full most often; then only what the table has before its last one counts.
+      const end = recent.length === limit ? recent.at(-1) : undefined
+      return mergePages([storedPage(sources, range, limit, end), recent], range, limit)
+    },
+  }
+
+  const participant: TransactionParticipant = {
+    countPending: () => entries.length,
+    beforeCommit() {
+      if (entries.length === 0) return
+      ownSeq = Number(statements().insertChanges.run(JSON.stringify(entries)).lastInsertRowid)
+      if (ownSeq !== lastSeq + 1)
+        onBroken('lists_follow_changes', `row ${ownSeq} follows row ${lastSeq} of the memory`)
+    },
+    onCommit() {
+      if (entries.length === 0) return
+      entries = []
+      applied = []
+      lastSeq = ownSeq
+      if (added.size() + removed.size() >= recentMax) move.start()
+    },
+    onRollback: undo,
+  }
+
+  return { lists, participant, close: move.close }
+}

@@ -1,0 +1,300 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import type { Awaitable } from '../../domain/model/awaitable.ts'
+import type { CallGroup, QueryExecutor } from '../engine/database.ts'
+import { systemWorld, type World } from '../../world/system.ts'
+import { createCommitFlusher } from './commit-flusher.ts'
+import type { DiskSync } from './disk-sync.ts'
+import { watchForeignCommits } from './foreign-commits.ts'
+import { canRunAgain, isAlone, takeTogether } from '../engine/repeated-calls.ts'
+import type { TransactionParticipant } from './transaction-participant.ts'
+import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from '../engine/errors.ts'
+
+const batchMax = 256
+const waitingMax = 10_000
+const busyTimeoutMs = 3_000
+
+/**
+ * How the jobs of a batch ran:
+ * - `done`: each has its outcome, and the transaction can commit.
+ * - `split`: one failed and left something behind; each must run again in a transaction of its own.
+ * - `failed`: the error ended the whole transaction, including the other jobs' writes.
+ */
+type BatchResult = { kind: 'done' } | { kind: 'split' | 'failed'; error: unknown }
+
+type Job = {
+  body: (tx: QueryExecutor) => Awaitable<unknown>
+  /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
+  group: CallGroup | undefined
+  /** Set for a job that runs in a transaction of its own: the error of the one that it was in. */
+  failure: unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+  queuedAt: number
+  outcome: { value: unknown } | { error: unknown } | undefined
+  /** Called once the job is on disk. */
+  onFlushed: (() => void) | undefined
+}
+
+export type WriteQueueHooks = {
+  world?: World
+  /** In the order in which they are called. */
+  participants?: readonly TransactionParticipant[]
+  /** Called right after each commit that changed rows, when readers see the changes. */
+  onChanged?(): void
+  /** Called once when a commit fails and its outcome is unknown; the process must exit. */
+  onDiskFault(error: unknown): void
+  /** Brings commits to disk. Without it, each COMMIT must do so itself. */
+  disk?: DiskSync
+  /**
+   * Called at the beginning of a batch, inside its transaction, if another connection has committed since the last one,
+   * and in the first batch. A throw rejects the batch and all later writes, as a disk fault does.
+   */
+  onForeignCommit?(connection: SqliteConnection): void
+}
+
+/**
+ * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
+ * resolves before the commit is on disk. The next batch gathers while the commit goes to the disk, so no delay is
+ * added, and the requests of its callers are read in the meantime.
+ *
+ * Calls of a group write nothing themselves: what all of them changed is written once, in the order of keys, which
+ * touches fewer pages.
+ *
+ * By convention bodies validate before they write, and calls write nothing, so rollbacks are rare: if the changes of the
+ * calls cannot be written, or a body fails after it wrote, the batch is rolled back and each of its jobs runs again in a
+ * transaction of its own. A savepoint for each would make SQLite copy every page that it changes.
+ *
+ * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
+ * Writes that have waited for three seconds are rejected with UNAVAILABLE.
+ */
+export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor, hooks: WriteQueueHooks) {
+  const { world = systemWorld, participants = [], onDiskFault, disk } = hooks
+  const begin = connection.prepare('BEGIN IMMEDIATE')
+  const commit = connection.prepare('COMMIT')
+  const rollback = connection.prepare('ROLLBACK')
+  const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
+  const countChangedRows = () => changes.get()?.count ?? 0
+  /** Counts the changes of the transaction, also those that are in memory until it commits. */
+  const countChanges = () =>
+    participants.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), countChangedRows())
+  const flusher = createCommitFlusher<Job>(disk, {
+    settle(jobs) {
+      for (const job of jobs) {
+        if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
+        else job.reject(toCallerError(job.outcome?.error))
+        job.onFlushed?.()
+      }
+    },
+    fail(jobs, error) {
+      for (const job of jobs) job.reject(toCallerError(error))
+      failPermanently(error)
+    },
+  })
+  const foreignCommits = watchForeignCommits(connection, participants, hooks.onForeignCommit)
+
+  let waiting: Job[] = []
+  /** Whether a batch is scheduled or running. */
+  let isActive = false
+  let idleWaiters: Array<() => void> = []
+  let isPoisoned = false
+
+  const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue(body, undefined)
+
+  /** See `Database.group`. */
+  function group<C>(calls: CallGroup<C>) {
+    // Calls of all types are run by the same code; a call's R resolves its own promise only.
+    return <R>(call: C) => enqueue((tx) => calls.decide(tx, call) as R, calls as CallGroup)
+  }
+
+  function enqueue<T>(body: (tx: QueryExecutor) => Awaitable<T>, group: CallGroup | undefined): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    if (isPoisoned || waiting.length >= waitingMax) {
+      reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
+      return promise
+    }
+    // Jobs of all types are run by the same code; a body's T resolves this job's promise only.
+    waiting.push({
+      body,
+      group,
+      failure: undefined,
+      resolve: resolve as (value: unknown) => void,
+      reject,
+      queuedAt: world.monotonic(),
+      outcome: undefined,
+      onFlushed: undefined,
+    })
+    schedule()
+    return promise
+  }
+
+  function schedule() {
+    if (isActive) return
+    isActive = true
+    world.timers.setImmediate(runNextBatch)
+  }
+
+  async function runNextBatch() {
+    if (flusher.isFull()) await flusher.wait()
+    if (!beginBatch()) return
+    const batch = takeTogether(waiting, batchMax)
+    // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
+    // fails, so that tests find it.
+    let hasTurnEnded = false
+    const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
+    const changedRowsBefore = countChangedRows()
+    const result = await runBatch(batch)
+    world.timers.clearImmediate(turnTimer)
+    switch (result.kind) {
+      case 'split':
+        for (const job of batch) job.failure = result.error ?? new Error('a job failed')
+        requeue(batch)
+        break
+      case 'failed':
+        failBatch(batch, result.error)
+        break
+      case 'done':
+        if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
+        else await commitBatch(batch, changedRowsBefore)
+    }
+    isActive = false
+    if (waiting.length > 0) schedule()
+    else notifyIdle()
+  }
+
+  function notifyIdle() {
+    for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
+  }
+
+  /** Begins the transaction of a batch. @returns false if it cannot begin now; a retry is scheduled if jobs wait */
+  function beginBatch(): boolean {
+    try {
+      begin.run()
+      foreignCommits.noteInTransaction()
+      return true
+    } catch (error) {
+      if (isBusy(error)) {
+        const oldestQueuedAt = world.monotonic() - busyTimeoutMs
+        const expired = waiting.filter((job) => job.queuedAt < oldestQueuedAt)
+        waiting = waiting.filter((job) => job.queuedAt >= oldestQueuedAt)
+        for (const job of expired) job.reject(toCallerError(error))
+      } else {
+        if (connection.inTransaction) rollback.run()
+        for (const job of waiting.splice(0)) job.reject(toCallerError(error))
+        if (isDiskFault(error) || error instanceof ForeignCommitError) failPermanently(error)
+      }
+      if (waiting.length > 0) world.timers.setTimeout(runNextBatch, 3 + world.randomNumber() * 7)
+      else {
+        isActive = false
+        notifyIdle()
+      }
+      return false
+    }
+  }
+
+  /**
+   * Runs the jobs in the open transaction: the bodies, one after the other; then the calls, each on what those before it
+   * decided; then writes what the calls changed. Keeps each one's outcome.
+   */
+  async function runBatch(batch: Job[]): Promise<BatchResult> {
+    /** A full disk or a failed read ends the whole transaction. */
+    const undoAll = (error: unknown): BatchResult => ({
+      kind: connection.inTransaction && canRunAgain(batch, error) ? 'split' : 'failed',
+      error,
+    })
+    for (const job of batch) {
+      if (job.group) continue
+      const changesBefore = countChanges()
+      try {
+        job.outcome = { value: await job.body(tx) }
+      } catch (error) {
+        if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)
+        job.outcome = { error }
+      }
+    }
+    const groups = new Set<CallGroup>()
+    for (const job of batch) {
+      if (!job.group) continue
+      groups.add(job.group)
+      if (isAlone(job)) job.group.prepareAlone(tx, job.failure)
+      try {
+        job.outcome = { value: job.body(tx) }
+      } catch (error) {
+        if (!connection.inTransaction) return { kind: 'failed', error }
+        if (canRunAgain([job], error)) return { kind: 'split', error }
+        job.outcome = { error }
+      }
+    }
+    try {
+      for (const group of groups) await group.write(tx)
+    } catch (error) {
+      return undoAll(error)
+    }
+    return { kind: 'done' }
+  }
+
+  /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
+  function requeue(batch: Job[]) {
+    rollBackBatch(batch)
+    waiting.unshift(...batch)
+  }
+
+  function rollBackBatch(batch: Job[]) {
+    if (connection.inTransaction) rollback.run()
+    for (const participant of participants) participant.onRollback?.()
+    endCalls(batch, false)
+  }
+
+  function endCalls(batch: Job[], isCommitted: boolean) {
+    const lastCalls = new Map(batch.map((job) => [job.group, job]))
+    for (const [group, job] of lastCalls) job.onFlushed = group?.end(tx, isCommitted)
+  }
+
+  async function commitBatch(batch: Job[], changedRowsBefore: number) {
+    let hasChanged: boolean
+    try {
+      for (const participant of participants) participant.beforeCommit?.()
+      hasChanged = countChangedRows() !== changedRowsBefore
+      commit.run()
+    } catch (error) {
+      failBatch(batch, error)
+      return
+    }
+    // Readers see the changes now, so memory must have them too.
+    for (const participant of participants) participant.onCommit?.()
+    endCalls(batch, true)
+    flusher.add(batch, hasChanged)
+    if (!hasChanged) return
+    hooks.onChanged?.()
+    if (!disk?.isCheckpointDue(batch.length)) return
+    await flusher.wait()
+    if (!isPoisoned) await disk.makeCheckpoint()
+  }
+
+  function failBatch(batch: Job[], error: unknown) {
+    rollBackBatch(batch)
+    const callerError = toCallerError(error)
+    for (const job of batch) job.reject(callerError)
+    if (isDiskFault(error)) failPermanently(error)
+  }
+
+  /** Rejects all further writes: a later commit could succeed although earlier data never reached the disk. */
+  function failPermanently(error: unknown) {
+    isPoisoned = true
+    for (const job of waiting.splice(0)) job.reject(toCallerError(error))
+    onDiskFault(error)
+  }
+
+  /** Resolves when the queue is empty and all commits are on disk. */
+  async function drain(): Promise<void> {
+    if (isActive || waiting.length > 0) await new Promise<void>((resolve) => idleWaiters.push(resolve))
+    await flusher.wait()
+  }
+
+  return {
+    write,
+    group,
+    drain,
+    whenDurable: flusher.whenDurable,
+    noticeForeignCommits: foreignCommits.notice,
+  }
+}

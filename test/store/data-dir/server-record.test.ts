@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { dataFiles } from '../../../src/store/data-dir/data-dir.ts'
+import {
+  lockDataDir,
+  readServerRecord,
+  removeServerRecord,
+  writeServerRecord,
+} from '../../../src/store/data-dir/server-record.ts'
+
+let dataDir: string
+beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'otpd-record-'))))
+afterEach(() => rmSync(dataDir, { recursive: true }))
+
+test('a record is read while its server holds the lock, and only its owner may', () => {
+  const lock = lockDataDir(dataDir)
+  writeServerRecord(dataDir, { pid: 1 })
+  expect(readServerRecord(dataDir)).toEqual({ pid: 1 })
+  expect(statSync(dataFiles(dataDir).serverRecord).mode & 0o777).toBe(0o600)
+  removeServerRecord(dataDir)
+  expect(readServerRecord(dataDir)).toBeUndefined()
+  lock?.release()
+})
+
+test('the record of a server that was killed is not read, and its successor removes it', () => {
+  writeServerRecord(dataDir, { pid: 1 })
+  expect(readServerRecord(dataDir)).toBeUndefined()
+  const lock = lockDataDir(dataDir)
+  expect(existsSync(dataFiles(dataDir).serverRecord)).toBe(false)
+  expect(readServerRecord(dataDir)).toBeUndefined()
+  lock?.release()
+})
+
+test('a file that is no record is none', () => {
+  const lock = lockDataDir(dataDir)
+  writeFileSync(dataFiles(dataDir).serverRecord, '{')
+  expect(readServerRecord(dataDir)).toBeUndefined()
+  lock?.release()
+})

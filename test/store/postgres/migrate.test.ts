@@ -1,0 +1,138 @@
+import { expect, test } from 'bun:test'
+import {
+  migratePostgres,
+  pendingPostgresMigrations,
+  readPostgresMigrations,
+  readPostgresSchema,
+} from '../../../src/store/postgres/migrate.ts'
+import { migrationScope } from '../../../src/store/postgres/migration-scope.ts'
+import { postgresMigrations, type Migration } from '../../../src/store/engine/migration-files.ts'
+import { MigrationError } from '../../../src/store/engine/migrations.ts'
+import { createEmptyPostgres, describeEachPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
+
+/** A migration that comes after the first `count` real ones. */
+const later = (sql: string, count = postgresMigrations.length, name = 'test'): Migration => ({
+  name: `${String(count + 1).padStart(4, '0')}_${name}`,
+  sql,
+})
+
+const expand = later('-- expand\nalter table projects add column color text;\n', undefined, 'expand')
+const contract = later(
+  `-- contract ${expand.name.slice(0, 4)}\nalter table projects drop column description;\n`,
+  postgresMigrations.length + 1,
+  'contract',
+)
+
+test('every migration from 0019 on declares how it gets along with older nodes', () => {
+  for (const { name, sql } of postgresMigrations.slice(18))
+    expect([name, /^-- (expand( concurrently)?|contract \d{4})\n/.test(sql)]).toEqual([name, true])
+  expect(migrationScope({ name: '0042_x', sql: 'select 1;' }).nodesFrom).toBe(42)
+  expect(migrationScope(contract).nodesFrom).toBe(postgresMigrations.length + 1)
+})
+
+describeEachPostgres('migrating', (open, kind) => {
+  test('creates the schema, and finds nothing to do the second time', async () => {
+    const { client } = await open()
+    expect(await readPostgresMigrations(client)).toEqual([])
+    const first = await migratePostgres(client, { migrate: false })
+    expect(first).toEqual({ isNew: true, migrated: postgresMigrations.map(({ name }) => name) })
+    expect(await migratePostgres(client, { migrate: false })).toEqual({ isNew: false, migrated: [] })
+    expect(await readPostgresMigrations(client)).toHaveLength(postgresMigrations.length)
+  })
+
+  test('refuses a changed migration, an older schema without leave, and tables of another program', async () => {
+    const { client } = await open()
+    await migratePostgres(client, { migrate: true })
+    const changed = postgresMigrations.with(0, { name: '0001_initial', sql: 'select 1' })
+    expect(migratePostgres(client, { migrate: true, available: changed })).rejects.toThrow('different build')
+    const newer = [...postgresMigrations, expand]
+    expect(migratePostgres(client, { migrate: false, available: newer })).rejects.toThrow(
+      'older than this otpd',
+    )
+    const other = await open()
+    await other.client.query('create table songs (title text)')
+    expect(migratePostgres(other.client, { migrate: true })).rejects.toThrow('not created by otpd')
+  })
+
+  test('rolls back everything if a statement fails, and names no value', async () => {
+    const { client } = await open()
+    const broken = [...postgresMigrations, later("-- expand\ninsert into meta values ('secret', null);\n")]
+    const failure: unknown = await migratePostgres(client, { migrate: true, available: broken }).catch(
+      (error: unknown) => error,
+    )
+    expect(failure).toBeInstanceOf(MigrationError)
+    expect(String(failure)).not.toContain('secret')
+    expect(await readPostgresMigrations(client)).toEqual([])
+    await migratePostgres(client, { migrate: true })
+  })
+
+  test('a node serves a newer schema until that drops what the node uses', async () => {
+    const { client } = await open()
+    await migratePostgres(client, { migrate: true })
+    await migratePostgres(client, { migrate: true, available: [...postgresMigrations, expand] })
+    expect(pendingPostgresMigrations(await readPostgresSchema(client))).toEqual([])
+    expect(await migratePostgres(client, { migrate: true })).toEqual({ isNew: false, migrated: [] })
+
+    const all = [...postgresMigrations, expand, contract]
+    let nodesFrom: number | undefined
+    await migratePostgres(client, {
+      migrate: true,
+      available: all,
+      drainMs: 1,
+      // Older nodes learn of it before it is applied.
+      onDrain: () => void readPostgresSchema(client).then((schema) => (nodesFrom = schema.nodesFrom)),
+    })
+    expect(nodesFrom).toBe(all.length - 1)
+    const schema = await readPostgresSchema(client)
+    expect(schema.applied).toHaveLength(all.length)
+    expect(() => pendingPostgresMigrations(schema)).toThrow('newer than this otpd')
+    expect(pendingPostgresMigrations(schema, all.slice(0, -1))).toEqual([])
+  })
+
+  test.skipIf(kind === 'PGlite')(
+    'builds an index while nodes write, also after an interruption',
+    async () => {
+      const { client, connect } = await open()
+      await migratePostgres(client, { migrate: true })
+      const sql = '-- expand concurrently\ncreate index concurrently projects_by_name on projects (name);\n'
+      const available = [...postgresMigrations, later(sql)]
+      expect(migratePostgres(client, { migrate: true, available })).rejects.toThrow('builds an index')
+      await client.query('create index projects_by_name on projects (id)')
+      await migratePostgres(client, { migrate: true, available, ...(connect && { connect }) })
+      const { rows } = await client.query<{ indexdef: string }>(
+        `select indexdef from pg_indexes where indexname = 'projects_by_name'`,
+      )
+      expect(rows[0]?.indexdef).toEndWith('(name)')
+      expect(await readPostgresMigrations(client)).toHaveLength(available.length)
+    },
+  )
+})
+
+test.skipIf(!testPostgresUrl)('of nodes that start at the same time, one migrates', async () => {
+  const database = await createEmptyPostgres(testPostgresUrl ?? '')
+  const clients = await Promise.all(Array.from({ length: 8 }, () => database.connect?.()))
+  const results = await Promise.all(
+    clients.map((client) => client && migratePostgres(client, { migrate: true })),
+  )
+  expect(results.filter((result) => result && result.migrated.length > 0)).toHaveLength(1)
+  await Promise.all(clients.map((client) => client?.end()))
+  await database.dispose()
+})
+
+test.skipIf(!testPostgresUrl)(
+  'waits for a lock at most 5 s, and tries again',
+  async () => {
+    const database = await createEmptyPostgres(testPostgresUrl ?? '')
+    await migratePostgres(database.client, { migrate: true })
+    const holder = await database.connect?.()
+    await holder?.query('begin')
+    await holder?.query('lock table projects in access share mode')
+    setTimeout(() => void holder?.query('commit'), 5500)
+    const before = performance.now()
+    await migratePostgres(database.client, { migrate: true, available: [...postgresMigrations, expand] })
+    expect(performance.now() - before).toBeGreaterThan(5400)
+    await holder?.end()
+    await database.dispose()
+  },
+  60_000,
+)
