@@ -27,7 +27,7 @@ const providerFailureClasses: ReadonlySet<string> = new Set([
  *   open --> half-open: backoff elapsed
  *   half-open --> closed: probe succeeds
  *   half-open --> open: probe fails
- *   open --> closed: an earlier send succeeds late
+ *   open --> closed: an earlier send succeeds late, unless the provider asked for the pause
  * ```
  */
 export type CircuitState = 'closed' | 'open' | 'half-open'
@@ -86,21 +86,26 @@ export function createCircuitBreaker(): CircuitBreaker {
     recordOutcome(outcome, now) {
       isProbing = false
       const failure = outcome.kind === 'accepted' ? undefined : outcome.failure
+      const isOpen = stateAt(now) === 'open'
       if (failure?.class === 'throttled' && failure.at !== 'number') {
         const pauseMs = (failure.retryAfterSeconds ?? 0) * 1000 || throttlePauseMs
-        openCircuit = { openUntilMs: now + Math.min(backoffMaxMs, pauseMs), failure }
+        const openUntilMs = now + Math.min(backoffMaxMs, pauseMs)
+        // An earlier send that ends late must not shorten a longer pause.
+        if (isOpen && openCircuit && openCircuit.openUntilMs >= openUntilMs) return undefined
+        openCircuit = { openUntilMs, failure }
         return 'open'
       }
       if (!failure || !providerFailureClasses.has(failure.class)) {
-        const transition = openCircuit ? ('closed' as const) : undefined
         consecutiveFailures = 0
         backoffMs = backoffMinMs
+        // A pause that the provider asked for does not end because it took a message before.
+        if (!openCircuit || (isOpen && openCircuit.failure.class === 'throttled')) return undefined
         openCircuit = undefined
-        return transition
+        return 'closed'
       }
       if (++consecutiveFailures < consecutiveFailuresMax) return undefined
       // Sends that were in flight when the circuit opened must not extend the backoff.
-      if (stateAt(now) === 'open') return undefined
+      if (isOpen) return undefined
       openCircuit = { openUntilMs: now + backoffMs, failure }
       backoffMs = Math.min(backoffMaxMs, backoffMs * 2)
       return 'open'

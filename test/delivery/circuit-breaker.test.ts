@@ -83,4 +83,17 @@ describe('a circuit breaker', () => {
     breaker.recordOutcome(refused(createFailure('throttled', null)), 400_000)
     expect(breaker.openState(400_000)?.openUntilMs).toBe(401_000)
   })
+
+  test('keeps the longest pause that a provider asks for, whatever earlier sends say later', () => {
+    const breaker = createCircuitBreaker()
+    const throttled = (seconds?: number) =>
+      refused(createFailure('throttled', null, seconds === undefined ? {} : { retryAfterSeconds: seconds }))
+    expect(breaker.recordOutcome(throttled(60), 0)).toBe('open')
+    for (const late of [throttled(), throttled(10), accepted('m1'), refused(createFailure('unknown', null))])
+      expect(breaker.recordOutcome(late, 1_000)).toBeUndefined()
+    expect(breaker.openState(1_000)?.openUntilMs).toBe(60_000)
+    expect(breaker.recordOutcome(throttled(120), 2_000)).toBe('open')
+    expect(breaker.openState(2_000)?.openUntilMs).toBe(122_000)
+    expect(breaker.recordOutcome(accepted('m2'), 122_000)).toBe('closed')
+  })
 })
