@@ -10,7 +10,7 @@ import { useCostCurrency } from '../domain/log/cost-currency.ts'
 import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
 import { createRouteLearning } from '../domain/routing/learning.ts'
 import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
-import { createDeliveryReceipts } from '../domain/otp/delivery-receipts.ts'
+import { createDeliveryReceipts, earlyReceiptLifetimeMs } from '../domain/otp/delivery-receipts.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
@@ -19,6 +19,7 @@ import type { Keys } from '../domain/model/keys.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { ReceiveCallback } from '../http/routes/callbacks.ts'
 import { isLoopback } from '../shared/loopback.ts'
@@ -195,6 +196,10 @@ export function createMessaging(needs: MessagingNeeds) {
     delivery,
     attempts,
     applyEarlyToRelayed: receipts.applyEarlyToRelayed,
+    async expireEarlyReceipts({ batchSize, yieldToRequests }: PurgeThrottle): Promise<void> {
+      while (await receipts.expireEarly(earlyReceiptLifetimeMs, batchSize))
+        if (!(await yieldToRequests())) return
+    },
     receiveCallback,
     sendDue: worker.sendDue,
     reportDue: outcomes.reportDue,
@@ -218,6 +223,8 @@ export function createMessaging(needs: MessagingNeeds) {
       await store.write((tx) => tx.providerCircuits.clear(node.name))
       await learning.start()
       await configure(settings)
+      // No other process has a message under way, so that a receipt without a message waits for none.
+      if (node.isSole) while (await receipts.expireEarly(0, expiredBatch));
       await worker.start()
       sharingTimer.start()
       outcomes.start()
@@ -243,6 +250,9 @@ export function createMessaging(needs: MessagingNeeds) {
 
 /** How soon counts of verified codes are stored, and how often nodes exchange them. */
 const sharingMs = 3_000
+
+/** Early receipts that one transaction deletes at the start. */
+const expiredBatch = 100
 
 /** The server itself, in the audit trail of the installation. */
 const operator = { developerId: null, actorId: null, origin: serverOrigin }

@@ -121,7 +121,10 @@ export async function startWorkers(needs: {
     ),
     startPeriodicTask(clockCheckMs, world, log, async () => checkClockStep()),
     startPeriodicTask(purgeIntervalMs, world, log, (isStopping) =>
-      leadership.run(() => retention.purge(createThrottle(isStopping))),
+      leadership.run(async () => {
+        await retention.purge(createThrottle(isStopping))
+        await messaging.expireEarlyReceipts(createThrottle(isStopping))
+      }),
     ),
   )
 }

@@ -1,9 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, lte, sql, type InferSelectModel } from 'drizzle-orm'
 import type { Receipt } from '../domain/model/delivery.ts'
 import type { EarlyReceiptKey, EarlyReceiptStore } from '../domain/store/early-receipts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { onTable } from './engine/on-table.ts'
+import type { Tables } from './engine/tables.ts'
+
+type Row = InferSelectModel<Tables['earlyReceipts']>
 
 /** Stores receipts until their message is known. */
 export function createEarlyReceiptStore(database: Database, executor: QueryExecutor): EarlyReceiptStore {
@@ -52,16 +54,7 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
 
     async find(key, since) {
       const [row] = await find({ ...toKey(key), since })
-      if (!row) return undefined
-      const { messageId, requestId, status, failure, charge } = row
-      return {
-        messageId: messageId === '' ? null : messageId,
-        requestId: requestId === '' ? null : requestId,
-        status,
-        // `put` is the only writer.
-        failure: failure === null ? null : (JSON.parse(failure) as Receipt['failure']),
-        ...(charge !== null && { charge }),
-      }
+      return row && toReceipt(row)
     },
 
     delete(provider, receipt) {
@@ -70,7 +63,23 @@ export function createEarlyReceiptStore(database: Database, executor: QueryExecu
       return rows.delete(and(eq(receipts.provider, provider), isSame))
     },
 
-    deleteOldest: (until, batchSize) =>
-      deleteOldestByTime(executor, receipts, receipts.receivedAt, until, batchSize),
+    async listOldest(until, limit) {
+      const oldest = await executor
+        .select()
+        .from(receipts)
+        .where(lte(receipts.receivedAt, until))
+        .orderBy(asc(receipts.receivedAt))
+        .limit(limit)
+      return oldest.map((row) => ({ provider: row.provider, receipt: toReceipt(row) }))
+    },
   }
 }
+
+const toReceipt = ({ messageId, requestId, status, failure, charge }: Row): Receipt => ({
+  messageId: messageId === '' ? null : messageId,
+  requestId: requestId === '' ? null : requestId,
+  status,
+  // `put` is the only writer.
+  failure: failure === null ? null : (JSON.parse(failure) as Receipt['failure']),
+  ...(charge !== null && { charge }),
+})

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Database } from '../../src/store/engine/database.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
-import { createPurger } from '../helpers/retention.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { buildReceipt, createTwilioSettings, startGateway, type Gateway, type SmsMessage } from './gateway.ts'
 
@@ -94,13 +93,25 @@ describe.skipIf(url === '')('a delivery receipt that reaches another node than t
     expect(await countKept()).toBe(0)
   }, 120_000)
 
+  test('is applied with its price if the sender ended before it looked for it', async () => {
+    gateway.setHandler((call) => gateway.createdResponse(gateway.acceptMessage(call)))
+    const requestId = await send()
+    const messageId = gateway.messages.at(-1)?.messageId ?? ''
+    const receipt = { messageId, requestId, status: 'delivered', failure: null } as const
+    await other.store.write((tx) => tx.earlyReceipts.put('main', receipt, other.clock.now()))
+    other.clock.advance(60_000)
+    await other.services.messaging.expireEarlyReceipts({ batchSize: 1, yieldToRequests: async () => true })
+    expect([await deliveryStatus(requestId), await countKept()]).toEqual(['delivered', 0])
+  })
+
   test('for an unknown message is forgotten after a minute', async () => {
     const message = { to: '', code: '', messageId: 'SMunknown', callbackUrl: '' }
     gateway.setHandler((call) => gateway.createdResponse(gateway.acceptMessage(call)))
     await send()
     await postReceipt({ ...message, callbackUrl: gateway.messages.at(-1)?.callbackUrl ?? '' }, 'delivered')
     expect(await countKept()).toBe(1)
-    const purge = createPurger(other)
+    const purge = () =>
+      other.services.messaging.expireEarlyReceipts({ batchSize: 3, yieldToRequests: async () => true })
     other.clock.advance(59_999)
     await purge()
     expect(await countKept()).toBe(1)

@@ -135,6 +135,19 @@ describe('a receipt', () => {
     await opened.dispose()
   })
 
+  test('that arrives early is applied at the next start if the server was killed before', async () => {
+    const opened = await openTestSqlite()
+    await startOn(opened.database, 'sms')
+    const requestId = await send()
+    const messageId = main.messages[0]?.messageId ?? ''
+    const receipt = { messageId, requestId, status: 'delivered', failure: null } as const
+    await service.store.write((tx) => tx.earlyReceipts.put('main', receipt, service.clock.now()))
+    await service.dispose()
+    await startOn(opened.database, 'sms')
+    expect((await service.store.read.otpRequests.find(requestId))?.deliveryStatus).toBe('delivered')
+    await opened.dispose()
+  })
+
   test('resolves a message that got no response', async () => {
     await start('sms')
     main.setHandler((call) => {

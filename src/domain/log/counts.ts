@@ -58,9 +58,13 @@ export const blockedChanges = (
     .filter(({ error }) => error === 'blocked_by_carrier')
     .map(({ channel, provider }) => breakdownChange({ ...message, channel, provider }, { blocked: 1 }, now))
 
-/** Replaces what was counted for a message, now that its provider has named the price. */
-export function chargeCounts(before: MessageCost, chargedPrice: number): CostCounts {
-  const { cost = 0, estimatedCost = 0, unpriced = 0 } = costCounts(before)
+/**
+ * Replaces what was counted for a message, now that its provider has named the price.
+ *
+ * @param before undefined if nothing was counted
+ */
+export function chargeCounts(before: MessageCost | undefined, chargedPrice: number): CostCounts {
+  const { cost = 0, estimatedCost = 0, unpriced = 0 } = before ? costCounts(before) : {}
   return { cost: chargedPrice - cost, estimatedCost: -estimatedCost, unpriced: -unpriced }
 }
 

@@ -89,30 +89,33 @@ function parseCost(text: string): MessageCost {
 
 const parsePriceField = (text: string): Price | null => (text === '' ? null : Number(text))
 
-/**
- * Sets the price that a provider names for one of its messages in the line of the attempt that it accepted.
- *
- * @returns the history, and when that attempt ended; undefined if there is no such line
- */
-export function withCharge(
+/** A try in the history of its request. */
+export type FoundTry = { line: number; attempt: DeliveryTry }
+
+/** Finds the last try at which a provider took, or may have taken, a message with this id; null: one without an id. */
+export function findTry(
   { history, createdAt }: Pick<OtpRequest, 'history' | 'createdAt'>,
   message: { provider: string; messageId: string | null },
-  chargedPrice: Price,
-): { history: string; sentAt: number } | undefined {
+): FoundTry | undefined {
   const lines = history.split('\n')
-  const findLine = (messageId: string | null) =>
-    lines.findLastIndex((line) => {
-      const one = line.startsWith(tryCode) ? parseTry(line, createdAt) : undefined
-      return one?.provider === message.provider && one.outcome !== 'refused' && one.messageId === messageId
-    })
-  // The id is not in the line if the provider's response was lost.
-  const index = [findLine(message.messageId), findLine(null)].find((found) => found >= 0)
-  const attempt = index === undefined ? undefined : parseTry(lines[index] ?? '', createdAt)
-  if (index === undefined || !attempt) return undefined
-  const cost = { estimatedPrice: null, ...attempt.cost, chargedPrice }
-  const line = formatTry({ createdAt }, { ...attempt, cost }).trimEnd()
-  return { history: lines.with(index, line).join('\n'), sentAt: attempt.at + attempt.latencyMs }
+  for (let line = lines.length - 1; line >= 0; line--) {
+    const text = lines[line] ?? ''
+    const attempt = text.startsWith(tryCode) ? parseTry(text, createdAt) : undefined
+    if (!attempt || attempt.outcome === 'refused') continue
+    if (attempt.provider === message.provider && attempt.messageId === message.messageId)
+      return { line, attempt }
+  }
+  return undefined
 }
+
+/** Returns the history with another text for a try that `findTry` found. */
+export const replaceTry = (
+  { history, createdAt }: Pick<OtpRequest, 'history' | 'createdAt'>,
+  { line, attempt }: FoundTry,
+): string => history.split('\n').with(line, formatTry({ createdAt }, attempt).trimEnd()).join('\n')
+
+/** Time at which the provider answered: the message counts on that day. */
+export const endOfTry = ({ at, latencyMs }: Pick<DeliveryTry, 'at' | 'latencyMs'>): number => at + latencyMs
 
 /** Removes the providers' ids of messages, which lead to a phone number, and what providers said. */
 export const withoutMessageIds = (history: string): string =>

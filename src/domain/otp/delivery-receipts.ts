@@ -5,16 +5,16 @@ import {
   type Delivery,
   type Receipt,
 } from '../model/delivery.ts'
-import { breakdownChange, chargeCounts } from '../log/counts.ts'
+import { breakdownChange } from '../log/counts.ts'
 import { eventChange } from '../log/event-change.ts'
-import { withCharge } from '../model/try-lines.ts'
-import type { NewId } from '../model/ids.ts'
+import { isId, type NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
 import { noCost, type Price } from '../model/price.ts'
 import { isLiving, type DeliveryStatus } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Change, Decision } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
+import { applyCharge, chargeEarlierTry, countedAs } from './charges.ts'
 import { nameClosableRows, readClosable, type ClosableRequest } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
@@ -72,9 +72,27 @@ export function createDeliveryReceipts(
   /** @returns false if its message is not known */
   async function applyToMessage(provider: string, receipt: Receipt): Promise<boolean> {
     const key = await find(provider, receipt)
-    if (!key) return needs.applyToRelayed(provider, receipt)
+    if (!key) return (await needs.applyToRelayed(provider, receipt)) || applyToEarlierTry(provider, receipt)
     await apply(key, provider, receipt)
     return true
+  }
+
+  /**
+   * Applies the price of a message that another provider has sent since.
+   *
+   * @returns false if the receipt names no price, or the timeline of its request has no such message
+   */
+  async function applyToEarlierTry(provider: string, receipt: Receipt): Promise<boolean> {
+    const { requestId, charge } = receipt
+    if (charge === undefined || requestId === null || !isId('otp', requestId)) return false
+    return store.decide({
+      preload: { first: () => ({ request: requestId }) },
+      decide(rows): Decision<boolean> {
+        const request = rows.request(requestId)
+        const changes = request && chargeEarlierTry(request, provider, receipt)
+        return { result: changes !== undefined, changes: changes ?? [] }
+      },
+    })
   }
 
   async function findEarly(requestId: string, provider: string, messageId: string | null) {
@@ -105,6 +123,22 @@ export function createDeliveryReceipts(
       await drop(provider, early)
     },
 
+    /**
+     * Deletes a batch of the receipts that were kept for at least `ageMs`. Those whose messages are known by now are applied
+     * first: the process that sent them ended before it looked for them.
+     *
+     * @returns true if there may be more
+     */
+    async expireEarly(ageMs: number, batchSize: number): Promise<boolean> {
+      const kept = await store.read.earlyReceipts.listOldest(clock.now() - ageMs, batchSize)
+      if (kept.length === 0) return false
+      for (const { provider, receipt } of kept) await applyToMessage(provider, receipt)
+      await store.write(async ({ earlyReceipts }) => {
+        for (const { provider, receipt } of kept) await earlyReceipts.delete(provider, receipt)
+      })
+      return true
+    },
+
     /** Applies the price that a provider names for a message outside of receipts. */
     async applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void> {
       await store.decide({
@@ -113,7 +147,7 @@ export function createDeliveryReceipts(
           const closable = readClosable(rows, key.requestId)
           const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
           if (!closable || message?.provider !== provider) return { result: undefined, changes: [] }
-          const { changes } = applyCharge({ ...closable, message }, provider, { charge })
+          const { changes } = applyCharge({ ...closable, message }, provider, { charge, messageId: null })
           return { result: undefined, changes }
         },
       })
@@ -142,12 +176,14 @@ function applyReceipt(
   now: number,
 ): Decision<boolean> {
   const { status, failure } = receipt
-  if (loaded.message.provider !== provider) return { result: false, changes: [] }
+  // It failed over meanwhile.
+  if (loaded.message.provider !== provider)
+    return { result: false, changes: chargeEarlierTry(loaded.request, provider, receipt) ?? [] }
   const { request, message, changes } = applyCharge(loaded, provider, receipt)
   const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
   if (!isNews) return { result: false, changes }
-  if (failure?.class === 'blocked_by_carrier')
-    changes.push(breakdownChange({ ...request, provider }, { blocked: 1 }, now))
+  const counted = countedAs(request, message, provider)
+  if (failure?.class === 'blocked_by_carrier') changes.push(breakdownChange(counted, { blocked: 1 }, now))
   const messageId = message.messageId ?? receipt.messageId
   // The response to the send was lost, so only now does otpd know which message to report.
   const isReportable = message.messageId === null && messageId !== null && delivery.takesReports(provider)
@@ -185,41 +221,10 @@ function applyReceipt(
   if (status === 'sent') return { result: false, changes }
   const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
   changes.push(
-    breakdownChange(updated, { [status]: 1 }, now),
+    breakdownChange(counted, { [status]: 1 }, now),
     eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
   )
   return { result: false, changes }
-}
-
-/**
- * Replaces the estimated price of a message by what its provider charges, in the timeline, and in the counts of the day on
- * which it was sent. A repeated charge changes nothing.
- */
-function applyCharge(
-  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
-  provider: string,
-  { charge }: Pick<Receipt, 'charge'>,
-): Pick<LoadedMessage, 'request' | 'message'> & { changes: Change[] } {
-  if (charge === undefined || charge === message.chargedPrice) return { request, message, changes: [] }
-  const [onlyChannel, ...others] = message.channels
-  const channel = onlyChannel !== undefined && others.length === 0 ? onlyChannel : request.channel
-  const counts = chargeCounts(message, charge)
-  const { messageId } = message
-  const { history, sentAt } = withCharge(request, { provider, messageId }, charge) ?? {
-    history: request.history,
-    sentAt: message.updatedAt,
-  }
-  const charged = { ...request, history }
-  const priced = { ...message, chargedPrice: charge }
-  return {
-    request: charged,
-    message: priced,
-    changes: [
-      breakdownChange({ ...request, channel, provider }, counts, sentAt),
-      { kind: 'request', request: charged, isNew: false },
-      { kind: 'message', message: priced, isNew: false },
-    ],
-  }
 }
 
 /**

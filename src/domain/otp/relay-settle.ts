@@ -82,7 +82,11 @@ export function decideOutcome(
     ...(stored
       ? [
           { kind: 'relayed' as const, message: stored, isNew: true },
-          breakdownChange(stored, { relayed: 1, ...(cost && relayedCounts(costCounts(cost))) }, now),
+          breakdownChange(
+            stored,
+            { relayed: 1, ...(cost && relayedCounts(costCounts(cost))) },
+            stored.createdAt,
+          ),
         ]
       : []),
     ...blockedChanges(sentBy, dispatched.tries ?? [], now),

@@ -15,6 +15,7 @@ import { closeRequest, type ClosableRequest } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Channel, OtpRequest } from '../model/request.ts'
+import { endOfTry } from '../model/try-lines.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Facts of the end of an attempt. */
@@ -56,7 +57,7 @@ export function settle(
     }),
     ...blockedChanges(request, tries, now),
   ]
-  const sent = countSent(request, dispatchResult, now)
+  const sent = countSent(request, dispatchResult)
   // Another sender has the lease by now; the provider charges for this message, too.
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tryChanges, ...sent] }
   const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
@@ -92,11 +93,14 @@ export function settle(
 const markInterrupted = (tries: readonly DeliveryTry[], { isInterrupted }: MessageClaim) =>
   isInterrupted ? tries.map((one, index) => (index === 0 ? { ...one, isInterrupted } : one)) : tries
 
-/** Counts a message that a provider has, or may have, and its cost. */
-function countSent(request: OtpRequest, dispatchResult: Dispatched | undefined, now: number): Change[] {
+/** Counts a message that a provider has, or may have, and its cost, on the day on which it was sent. */
+function countSent(request: OtpRequest, dispatchResult: Dispatched | undefined): Change[] {
   if (dispatchResult?.kind !== 'accepted' && dispatchResult?.kind !== 'uncertain') return []
-  const { candidate, cost } = dispatchResult
-  return [breakdownChange({ ...request, ...candidate }, { sent: 1, ...(cost && costCounts(cost)) }, now)]
+  const { candidate, cost, tries } = dispatchResult
+  const lastTry = tries.at(-1)
+  if (!lastTry) return []
+  const counts = { sent: 1, ...(cost && costCounts(cost)) }
+  return [breakdownChange({ ...request, ...candidate }, counts, endOfTry(lastTry))]
 }
 
 /**

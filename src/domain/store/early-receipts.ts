@@ -13,6 +13,6 @@ export type EarlyReceiptStore = {
    */
   find(key: EarlyReceiptKey, since: number): Promise<Receipt | undefined>
   delete(provider: string, receipt: Receipt): Promise<void>
-  /** Deletes a batch of the oldest receipts up to a time. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Lists the oldest receipts that were put up to a time. */
+  listOldest(until: number, limit: number): Promise<Array<{ provider: string; receipt: Receipt }>>
 }

@@ -8,7 +8,6 @@ import type { Keys } from '../model/keys.ts'
 import { messageLifetimeMs } from '../model/message.ts'
 import { checkBudgetLifetimeMs } from '../limits/check-budget.ts'
 import type { Clock } from '../model/clock.ts'
-import { earlyReceiptLifetimeMs } from '../otp/delivery-receipts.ts'
 import { createLinkCutter, expirePhone } from './phone-expiry.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
@@ -46,7 +45,6 @@ type SweptTables =
   | 'audit'
   | 'checkBudgets'
   | 'developers'
-  | 'earlyReceipts'
   | 'events'
   | 'guard'
   | 'idempotency'
@@ -230,7 +228,6 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.analytics.deleteBreakdown(utcDay(now) - breakdownDays, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
       deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
-      deletionStep((tx) => tx.earlyReceipts.deleteOldest(now - earlyReceiptLifetimeMs, batchSize)),
       deletionStep((tx) => tx.relayedMessages.deleteOldest(now - relayedLifetimeMs, batchSize)),
       deletionStep((tx) => tx.otpSessions.deleteOldest(now - sessionRetentionMs, batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatTry, withCharge, withoutMessageIds } from '../../../src/domain/model/try-lines.ts'
+import { findTry, formatTry, replaceTry, withoutMessageIds } from '../../../src/domain/model/try-lines.ts'
 import { formatEntry, parseHistory, withRefusals } from '../../../src/domain/model/request-history.ts'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
 
@@ -53,7 +53,7 @@ test('keeps the decision of a strategy with the attempt that it led to', () => {
   }
 })
 
-test('replaces the estimated price of the message that the provider names, and keeps it once the phone is erased', () => {
+test('finds the try of a message by its id, and replaces its price, which stays once the phone is erased', () => {
   const estimated = { estimatedPrice: 7_900, chargedPrice: null }
   const accepted = { ...attempt, outcome: 'accepted', error: null, reply: null, cost: estimated } as const
   const lost = {
@@ -66,11 +66,17 @@ test('replaces the estimated price of the message that the provider names, and k
     format(attempt) +
     format(lost) +
     format({ ...accepted, messageId: 'SM2' })
-  const charge = (messageId: string | null, price: number) => (text: string) =>
-    withCharge({ history: text, createdAt: 900 }, { provider: 'main', messageId }, price)?.history ?? ''
+  const find = (text: string, message: { provider: string; messageId: string | null }) =>
+    findTry({ history: text, createdAt: 900 }, message)
+  const charge = (messageId: string | null, price: number) => (text: string) => {
+    const found = find(text, { provider: 'main', messageId })
+    if (!found) throw new Error(`no ${messageId}`)
+    const cost = { estimatedPrice: null, ...found.attempt.cost, chargedPrice: price }
+    return replaceTry({ history: text, createdAt: 900 }, { ...found, attempt: { ...found.attempt, cost } })
+  }
   const costs = (text: string) => parse(text).map((entry) => ('cost' in entry ? entry.cost : null))
   expect(costs(history)).toEqual([estimated, null, lost.cost, estimated])
-  const charged = charge('SM3', 9_000)(charge('SM1', 8_100)(history))
+  const charged = charge(null, 9_000)(charge('SM1', 8_100)(history))
   const known = [
     { ...estimated, chargedPrice: 8_100 },
     null,
@@ -80,7 +86,8 @@ test('replaces the estimated price of the message that the provider names, and k
   expect(costs(charged)).toEqual(known)
   expect(costs(withoutMessageIds(charged))).toEqual(known)
   expect(withoutMessageIds(charged)).not.toMatch(/SM|ERR/)
-  expect(withCharge({ history, createdAt: 900 }, { provider: 'spare', messageId: 'SM1' }, 1)).toBeUndefined()
+  expect(find(history, { provider: 'spare', messageId: 'SM1' })).toBeUndefined()
+  expect(find(history, { provider: 'main', messageId: 'SM3' })).toBeUndefined()
 })
 
 test('keeps the sends refused since the last message in one line', () => {

@@ -75,7 +75,12 @@ describeEachDatabase('costs', (database) => {
   async function receive(requestId: string, group: number, price?: object) {
     const call = infobip.calls.find(({ body }) => body.includes(requestId))
     const url = textAt(parseJson(call?.body ?? ''), 'messages', 0, 'webhooks', 'delivery', 'url') ?? ''
-    const result = { messageId: `m-${requestId}`, status: { groupId: group, id: 5 }, ...price }
+    const result = {
+      messageId: `m-${requestId}`,
+      callbackData: requestId,
+      status: { groupId: group, id: 5 },
+      ...price,
+    }
     const { pathname, search } = new URL(url)
     const response = await service.request('POST', pathname + search, { body: { results: [result] } })
     expect(response.status).toBe(200)
@@ -163,6 +168,46 @@ describeEachDatabase('costs', (database) => {
       { key: 'spare', sent: 1, unpriced: 1 },
       { key: null },
     ])
+  })
+
+  test('become those of a receipt that comes once another provider has the message, also twice', async () => {
+    const requestId = await send(usPhone(1))
+    await receive(requestId, 2)
+    await service.services.messaging.sendDue()
+    const price = { price: { pricePerMessage: 0.009, currency: 'EUR' } }
+    for (let i = 0; i < 2; i++) await receive(requestId, 2, price)
+    expect(await list('by=provider')).toMatchObject([
+      { key: 'main', sent: 1, cost: '0.009', estimatedCost: '0' },
+      { key: 'spare', sent: 1, unpriced: 1 },
+      { key: null },
+    ])
+  })
+
+  test('and receipts of a message belong to its provider, when a resend has another one', async () => {
+    const requestId = await send(usPhone(1))
+    const [first] = infobip.calls
+    infobip.setHandler(({ path }) =>
+      path.startsWith('/main/')
+        ? new Response(null, { status: 503 })
+        : Response.json({ messages: [{ messageId: 'm2', status: { groupId: 1 } }] }),
+    )
+    service.clock.advance(60_000)
+    await otp.resend(app, requestId)
+    infobip.calls.splice(0, infobip.calls.length, ...(first ? [first] : []))
+    await receive(requestId, 3, { price: { pricePerMessage: 0.009, currency: 'EUR' } })
+    expect(await list('by=provider')).toMatchObject([
+      { key: 'main', sent: 1, delivered: 1, cost: '0.009' },
+      { key: 'spare', sent: 1, delivered: 0, cost: '0' },
+      { key: null },
+    ])
+  })
+
+  test('count wholly for a message that was sent before any were counted', async () => {
+    await service.services.messaging.reload(delivery())
+    const requestId = await send(usPhone(1))
+    await service.services.messaging.reload(delivery('EUR'))
+    await receive(requestId, 3, { price: { pricePerMessage: 0.01, currency: 'EUR' } })
+    expect(await list('by=country')).toMatchObject([{ cost: '0.01', estimatedCost: '0', unpriced: 0 }])
   })
 
   test('have those of codes of other systems, which change nothing per verified code', async () => {

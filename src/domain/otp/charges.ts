@@ -1,0 +1,99 @@
+import { breakdownChange, chargeCounts } from '../log/counts.ts'
+import type { Receipt } from '../model/delivery.ts'
+import type { LoadedMessage, Message } from '../model/message.ts'
+import type { MessageCost, Price } from '../model/price.ts'
+import { isPlainPhone } from '../model/pseudonyms.ts'
+import type { OtpRequest } from '../model/request.ts'
+import { endOfTry, findTry, replaceTry, type FoundTry } from '../model/try-lines.ts'
+import type { Change } from '../store/operation.ts'
+
+/** Finds the attempt at which a provider took a message; undefined if the timeline does not have it. */
+export const findTryOf = (
+  { history, createdAt }: OtpRequest,
+  { messageId }: Message,
+  provider: string,
+): FoundTry | undefined =>
+  // The id is not in the line if the provider's response was lost.
+  findTry({ history, createdAt }, { provider, messageId }) ??
+  findTry({ history, createdAt }, { provider, messageId: null })
+
+/** A request with the channel and the provider that a message took: after a resend, those of the request are others. */
+export function countedAs(
+  request: OtpRequest,
+  message: Message,
+  provider: string,
+  attempt = findTryOf(request, message, provider)?.attempt,
+): OtpRequest {
+  const [only, ...others] = message.channels
+  const channel = attempt?.channel ?? (only !== undefined && others.length === 0 ? only : request.channel)
+  return { ...request, channel, provider }
+}
+
+/**
+ * Replaces the estimated price of a message by what its provider charges, in the timeline, and in the counts of the day on
+ * which it was sent. A repeated charge changes nothing.
+ *
+ * @param messageId the provider's id of the message, if the row lacks it
+ */
+export function applyCharge(
+  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
+  provider: string,
+  { charge, messageId }: Pick<Receipt, 'messageId' | 'charge'>,
+): Pick<LoadedMessage, 'request' | 'message'> & { changes: Change[] } {
+  if (charge === undefined || charge === message.chargedPrice) return { request, message, changes: [] }
+  const found = findTryOf(request, message, provider)
+  // An attempt without a cost was made when none were counted.
+  const before = found && !found.attempt.cost ? undefined : message
+  const counted = countedAs(request, message, provider, found?.attempt)
+  const sentAt = found ? endOfTry(found.attempt) : message.updatedAt
+  const charged = found ? withCharge(request, found, charge, messageId) : request
+  const priced = { ...message, chargedPrice: charge }
+  return {
+    request: charged,
+    message: priced,
+    changes: [
+      breakdownChange(counted, chargeCounts(before, charge), sentAt),
+      { kind: 'request', request: charged, isNew: false },
+      { kind: 'message', message: priced, isNew: false },
+    ],
+  }
+}
+
+/**
+ * Does the same for a message that another provider has sent since, because it failed over or its attempt outlived its lease:
+ * only the timeline still has it.
+ *
+ * @returns undefined if no price is named, or the timeline does not have the message either
+ */
+export function chargeEarlierTry(
+  request: OtpRequest,
+  provider: string,
+  { messageId, charge }: Pick<Receipt, 'messageId' | 'charge'>,
+): Change[] | undefined {
+  const found =
+    messageId !== null && charge !== undefined ? findTry(request, { provider, messageId }) : undefined
+  if (!found || charge === undefined) return undefined
+  const { channel, cost } = found.attempt
+  if (charge === cost?.chargedPrice) return []
+  const charged = withCharge(request, found, charge, messageId)
+  return [
+    breakdownChange({ ...request, channel, provider }, chargeCounts(cost, charge), endOfTry(found.attempt)),
+    { kind: 'request', request: charged, isNew: false },
+  ]
+}
+
+/** Sets the price in the line of an attempt, and the id that its response did not tell, unless the phone was erased. */
+function withCharge(
+  request: OtpRequest,
+  found: FoundTry,
+  chargedPrice: Price,
+  messageId: string | null,
+): OtpRequest {
+  const { attempt } = found
+  const cost: MessageCost = { estimatedPrice: null, ...attempt.cost, chargedPrice }
+  const id = isPlainPhone(request.phone) ? (attempt.messageId ?? messageId) : null
+  return {
+    ...request,
+    history: replaceTry(request, { ...found, attempt: { ...attempt, messageId: id, cost } }),
+  }
+}
