@@ -35,7 +35,7 @@ export type MessageAttemptsNeeds = {
   /** Applies a receipt that arrived before the end of its message's attempt. */
   applyEarlyReceipt(key: MessageKey, provider: string, messageId: string | null): Promise<void>
   /**
-   * Called after commit with a request that failed because none of its messages can arrive. Never rejects.
+   * Called after commit with a request that failed before any provider had, or may have had, a message of it. Never rejects.
    */
   onUndeliverable(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
@@ -113,7 +113,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     const lastTry = dispatchResult?.tries.at(-1)
     if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (handedTo) await needs.applyEarlyReceipt(claim, handedTo.provider, handedTo.messageId)
-    if (failedRequest) await onUndeliverable(failedRequest)
+    if (failedRequest && listTried(failedRequest).length === 0) await onUndeliverable(failedRequest)
     return rejected
   }
 

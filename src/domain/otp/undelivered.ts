@@ -9,8 +9,8 @@ import { namePhoneRows, readPhone } from './phones.ts'
 type RevertNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
 
 /**
- * Reverts the guard's counts of a request whose messages were not delivered, so that a provider outage does
- * not get countries blocked. Never rejects.
+ * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
+ * countries blocked. One that a provider took counts, even if it was not delivered: it costs money. Never rejects.
  */
 export function revertGuardCounts(needs: RevertNeeds, request: OtpRequest): Promise<void> {
   const { keys, clock } = needs
