@@ -1,4 +1,4 @@
-import { evidenceDays, type GuardCounts, type GuardRow } from '../model/guard.ts'
+import { alertMs, evidenceDays, type GuardCounts, type GuardRow } from '../model/guard.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
 import { dayMs, hourMs, minuteMs, utcDay } from '../../shared/durations.ts'
 import { type Usage } from './allowances.ts'
@@ -73,6 +73,11 @@ export class Subject {
     this.isChanged = true
   }
 
+  /** Tells whether it raised an alert within the hour. One in the future is of a clock that was set back since. */
+  hasAlerted(): boolean {
+    return Math.abs(this.now - this.alertedAt) < alertMs
+  }
+
   /** Adds to the bucket of a time, or takes away from it. */
   add(name: WindowName, at: number, count: number): void {
     const counts: GuardCounts = this.windows
@@ -141,10 +146,11 @@ export class Subject {
     return this.countAt(name, 0) + this.countAt(name, 1) * (1 - (this.now % bucketMs) / bucketMs)
   }
 
-  /** Rows of countries are kept for their launch and their usual rate. */
+  /** Rows of countries are kept for their usual rate, and those that had their launch so that they have no second one. */
   toRow(): GuardRow {
-    const { hour, evidence, earlier, hours } = this.windows
-    const days = hour ? 29 : evidence?.length || earlier?.length || hours ? evidenceDays + 1 : 2
+    const { hour, launchDay, evidence, earlier, hours } = this.windows
+    const isOfWeeks = evidence?.length || earlier?.length || hours
+    const days = launchDay ? 3_650 : hour ? 29 : isOfWeeks ? evidenceDays + 1 : 2
     return { windows: this.windows, alertedAt: this.alertedAt, until: utcDay(this.now) + days }
   }
 
@@ -158,7 +164,7 @@ export class Subject {
   }
 }
 
-/** Buckets that began since the newest one. If the clock was set back, the buckets last longer. */
+/** Buckets that began since the newest one. If the clock was set back, the newest one is that of now. */
 const movedBy = ({ bucketMs }: Window, [newest = 0]: Counts, now: number): number =>
   Math.max(0, Math.floor(now / bucketMs) - newest)
 
@@ -166,14 +172,14 @@ const movedBy = ({ bucketMs }: Window, [newest = 0]: Counts, now: number): numbe
 function added(window: Window, counts: Counts = [], at: number, count: number, now: number): Counts {
   const { bucketMs, buckets } = window
   const shift = movedBy(window, counts, now)
-  const copy = [Math.max(counts[0] ?? 0, Math.floor(now / bucketMs))]
+  const copy = [Math.floor(now / bucketMs)]
   if (counts.length > 1 && shift < buckets) {
     for (let step = 0; step < shift; step++) copy.push(0)
     for (let index = 1; index < counts.length && copy.length <= buckets; index++)
       copy.push(counts[index] ?? 0)
   }
-  const age = (copy[0] ?? 0) - Math.floor(at / bucketMs)
-  if (age >= 0 && age < buckets) {
+  const age = Math.max(0, Math.floor(now / bucketMs) - Math.floor(at / bucketMs))
+  if (age < buckets) {
     while (copy.length < age + 2) copy.push(0)
     copy[age + 1] = Math.max(0, (copy[age + 1] ?? 0) + count)
   }

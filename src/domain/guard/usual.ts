@@ -76,7 +76,6 @@ export function findAlert(
   prefix?: Subject,
   pool?: () => Subject,
 ): GuardAlert | undefined {
-  const { now } = country
   const raise = (of: Subject, { reason, unverified, usual }: Excess, digits: string | null = null) => {
     of.alert()
     const [sent, often] = [Math.round(unverified), Math.round(usual)]
@@ -88,8 +87,8 @@ export function findAlert(
     usual: of.windows.usualDay ?? 0,
   })
   const payer = rules.includes('POOL_UNVERIFIED') ? pool?.() : undefined
-  if (payer && payer.alertedAt <= now - alertMs) return raise(payer, spent(payer, 'pool'))
-  if (country.alertedAt > now - alertMs) return undefined
+  if (payer && !payer.hasAlerted()) return raise(payer, spent(payer, 'pool'))
+  if (country.hasAlerted()) return undefined
   const excess = findExcess(country, prefix !== undefined)
   if (excess) return raise(country, excess)
   const ofPrefix = prefix && findExcess(prefix, true)
@@ -105,7 +104,7 @@ function findExcess(subject: Subject, isSeen: boolean): Excess | undefined {
   const { usualHour = unknown, usualDay = 0 } = subject.windows
   const settled = unverified - 0.8 * inFlight
   // Those in flight may be verified yet.
-  const recent = subject.total('recent') - subject.countAt('recent', 0) - subject.countAt('recent', 1)
+  const recent = subject.total('recent') - inFlight
   const usual = Math.max(0, usualHour) / 6
   const isUsualKnown = usualHour !== unknown && usualDay > 0
   // Those in flight count in full: after a burst no later message may come to raise the alert.

@@ -203,6 +203,31 @@ describe('what leaves unverified', () => {
   })
 })
 
+/** Deletes the rows that the server purges. */
+function purge({ memory, clock }: GuardBench): void {
+  for (const [key, { until }] of memory.rows)
+    if (until <= Math.floor(clock.now() / dayMs)) memory.rows.delete(key)
+}
+
+test('a country has one launch, also if it gets no messages for months', async () => {
+  const bench = createGuardBench({ countries: ['NL'] })
+  await bench.send(1)
+  bench.clock.advance(100 * dayMs)
+  purge(bench)
+  expect(countOf((await bench.send(150)).rules, '')).toBe(100)
+})
+
+test('a clock that was ahead and is set back lets no more messages leave, and silences no alert', async () => {
+  const bench = createGuardBench()
+  const { clock, send, alerts } = bench
+  const start = clock.now()
+  clock.advance(3 * dayMs)
+  await send(40)
+  clock.set(start)
+  expect(countOf((await send(300)).rules, '')).toBe(60)
+  expect(alerts).toHaveLength(2)
+})
+
 test('codes of other systems take 300 a day and country, or three times the most of a day a week ago', async () => {
   const bench = createGuardBench()
   const day = async (count: number, overrides: Partial<GuardedMessage> = {}) => {
