@@ -44,10 +44,10 @@ async function failOver() {
 test('a message that left counts, although no provider has delivered it in the end', async () => {
   spare.refuseAll(400, 21211)
   const responses = []
-  for (let n = 0; n < 60; n++) {
-    responses.push(await otp.send(application, { phone: `+3161234${1000 + n}` }))
+  for (let n = 0; n < 8; n++) {
+    responses.push(await otp.send(application, { phone: `+3161234${1000 + n}`, deviceId: 'one' }))
     if (responses.at(-1)?.status === 201) await failOver()
   }
-  expect(main.messages).toHaveLength(54)
-  expect(countByOutcome(responses)).toEqual({ '201': 54, '403 DESTINATION_BLOCKED': 6 })
+  expect(main.messages).toHaveLength(5)
+  expect(countByOutcome(responses)).toEqual({ '201': 5, '403 DESTINATION_BLOCKED': 3 })
 })

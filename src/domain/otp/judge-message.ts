@@ -2,13 +2,13 @@ import { alertChange } from '../guard/alert.ts'
 import { flaggedChanges } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
-import { namesOf, type GuardedMessage } from '../guard/row-keys.ts'
+import { firstNames, namesOf, type CountedMessage, type GuardedMessage } from '../guard/row-keys.ts'
 import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import type { Sender } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
-import { isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
+import { emptyRecord, isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Change, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
 import type { OtpNeeds } from './needs.ts'
@@ -41,6 +41,26 @@ export const listedSenderOf = (
 
 /** A message as the guard judges it, and who is behind it. */
 export type JudgedMessage = { message: GuardedMessage; sender: Sender }
+
+/** Says what is known about the end user behind a message before the record of the phone is read: nothing but the contexts. */
+export const strangerOf = (message: CountedMessage, contexts: readonly string[]): Sender =>
+  senderOf(emptyRecord(message, message.country), { contexts, createdAt: message.createdAt })
+
+/**
+ * Names the rows of `judgeMessage` before the record of the phone is read: those of a stranger. Each call that changes counts
+ * names them first, so that they are locked together and in one order: calls that lock some later wait for each other in a ring.
+ */
+export function nameStrangerRows(
+  { guard }: Pick<OtpNeeds, 'guard'>,
+  message: GuardedMessage,
+  contexts: readonly string[],
+): NamedRows {
+  const keys = guard.keysToJudge(message, strangerOf(message, contexts), message.createdAt)
+  return {
+    guard: keys && firstNames(keys),
+    subscribersOfDeveloper: (keys?.subjects ?? keys?.relay) && message.developerId,
+  }
+}
 
 /** Names the rows of `judgeMessage`. */
 export function nameJudgeRows(

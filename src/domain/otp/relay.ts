@@ -12,7 +12,7 @@ import { invalidPhone, type Phone } from '../model/phone.ts'
 import type { Channel } from '../model/request.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
-import { judgeMessage, nameJudgeRows, senderOf } from './judge-message.ts'
+import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chooseChannels } from './new-message.ts'
 import { hasPhoneBudgets, namePhoneRows, readNationalPhone, readPhone, tryReadPhone } from './phones.ts'
@@ -142,6 +142,7 @@ export function createOtpRelay(needs: RelayNeeds) {
           application,
           answers: scopes.call ? [scopes.repeat, scopes.call] : [scopes.repeat],
           ...namePhoneRows(rows, keys, toOwnedPhone(call)),
+          ...nameStrangerRows(needs, { ...toOrigin(call, clock.now()), provider: null }, call.contexts),
           limit: otpRateLimit(plans, application, 'send'),
           subscribers: application.id,
           virtualPhone: phone.isVirtual ? phone.phone : undefined,
@@ -227,14 +228,14 @@ export function createOtpRelay(needs: RelayNeeds) {
     const { clientIp = null } = input
     const routes = delivery.routesFor({ environment, appId, ...phone })
     const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
-    const origin = { ...toOwnedPhone(call), clientIp, createdAt: now, resends: 0, listing }
+    const origin = { ...toOrigin(call, now), listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
     const channels = chooseChannels(routes, { ...input, refused })
     const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
     const provider = isInboxOnly ? inboxProvider : null
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)
-    const message = { ...origin, provider, channels, isRelayed: true, appCountries, estimatePrice }
+    const message = { ...origin, provider, channels, appCountries, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, isInboxOnly }
   }
@@ -244,6 +245,15 @@ const toOwnedPhone = ({ application: { developerId, environment }, phone }: Rela
   ...phone,
   developerId,
   environment,
+})
+
+/** The message as the guard sees it, before the developer's rules are read. */
+const toOrigin = (call: RelayCall, createdAt: number) => ({
+  ...toOwnedPhone(call),
+  clientIp: call.input.clientIp ?? null,
+  createdAt,
+  resends: 0,
+  isRelayed: true,
 })
 
 /** The message as its events show it. */

@@ -8,14 +8,13 @@ import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts
 import { blockSend } from '../guard/blocked.ts'
 import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
-import { firstNames } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
-import { emptyRecord, laneFor, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
+import { laneFor, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
+import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf, sentChanges } from './judge-message.ts'
 import { buildRequest, channelsFor, chooseChannels, startDelivery, type SendInput } from './new-message.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
@@ -201,16 +200,13 @@ export function createOtpSend(needs: OtpNeeds) {
     const { clientIp = null } = made.input
     const createdAt = clock.now()
     const message = { ...owned, clientIp, createdAt, resends: 0, provider: null, challenge }
-    const stranger = senderOf(emptyRecord(owned, phone.country), { contexts, createdAt })
-    const guardKeys = guard.keysToJudge(message, stranger, createdAt)
     return {
       application,
       answers: scope ? [scope] : [],
       ...namePhoneRows(rows, keys, owned),
-      guard: guardKeys && firstNames(guardKeys),
+      ...nameStrangerRows(needs, message, contexts),
       limit: otpRateLimit(plans, application, 'send'),
       subscribers: application.id,
-      subscribersOfDeveloper: guardKeys?.subjects && application.developerId,
       virtualPhone: phone.isVirtual ? phone.phone : undefined,
     }
   }

@@ -2,7 +2,7 @@ import { firstNames, type CountedMessage } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Preload, Rows } from '../store/operation.ts'
-import { listedSenderOf, type JudgedMessage } from './judge-message.ts'
+import { listedSenderOf, strangerOf, type JudgedMessage } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readPhone } from './phones.ts'
 
@@ -17,7 +17,7 @@ export function revertGuardCounts(needs: RevertNeeds, request: OtpRequest): Prom
   const application = { id: request.appId, developerId: request.developerId }
   const findSender = (rows: Rows) =>
     listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
-  return revert(needs, request, findSender, (rows) => ({
+  return revert(needs, request, request.contexts, findSender, (rows) => ({
     application,
     ...namePhoneRows(rows, keys, request),
   }))
@@ -25,26 +25,21 @@ export function revertGuardCounts(needs: RevertNeeds, request: OtpRequest): Prom
 
 /** As `revertGuardCounts`, for a message with the code of another system. @param judged as it was judged */
 export const revertRelayedCount = (needs: RevertNeeds, { message, sender }: JudgedMessage): Promise<void> =>
-  revert(
-    needs,
-    message,
-    () => sender,
-    () => ({}),
-  )
+  revert(needs, message, sender.contexts, () => sender)
 
 async function revert(
   { store, guard, clock }: RevertNeeds,
   message: CountedMessage,
+  contexts: readonly string[],
   findSender: (rows: Rows) => Sender,
-  nameSender: Preload['first'],
+  nameSender?: Preload['first'],
 ): Promise<void> {
   try {
     await store.decide({
       preload: {
-        first: nameSender,
-        next(rows) {
-          const keys = guard.keysToRevert(message, findSender(rows))
-          return { guard: keys && firstNames(keys) }
+        first(rows) {
+          const keys = guard.keysToRevert(message, strangerOf(message, contexts))
+          return { ...nameSender?.(rows), guard: keys && firstNames(keys) }
         },
       },
       decide(rows) {

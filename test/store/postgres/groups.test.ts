@@ -29,9 +29,11 @@ const query = Client.prototype.query as unknown as Query
 const textOf = ([config]: unknown[]) => String(typeof config === 'object' ? Object(config).text : config)
 
 /** Lets a test see, and replace, every statement that is sent. */
-function interceptStatements(intercept: (client: Client, text: string) => string | undefined) {
+function interceptStatements(
+  intercept: (client: Client, text: string, values: unknown) => string | undefined,
+) {
   return spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...args: unknown[]) {
-    const replaced = intercept(this, textOf(args))
+    const replaced = intercept(this, textOf(args), args[1])
     return query.apply(this, replaced === undefined ? args : [replaced])
   } as never)
 }
@@ -113,6 +115,33 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     await client.end()
     expect(Number(rows[0].deadlocks)).toBe(0)
   }, 120_000)
+
+  test('of sends and of codes of other systems lock the counts of the guard at once', async () => {
+    const locked = new Map<Client, string[]>()
+    const rings: string[] = []
+    interceptStatements((client, text, values) => {
+      if (text.startsWith('begin')) locked.set(client, [])
+      if (!text.startsWith('insert into "guard_usage"') || !text.includes('unnest')) return undefined
+      // The history of a country is locked only by the transaction that has locked the country.
+      const added = (values as [string[]])[0].filter((key) => !key.endsWith(' history'))
+      const greatest = locked.get(client)?.toSorted().at(-1) ?? ''
+      rings.push(...added.filter((key) => key < greatest).map((key) => `${key} after ${greatest}`))
+      locked.get(client)?.push(...added)
+      return undefined
+    })
+    const nodes = [service, otherNode]
+    const numbers = [(n: number) => `+4915112${100_000 + n}`, (n: number) => `+33612${100_000 + n}`]
+    const calls = Array.from({ length: 60 }, (_, n) => {
+      const { services } = nodes[n % 2] as TestService
+      const phone = numbers[(n >> 1) % 2]?.(n * 37) ?? ''
+      return n % 3 === 0
+        ? services.otp.send(application(n), { phone })
+        : services.relay.deliver(application(n), { phone, code: '123456' })
+    })
+    await Promise.allSettled(calls)
+    expect(locked.values().some((keys) => keys.length > 0)).toBe(true)
+    expect(rings).toEqual([])
+  }, 60_000)
 
   test('that are refused at once on two nodes log it once', async () => {
     const phone = newPhone()
