@@ -16,9 +16,13 @@ export type SqlClient = {
 
 /** Key of the advisory lock that migrations take: the bytes of "otpd". */
 const lockKey = 0x6f747064
-/** A migration waits so long for a lock, and then begins again: all other calls would wait behind it. */
-const lockTimeout = '5s'
-const attemptsMax = 6
+/**
+ * A migration waits so long for a lock, and then begins again after a pause, in which the calls that waited behind it go on.
+ * Shorter than `deadlock_timeout`, so that a deadlock ends the migration's transaction and not a call's.
+ */
+const lockTimeout = '300ms'
+const lockPauseMs = 200
+const attemptsMax = 120
 /** Nodes look at the schema every 10 s, and take 10 s at most to drain. */
 const drainMsDefault = 25_000
 
@@ -128,9 +132,10 @@ export type MigrateOptions = {
 }
 
 /**
- * Applies all pending migrations, in one transaction. Nodes that start at the same time take turns by an advisory lock,
- * and all but the first find nothing to do. Two kinds of migrations end the transaction before them: one that builds an
- * index while nodes write, and one that drops what older nodes use, which must drain first.
+ * Applies all pending migrations: to an empty database in one transaction, else each in its own, because one that locks
+ * several tables deadlocks with calls, which lock them in another order. If that is interrupted, the next one goes on. Nodes
+ * that start at the same time take turns by an advisory lock, and all but the first find nothing to do. Before a migration
+ * that drops what older nodes use, these have time to drain.
  *
  * @returns the migrations that were applied, and whether the database was empty
  * @throws MigrationError see pendingPostgresMigrations; a statement fails; the role must not change the schema
@@ -167,7 +172,11 @@ export async function migratePostgres(
   return { isNew, migrated }
 }
 
-/** Runs a transaction again that waited too long for a lock. @throws MigrationError the role must not change the schema */
+/**
+ * Runs a transaction again that waited too long for a lock.
+ *
+ * @throws MigrationError the role must not change the schema, or another program holds the lock for a minute
+ */
 async function withRetries<T>(client: SqlClient, body: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -179,11 +188,19 @@ async function withRetries<T>(client: SqlClient, body: () => Promise<T>): Promis
       // On a lost connection this fails too, and would hide why.
       await client.query('rollback').catch(() => {})
       const code = driverCode(error)
-      if ((code === '55P03' || code === '40P01') && attempt < attemptsMax) continue
-      throw code === '42501' ? noPrivilegeError() : error
+      if (code === '42501') throw noPrivilegeError()
+      if (code !== '55P03' && code !== '40P01') throw error
+      if (attempt === attemptsMax) throw lockedError()
+      await Bun.sleep(lockPauseMs)
     }
   }
 }
+
+const lockedError = () =>
+  new MigrationError(
+    'a migration waited a minute for a lock on a table',
+    'End the transaction that holds it, such as a backup (pg_stat_activity lists it), and migrate again.',
+  )
 
 const noPrivilegeError = () =>
   new MigrationError(
@@ -194,20 +211,19 @@ const noPrivilegeError = () =>
 /** Begins a transaction that alone may migrate. */
 async function begin(client: SqlClient): Promise<void> {
   await client.query('begin')
-  await client.query(`set local lock_timeout = '${lockTimeout}'`)
   await client.query('set local statement_timeout = 0')
   await client.query('set local idle_in_transaction_session_timeout = 0')
+  // Another node may build an index for minutes.
   await client.query('select pg_advisory_xact_lock($1)', [lockKey])
+  await client.query(`set local lock_timeout = '${lockTimeout}'`)
 }
 
-/** Applies the pending migrations up to the next one that must run apart. */
+/** Applies the next pending migration; to an empty database all, up to the first that must run outside a transaction. */
 async function applyInTransaction(client: SqlClient, pending: Migration[], isNew: boolean) {
   await client.query(migrationsTableSql)
   const names: string[] = []
-  for (const migration of pending) {
-    const { isConcurrent, nodesFrom } = migrationScope(migration)
-    if (isConcurrent) break
-    if (nodesFrom > 0 && !isNew && names.length > 0) break
+  for (const migration of isNew ? pending : pending.slice(0, 1)) {
+    if (migrationScope(migration).isConcurrent) break
     await runMigration(client, migration)
     await record(client, migration, true)
     names.push(migration.name)
@@ -252,13 +268,9 @@ async function buildIndex(
       if (applied.some(({ name }) => name === migration.name)) return []
       // The index waits for all snapshots, and a query with values keeps its own until the next one without.
       await holder.query('select 1')
-      try {
-        // One that was interrupted has left an index that is not valid.
-        await client.query(`drop index concurrently if exists ${index}`)
-        await runMigration(client, migration)
-      } catch (error) {
-        throw driverCode(error) === '42501' ? noPrivilegeError() : error
-      }
+      // One that was interrupted has left an index that is not valid.
+      await client.query(`drop index concurrently if exists ${index}`)
+      await runMigration(client, migration)
       await record(holder, migration, true)
       return [migration.name]
     })
@@ -281,7 +293,7 @@ async function runMigration(client: SqlClient, { name, sql }: Migration): Promis
     if (!/^(22|23|42)/.test(code) || code === '42501') throw error
     throw new MigrationError(
       `migration ${name} cannot be applied to this database (${code})`,
-      'Restore a backup, or report it. Nothing was changed.',
+      'Restore a backup, or report it. It changed nothing.',
     )
   }
 }
